@@ -1,0 +1,77 @@
+"""Can I believe these probabilities? Calibration of any predictive model.
+
+>>> from calibrant import ECE, ExactTest
+>>> y_true, y_pred = [1, 0, 1, 1, 0, 1], [0.9, 0.2, 0.7, 0.6, 0.4, 0.8]
+>>> ECE()(y_true, y_pred).value.round(4)
+0.2667
+>>> ExactTest(ECE())(y_true, y_pred).pvalue > 0.05
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from calibrant.distributions.bernoulli import Bernoulli
+    from calibrant.distributions.categorical import Categorical
+    from calibrant.estimators.binned import ECE
+    from calibrant.estimators.binning import EqualMass, EqualWidth
+    from calibrant.estimators.scores import Brier, LogLoss
+    from calibrant.inference.exact import ExactTest
+    from calibrant.inference.intervals import Bootstrap
+    from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
+    from calibrant.reports.build import evaluate
+    from calibrant.reports.page import report
+
+__version__ = "0.1.0"
+
+# Where each public name lives. Importing calibrant imports none of these: a name is fetched at its first use.
+_HOME = {
+    "Bernoulli": "distributions.bernoulli",
+    "Bootstrap": "inference.intervals",
+    "Brier": "estimators.scores",
+    "Categorical": "distributions.categorical",
+    "ClassWise": "lenses",
+    "ECE": "estimators.binned",
+    "EqualMass": "estimators.binning",
+    "EqualWidth": "estimators.binning",
+    "ExactTest": "inference.exact",
+    "LogLoss": "estimators.scores",
+    "MultiLabel": "lenses",
+    "PositiveClass": "lenses",
+    "TopLabel": "lenses",
+    "evaluate": "reports.build",
+    "groups": "lenses",
+    "report": "reports.page",
+}
+
+__all__ = [
+    "ECE",
+    "Bernoulli",
+    "Bootstrap",
+    "Brier",
+    "Categorical",
+    "ClassWise",
+    "EqualMass",
+    "EqualWidth",
+    "ExactTest",
+    "LogLoss",
+    "MultiLabel",
+    "PositiveClass",
+    "TopLabel",
+    "evaluate",
+    "groups",
+    "report",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
+    value: object = getattr(import_module(f"calibrant.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

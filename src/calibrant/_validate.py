@@ -1,0 +1,165 @@
+"""Checks at the boundary: what the public calls refuse, and the words they refuse it with."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from calibrant._array import is_array, is_floating, is_integer, namespace, to_numpy
+from calibrant.typing import Array, ArrayLike
+
+SUM_SLACK = 1e-3
+"""How far the probabilities of a row may be from summing to one (float32 softmax, rounded files)."""
+
+RANGE_SLACK = 1e-6
+"""How far a probability may lie outside [0, 1] through rounding."""
+
+
+class InputError(ValueError):
+    """The caller's data or settings cannot be used; the message says which, why, and what to do."""
+
+
+def as_array(x: ArrayLike, name: str) -> Array:
+    """``x`` as an array of its own library; lists, columns and frames become NumPy."""
+    if is_array(x):
+        return x
+    if isinstance(x, list | tuple | range):
+        return _from_sequence(x, name)
+    return to_numpy(_from_frame(x, name).to_numpy())
+
+
+def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:
+    """The column names when ``x`` is a pandas, polars or other data frame, else ``None``."""
+    columns = None if is_array(x) else getattr(x, "columns", None)
+    return None if columns is None else tuple(columns)
+
+
+def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise InputError(f"{name} has rows of different lengths: give every row the same number of values") from error
+    if array.dtype == object:
+        raise InputError(f"{name} mixes types or has missing values: give numbers, or text labels, alone")
+    return array
+
+
+def _from_frame(x: object, name: str) -> Any:
+    import narwhals as nw
+
+    try:
+        return nw.from_native(x, eager_only=True, allow_series=True)
+    except TypeError as error:
+        raise InputError(
+            f"{name} is a {type(x).__name__}: give an array, a list, a data-frame column or a calibrant distribution"
+        ) from error
+
+
+def check_not_empty(x: Array, name: str) -> None:
+    """Refuse an array without rows."""
+    if x.ndim == 0 or x.shape[0] == 0:
+        raise InputError(f"{name} is empty: at least one row is needed")
+
+
+def check_finite(x: Array, name: str) -> None:
+    """Refuse NaN and infinity, naming the first row that has them."""
+    xp = namespace(x)
+    # The sum is finite for finite probabilities-sized numbers; look closer only when it is not.
+    if bool(xp.isfinite(xp.sum(x))):
+        return
+    finite = to_numpy(xp.isfinite(x))
+    if finite.all():
+        return
+    row = int(np.argmin(finite.reshape(finite.shape[0], -1).all(axis=1)))
+    found = to_numpy(x)[row]
+    raise InputError(
+        f"{name} has NaN or infinite values in {int((~finite).sum()):,} places, first in row {row} ({found}): "
+        "drop or repair those rows"
+    )
+
+
+def as_probabilities(x: ArrayLike, name: str) -> Array:
+    """A floating array with all values in [0, 1]; rounding errors beyond the ends are clipped."""
+    p = as_array(x, name)
+    check_not_empty(p, name)
+    if isinstance(p, np.ndarray) and p.dtype.kind not in "fiub":
+        raise InputError(f"{name} must hold numbers between 0 and 1; got values like {p.reshape(-1)[0]!r}")
+    xp = namespace(p)
+    if is_integer(p):
+        p = xp.astype(p, xp.float64)
+    elif not is_floating(p):
+        raise InputError(f"{name} must hold real numbers; got dtype {p.dtype}")
+    elif p.dtype.itemsize < 4:  # half precision cannot add up a row of probabilities
+        p = xp.astype(p, xp.float32)
+    check_finite(p, name)
+    low, high = float(xp.min(p)), float(xp.max(p))
+    if low < -RANGE_SLACK or high > 1 + RANGE_SLACK:
+        raise InputError(_out_of_range(low, high, name))
+    return xp.clip(p, 0.0, 1.0) if low < 0 or high > 1 else p
+
+
+def _out_of_range(low: float, high: float, name: str) -> str:
+    worst = low if low < 0 else high
+    if high > 1 and low >= 0 and float(high).is_integer():
+        remedy = "these look like class labels or percentages: give probabilities, and the truth as first argument"
+    elif low < 0:
+        remedy = "these look like logits: apply a softmax or sigmoid first, or use Categorical.from_logits"
+    else:
+        remedy = "divide percentages by 100"
+    return f"{name} must lie in [0, 1]; found {worst:g}: {remedy}"
+
+
+def check_rows_sum_to_one(p: Array, name: str) -> None:
+    """Refuse rows of class probabilities that are further than the slack from summing to one."""
+    xp = namespace(p)
+    error = xp.abs(xp.sum(p, axis=1) - 1)
+    if float(xp.max(error)) <= SUM_SLACK:
+        return
+    row = int(xp.argmax(error))
+    total = float(xp.sum(p[row, :]))
+    raise InputError(
+        f"{name} rows must sum to 1 (within {SUM_SLACK:g}); row {row} sums to {total:.6g}: "
+        "normalise the rows, or use Bernoulli(y_pred) for independent labels"
+    )
+
+
+def check_same_length(a: int, b: int, name_a: str, name_b: str) -> None:
+    """Refuse arrays with different numbers of rows."""
+    if a != b:
+        raise InputError(f"{name_a} has {a:,} rows and {name_b} has {b:,}: they must be equal")
+
+
+def as_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
+    """Weights as NumPy float64, or ``None`` when there are none; one non-negative number a row, not all zero."""
+    if sample_weight is None:
+        return None
+    w = to_numpy(as_array(sample_weight, "sample_weight"))
+    if w.ndim != 1 or w.dtype.kind not in "fiub":
+        raise InputError(f"sample_weight must be one number a row; got shape {w.shape} of {w.dtype}")
+    check_same_length(len(w), n, "sample_weight", "y_true")
+    w = w.astype(np.float64)
+    check_finite(w, "sample_weight")
+    if w.min() < 0:
+        raise InputError(f"sample_weight must not be negative; found {w.min():g} in row {int(w.argmin())}")
+    if w.sum() == 0:
+        raise InputError("sample_weight is zero everywhere: at least one row must count")
+    return w
+
+
+def check_count(value: int, name: str, *, least: int = 1) -> None:
+    """Refuse a setting that is not a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
+
+
+def check_fraction(value: float, name: str) -> None:
+    """Refuse a level that does not lie strictly between 0 and 1."""
+    if not isinstance(value, int | float) or not 0 < value < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """`` (did you mean 'x'?)`` for a close match, else the list of what exists."""
+    near = get_close_matches(name, known, n=1)
+    return f" (did you mean {near[0]!r}?)" if near else f"; known: {', '.join(map(str, known))}"

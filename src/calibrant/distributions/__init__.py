@@ -1,0 +1,1 @@
+"""Batches of predictive distributions, one family a file."""

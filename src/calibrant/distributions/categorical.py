@@ -1,0 +1,235 @@
+"""Class probabilities: binary and multi-class classifiers."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._array import is_integer, namespace, to_numpy
+from calibrant._validate import (
+    InputError,
+    as_array,
+    as_probabilities,
+    check_finite,
+    check_not_empty,
+    check_rows_sum_to_one,
+    frame_columns,
+)
+from calibrant.distributions.base import Distribution
+from calibrant.typing import Array, ArrayLike
+
+SURPRISE = np.log(1000.0)
+"""Class 0 never occurring is worth a hint when the model itself gives that less than one chance in a thousand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Categorical(Distribution):
+    """Probabilities of k classes, ``(n, k)``, or of class 1 of two, ``(n,)``.
+
+    Rows may miss one by float32 rounding (up to 1e-3) and are taken as they are. Targets are class numbers from 0, or
+    names when ``labels`` gives the name of each column (the column names, for a data frame).
+
+    >>> Categorical([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]], labels=["cat", "dog", "owl"]).as_targets(["cat", "owl"])
+    array([0, 2])
+    """
+
+    probs: Array
+    labels: tuple[Any, ...] | None = None
+
+    def __post_init__(self) -> None:
+        probs = as_probabilities(self.probs, "y_pred")
+        columns = frame_columns(self.probs)
+        if probs.ndim == 2 and probs.shape[1] == 1:
+            probs, columns = probs[:, 0], None
+        if probs.ndim not in (1, 2):
+            raise InputError(f"y_pred must be (n,) or (n, k); got shape {tuple(probs.shape)}")
+        if probs.ndim == 2:
+            check_rows_sum_to_one(probs, "y_pred")
+        object.__setattr__(self, "probs", probs)
+        object.__setattr__(self, "labels", self._checked_labels(columns if self.labels is None else self.labels))
+
+    def _checked_labels(self, labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
+        if labels is None:
+            return None
+        if len(labels) != self.n_classes or len(set(labels)) != len(labels):
+            raise InputError(f"labels must be {self.n_classes} different names, one a class; got {list(labels)!r}")
+        return tuple(labels)
+
+    @classmethod
+    def from_logits(cls, logits: ArrayLike, labels: Sequence[Any] | None = None) -> Self:
+        """Softmax of ``(n, k)`` logits, or the sigmoid of ``(n,)`` log-odds of class 1.
+
+        >>> Categorical.from_logits([[0.0, 0.0], [0.0, 2.0]]).probs.round(4)
+        array([[0.5   , 0.5   ],
+               [0.1192, 0.8808]])
+        """
+        z = as_array(logits, "logits")
+        check_not_empty(z, "logits")
+        xp = namespace(z)
+        z = xp.astype(z, xp.float64) if is_integer(z) else z
+        check_finite(z, "logits")
+        if z.ndim == 2 and z.shape[1] == 1:
+            z = z[:, 0]
+        if z.ndim == 1:
+            return cls(1 / (1 + xp.exp(-xp.clip(z, -700.0, 700.0))), _given(labels))
+        odds = xp.exp(z - xp.max(z, axis=1, keepdims=True))
+        return cls(odds / xp.sum(odds, axis=1, keepdims=True), _given(labels) or frame_columns(logits))
+
+    @classmethod
+    def _trusted(cls, probs: Array, labels: tuple[Any, ...] | None) -> Self:
+        """Without checks, for rows of a batch that has passed them."""
+        self = object.__new__(cls)
+        object.__setattr__(self, "probs", probs)
+        object.__setattr__(self, "labels", labels)
+        return self
+
+    def __len__(self) -> int:
+        return int(self.probs.shape[0])
+
+    def __getitem__(self, rows: slice | Array) -> Self:
+        return self._trusted(self.probs[rows, ...], self.labels)
+
+    def __repr__(self) -> str:
+        names = "" if self.labels is None else f", labels={self.labels}"
+        return f"<Categorical: {len(self):,} predictions of {self.n_classes} classes{names}>"
+
+    @property
+    def n_classes(self) -> int:
+        """k, the number of classes."""
+        return 2 if self.probs.ndim == 1 else int(self.probs.shape[1])
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The labels as text; the class numbers where none were given."""
+        return tuple(map(str, range(self.n_classes) if self.labels is None else self.labels))
+
+    @cached_property
+    def matrix(self) -> Array:
+        """All probabilities, ``(n, k)``, also of a batch given as ``(n,)``."""
+        if self.probs.ndim == 2:
+            return self.probs
+        return namespace(self.probs).stack([1 - self.probs, self.probs], axis=1)
+
+    def probability(self, index: int) -> Array:
+        """Probability of one class, ``(n,)``, without making the matrix."""
+        if self.probs.ndim == 2:
+            return self.probs[:, index]
+        return self.probs if index == 1 else 1 - self.probs
+
+    def index_of(self, label: object) -> int:
+        """The column of a class given by its name, or by its number where there are no names."""
+        known = list(range(self.n_classes) if self.labels is None else self.labels)
+        if label not in known:
+            raise InputError(f"there is no class {label!r}; the classes are {known}")
+        return known.index(label)
+
+    def as_targets(self, y_true: ArrayLike) -> Array:
+        """Class numbers from 0, ``(n,)``."""
+        y = as_array(y_true, "y_true")
+        check_not_empty(y, "y_true")
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim != 1:
+            raise InputError(
+                f"y_true must be one label a row; got shape {tuple(y.shape)}: for one-hot labels pass "
+                "y_true.argmax(axis=1), for several labels a row pass Bernoulli(y_pred)"
+            )
+        if isinstance(y, np.ndarray) and y.dtype.kind not in "iub":
+            return self._from_names(y)
+        if not is_integer(y):
+            raise InputError(f"y_true must be integer class labels; got dtype {y.dtype}: convert it to integers")
+        return self._from_names(to_numpy(y)) if self._has_integer_labels else self._from_numbers(y)
+
+    @property
+    def _has_integer_labels(self) -> bool:
+        """Whether labels are numbers other than the class numbers themselves, so that they must be looked up."""
+        if self.labels is None or self.labels == tuple(range(self.n_classes)):
+            return False
+        return all(isinstance(label, int | np.integer) for label in self.labels)
+
+    def _from_numbers(self, y: Array) -> Array:
+        xp, k = namespace(y), self.n_classes
+        if y.dtype == xp.bool:
+            return xp.astype(y, xp.uint8)
+        low, high = int(xp.min(y)), int(xp.max(y))
+        if low < 0 or high >= k:
+            hint = ": they seem to start at 1; subtract 1" if low >= 1 and high == k else ""
+            raise InputError(f"y_true must be labels from 0 to {k - 1}; found {low if low < 0 else high}{hint}")
+        if low > 0 and k > 2 and len(y) == len(self):
+            self._hint_at_first_class()
+        return y
+
+    def _hint_at_first_class(self) -> None:
+        p = np.minimum(to_numpy(self.probability(0)).astype(np.float64), 1 - 1e-12)
+        if -np.log1p(-p).sum() > SURPRISE:
+            message = "class 0 never occurs in y_true though the predictions expect it: labels start at 0, not 1"
+            warnings.warn(message, UserWarning, stacklevel=6)
+
+    def _from_names(self, y: np.ndarray) -> np.ndarray:
+        if y.dtype.kind in "fc":
+            raise InputError(
+                f"y_true must be integer class labels; got floating-point values like {y[0]!r}: "
+                "convert with y_true.astype(int), or put the truth first if the arguments are swapped"
+            )
+        if self.labels is None:
+            raise InputError(
+                f"y_true holds names like {y[0]!r}: say which column is which with "
+                "Categorical(y_pred, labels=[...])"
+            )
+        column = {name: i for i, name in enumerate(self.labels)}
+        found, which = np.unique(y, return_inverse=True)
+        unknown = [name for name in found.tolist() if name not in column]
+        if unknown:
+            raise InputError(f"y_true has labels that y_pred has no column for: {unknown[:5]}; columns: {list(column)}")
+        return np.array([column[name] for name in found.tolist()])[which]
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Class numbers, ``(size, n)``, by inversion of each row's cumulative probabilities."""
+        u = rng.random((size, len(self)))
+        if self.n_classes == 2:
+            return (u < self._second_of_two).view(np.uint8)
+        steps, width = self._cumulative, self._cumulative.shape[1]
+        row = np.arange(len(self)) * width
+        found = np.zeros(u.shape, dtype=np.intp)
+        step = width // 2
+        while step:  # bisection in all rows at once: found = number of cumulative values <= u
+            found += step * (steps.ravel()[row + found + (step - 1)] <= u)
+            step //= 2
+        return found.astype(np.min_scalar_type(self.n_classes - 1))
+
+    @cached_property
+    def _second_of_two(self) -> np.ndarray:
+        p = to_numpy(self.probs).astype(np.float64)
+        return p if p.ndim == 1 else p[:, 1] / p.sum(axis=1)
+
+    @cached_property
+    def _cumulative(self) -> np.ndarray:
+        """Cumulative probabilities of all classes but the last, padded to a power of two with infinity."""
+        total = np.cumsum(to_numpy(self.probs).astype(np.float64), axis=1)
+        padded = np.full((len(self), 1 << (self.n_classes - 1).bit_length()), np.inf)
+        padded[:, : self.n_classes - 1] = total[:, :-1] / total[:, -1:]
+        return padded
+
+    def log_prob(self, targets: Array) -> Array:
+        """Log probability of each target; ``-inf`` where what happened had been called impossible."""
+        with np.errstate(divide="ignore"):
+            table = np.log(to_numpy(self.matrix).astype(np.float64))
+        return table[np.arange(len(self)), to_numpy(targets)]
+
+    def squared_error(self, targets: Array) -> Array:
+        """Squared distance of the probabilities from what happened; halved for two classes, as scikit-learn does."""
+        p = to_numpy(self.matrix).astype(np.float64)
+        table = (p**2).sum(axis=1, keepdims=True) - 2 * p + 1
+        return (table / 2 if self.n_classes == 2 else table)[np.arange(len(self)), to_numpy(targets)]
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, n: int) -> Self:
+        """Three classes, uniform on the simplex."""
+        return cls(rng.dirichlet(np.ones(3), n))
+
+
+def _given(labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    return None if labels is None else tuple(labels)

@@ -1,0 +1,39 @@
+"""From what the caller gave to targets and predictions that belong together."""
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, as_array, check_not_empty, check_same_length
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
+from calibrant.typing import Array, ArrayLike
+
+SWAPPED = "the arguments look swapped: calibrant takes the truth first, f(y_true, y_pred)"
+
+
+def as_distribution(y_pred: ArrayLike) -> Distribution:
+    """Predictions as a distribution; bare ``(n,)`` and ``(n, k)`` numbers are class probabilities.
+
+    >>> as_distribution([0.2, 0.9])
+    <Categorical: 2 predictions of 2 classes>
+    """
+    return y_pred if isinstance(y_pred, Distribution) else Categorical(y_pred)
+
+
+def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distribution]:
+    """Targets and predictions, checked, one target a prediction."""
+    if isinstance(y_true, Distribution):
+        raise InputError(f"y_true is a {type(y_true).__name__}: {SWAPPED}")
+    truth = as_array(y_true, "y_true")
+    check_not_empty(truth, "y_true")
+    if not isinstance(y_pred, Distribution) and _is_fractional(truth) and not _is_fractional(as_array(y_pred, "y_pred")):
+        raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
+    predictions = as_distribution(y_pred)
+    check_same_length(truth.shape[0], len(predictions), "y_true", "y_pred")
+    return predictions.as_targets(truth), predictions
+
+
+def _is_fractional(x: Array) -> bool:
+    """Whether the first rows hold numbers that are not whole."""
+    first = to_numpy(x[:1000])
+    return first.dtype.kind == "f" and bool(np.any(first != np.round(first)))

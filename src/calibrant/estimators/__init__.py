@@ -1,0 +1,1 @@
+"""Estimators of calibration error and proper scores, one concept a file."""

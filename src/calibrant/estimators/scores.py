@@ -1,0 +1,86 @@
+"""Proper scores: the mean loss of the predictions, smaller when they are calibrated and sharp."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.results import Estimate
+from calibrant.typing import Array
+
+
+class Score(BaseEstimator):
+    """A mean of losses over rows, hence with a standard error."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
+        """The loss of each row, ``(..., n)``, for targets with any leading axes."""
+
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The mean loss and its standard error."""
+        losses = self.losses(targets, predictions)
+        w = np.ones(len(predictions)) if weights is None else weights
+        mean = losses @ w / w.sum()
+        with np.errstate(invalid="ignore"):  # an infinite loss has no spread
+            spread = np.sqrt((w**2 * (losses - mean) ** 2).sum()) / w.sum()
+        n = np.count_nonzero(w)
+        error = float(spread * np.sqrt(n / (n - 1))) if n > 1 and np.isfinite(mean) else None
+        return Estimate(self.name, mean, len(predictions), self, standard_error=error)
+
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+        """The mean over rows of every redraw at once."""
+        return _MeanLoss(self, predictions, np.full(len(predictions), 1.0) if weights is None else weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanLoss:
+    score: Score
+    predictions: Distribution
+    weights: np.ndarray
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        return self.score.losses(targets, self.predictions) @ self.weights / self.weights.sum()
+
+
+@dataclass(frozen=True)
+class Brier(Score):
+    """Brier score: mean squared distance of the probabilities from what happened.
+
+    ``mean (p - y)^2`` for two classes, ``mean sum_c (p_c - [y = c])^2`` for more, the mean over labels for
+    multi-label predictions: scikit-learn's convention. Brier (1950).
+
+    >>> Brier()([1, 0], [0.8, 0.4]).value.round(4)
+    0.1
+    """
+
+    name = "Brier"
+
+    def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
+        """Squared error of each row."""
+        squared_error = getattr(predictions, "squared_error", None)
+        if squared_error is None:
+            raise InputError(f"Brier needs class probabilities; got {type(predictions).__name__} predictions")
+        return squared_error(targets)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class LogLoss(Score):
+    """Log loss: mean negative log probability (or density) of what happened, in nats.
+
+    Infinite when something happened that had been given probability zero. Good (1952).
+
+    >>> LogLoss()([1, 0], [0.8, 0.4]).value.round(4)
+    0.367
+    """
+
+    name = "LogLoss"
+
+    def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
+        """Negative log probability of each row's target."""
+        return -predictions.log_prob(targets)

@@ -1,0 +1,1 @@
+"""Is it more than chance? Tests, null bands and intervals for any estimator."""

@@ -1,0 +1,96 @@
+"""The exact test of calibration: keep the predictions, redraw the targets from them."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant._validate import InputError, as_weights, check_count
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.conversion import as_problem
+from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
+from calibrant.inference.draws import draw
+from calibrant.results import Estimate, TestResult
+from calibrant.typing import ArrayLike, Engine, Estimator, Seed
+
+ROUNDING = 1e-12
+"""Statistics closer than this, relative to their size, count as ties: rounding must not decide a p-value."""
+
+
+@dataclass(frozen=True)
+class ExactTest:
+    """Test that the targets could have come from the predictions, with any estimator as statistic.
+
+    If the model is calibrated then, given the predictions, targets are independent draws from them. So redraw them
+    ``n_resamples`` times, and let ``p = (1 + #{T* >= T}) / (n_resamples + 1)``. The level holds exactly for *every*
+    n and *every* statistic: a poor statistic costs power, never validity. The redraws are also the estimator's null
+    band. ``alternative="two-sided"`` suits scores, which are too small when the model is under-confident.
+
+    >>> import numpy as np
+    >>> from calibrant import ECE, ExactTest
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(500)
+    >>> honest, boastful = (rng.random(500) < y_pred) * 1, (rng.random(500) < 0.3 + 0.4 * y_pred) * 1
+    >>> ExactTest(ECE())(honest, y_pred).pvalue
+    0.489
+    >>> ExactTest(ECE())(boastful, y_pred).pvalue
+    0.001
+    """
+
+    estimator: Estimator
+    n_resamples: int = 999
+    alternative: Literal["greater", "less", "two-sided"] = "greater"
+
+    def __post_init__(self) -> None:
+        if not callable(self.estimator):
+            raise InputError(f"estimator must be an estimator such as ECE(); got {self.estimator!r}")
+        check_count(self.n_resamples, "n_resamples")
+        if self.alternative not in ("greater", "less", "two-sided"):
+            raise InputError(f"alternative must be 'greater', 'less' or 'two-sided'; got {self.alternative!r}")
+
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
+    ) -> TestResult:
+        """Redraw, compare and count."""
+        targets, predictions = as_problem(y_true, y_pred)
+        weights = as_weights(sample_weight, len(predictions))
+        options = {} if weights is None else {"sample_weight": weights}
+        estimate: Estimate = self.estimator(targets, predictions, **options)
+        estimator: Any = self.estimator
+        if isinstance(estimator, BaseEstimator):
+            estimator, targets, predictions = estimator.reduce(targets, predictions)
+            statistic = estimator.given(predictions, weights)
+        else:
+            statistic = EachDraw(estimator, predictions, weights)
+        observed = float(statistic(np.asarray(targets)[None])[0])
+        redraw = partial(_redraw, statistic, predictions)
+        null = draw(redraw, self.n_resamples, width=int(np.prod(targets.shape)), rng=rng, engine=engine)
+        return TestResult(
+            statistic=float(estimate),
+            pvalue=self._pvalue(observed, null),
+            n=len(predictions),
+            test=self,
+            estimate=estimate,
+            null_distribution=null,
+        )
+
+    def _pvalue(self, observed: float, null: np.ndarray) -> float:
+        slack = ROUNDING * max(abs(observed), float(np.abs(null).max()))
+        greater = (1 + np.count_nonzero(null >= observed - slack)) / (len(null) + 1)
+        less = (1 + np.count_nonzero(null <= observed + slack)) / (len(null) + 1)
+        if self.alternative == "two-sided":
+            return float(min(1.0, 2 * min(greater, less)))
+        return float(greater if self.alternative == "greater" else less)
+
+
+def _redraw(
+    statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int
+) -> np.ndarray:
+    return statistic(predictions.sample(np.random.default_rng(seed), size))

@@ -1,0 +1,1 @@
+"""Confidence intervals for any estimator, by resampling rows."""
