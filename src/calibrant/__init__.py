@@ -2,7 +2,7 @@
 
 >>> from calibrant import ECE, ExactTest
 >>> y_true, y_pred = [1, 0, 1, 1, 0, 1], [0.9, 0.2, 0.7, 0.6, 0.4, 0.8]
->>> ECE()(y_true, y_pred).value.round(4)
+>>> round(ECE()(y_true, y_pred).value, 4)
 0.2667
 >>> ExactTest(ECE())(y_true, y_pred).pvalue > 0.05
 True

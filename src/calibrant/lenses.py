@@ -181,7 +181,12 @@ def groups(
     names, which = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
     rows = [np.flatnonzero(which == i) for i in range(len(names))]
     results = [
-        measure(targets[r], predictions[r], **options, **({} if weights is None else {"sample_weight": weights[r]}))
+        measure(
+            targets[r],
+            predictions[r],
+            **options,
+            **({} if weights is None else {"sample_weight": weights[r]}),
+        )
         for r in rows
     ]
     return _tidy(names, results)

@@ -40,10 +40,11 @@ def jsonable(x: object) -> Any:
     return x if x is None or isinstance(x, str | int | float | bool) else repr(x)
 
 
-class _Result:
+class Result:
     """What all results share: JSON, and a display in notebooks made of their readable lines."""
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
         raise NotImplementedError
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -138,7 +139,9 @@ class Table(Mapping[str, np.ndarray]):
         widths = [max(map(len, column)) for column in cells]
         left = [column.dtype.kind not in "fiu" for column in self._columns.values()]
         return "\n".join(
-            "  ".join(t.ljust(w) if is_left else t.rjust(w) for t, w, is_left in zip(row, widths, left, strict=True)).rstrip()
+            "  ".join(
+                t.ljust(w) if is_left else t.rjust(w) for t, w, is_left in zip(row, widths, left, strict=True)
+            ).rstrip()
             for row in zip(*cells, strict=True)
         )
 
@@ -148,7 +151,7 @@ def _cell(value: object) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Estimate(_Result):
+class Estimate(Result):
     """A number with what is needed to believe it.
 
     ``value`` is the estimate, ``n`` the rows it came from, ``estimator`` the resolved settings (its ``repr`` makes it
@@ -215,7 +218,7 @@ class Estimate(_Result):
 
 
 @dataclass(frozen=True, repr=False)
-class TestResult(_Result):
+class TestResult(Result):
     """The outcome of a test that the predictions are calibrated.
 
     ``pvalue`` is small when they are not. ``null_distribution`` holds the statistic under calibrated redraws, so

@@ -22,9 +22,7 @@ Seed: TypeAlias = Any
 class Estimator(Protocol):
     """A frozen value that holds the settings of an estimate; calling it does the work."""
 
-    def __call__(
-        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
-    ) -> Estimate:
+    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Estimate:
         """Estimate from targets and predictions, truth first."""
         ...
 

@@ -176,8 +176,7 @@ class Categorical(Distribution):
             )
         if self.labels is None:
             raise InputError(
-                f"y_true holds names like {y[0]!r}: say which column is which with "
-                "Categorical(y_pred, labels=[...])"
+                f"y_true holds names like {y[0]!r}: say which column is which with Categorical(y_pred, labels=[...])"
             )
         column = {name: i for i, name in enumerate(self.labels)}
         found, which = np.unique(y, return_inverse=True)

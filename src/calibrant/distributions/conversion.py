@@ -26,7 +26,11 @@ def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distributio
         raise InputError(f"y_true is a {type(y_true).__name__}: {SWAPPED}")
     truth = as_array(y_true, "y_true")
     check_not_empty(truth, "y_true")
-    if not isinstance(y_pred, Distribution) and _is_fractional(truth) and not _is_fractional(as_array(y_pred, "y_pred")):
+    if (
+        not isinstance(y_pred, Distribution)
+        and _is_fractional(truth)
+        and not _is_fractional(as_array(y_pred, "y_pred"))
+    ):
         raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
     predictions = as_distribution(y_pred)
     check_same_length(truth.shape[0], len(predictions), "y_true", "y_pred")

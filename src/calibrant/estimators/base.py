@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -24,9 +24,10 @@ class BaseEstimator(ABC):
     targets also write :meth:`given`, which is all a test needs to be fast.
     """
 
-    def __call__(
-        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None
-    ) -> Estimate:
+    least: ClassVar[float] = -np.inf
+    """The smallest value the estimator can take."""
+
+    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Estimate:
         """Estimate from targets and predictions, truth first."""
         targets, predictions = as_problem(y_true, y_pred)
         return self.estimate(targets, predictions, as_weights(sample_weight, len(predictions)))
@@ -53,5 +54,6 @@ class EachDraw:
     weights: np.ndarray | None
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The statistic of each redraw, ``(m,)``."""
         options = {} if self.weights is None else {"sample_weight": self.weights}
         return np.array([float(self.estimator(y, self.predictions, **options)) for y in targets])

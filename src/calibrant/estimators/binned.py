@@ -38,6 +38,8 @@ class ECE(BaseEstimator):
       estimator  ECE(bins=EqualWidth(n_bins=10), norm=1, lens=PositiveClass(label=None), label_binned=False)
     """
 
+    least = 0.0
+
     bins: Binning = EqualWidth(15)  # noqa: RUF009  # frozen
     norm: float = 1
     lens: Lens | None = None
@@ -62,7 +64,7 @@ class ECE(BaseEstimator):
             values = [lp_norm(t.gap, t.weight, self.norm) for t in tallies]
         return Estimate(
             name="ECE",
-            value=lp_norm(np.array(values), np.ones(len(values)), self.norm),
+            value=float(lp_norm(np.array(values), np.ones(len(values)), self.norm)),
             n=len(predictions),
             estimator=replace(self, lens=lens),
             reduction=f"{lens.name} ({events[0].name})" if isinstance(lens, PositiveClass) else lens.name,
@@ -85,7 +87,9 @@ class ECE(BaseEstimator):
         bins = [self.bins.bins(e.probability, weights) for e in events]
         if isinstance(lens, ClassWise):
             return BinnedStatistic(self.norm, (ClassCounts.of(events, bins, weights),))
-        return BinnedStatistic(self.norm, tuple(EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True)))
+        return BinnedStatistic(
+            self.norm, tuple(EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +120,7 @@ def tally(event: Event, happened: np.ndarray, bins: Bins, weights: np.ndarray | 
         w = None if weights is None else weights[rows]
         mass += np.bincount(cell, weights=w, minlength=size)
         score += np.bincount(cell, weights=p if w is None else p * w, minlength=size)
-    mass, score = mass.reshape(-1, 2), score.reshape(-1, 2)
-    return Tally(bins, mass.sum(axis=1), score.sum(axis=1), mass[:, 1])
+    return Tally(bins, mass.reshape(-1, 2).sum(axis=1), score.reshape(-1, 2).sum(axis=1), mass[1::2])
 
 
 def _label_binned(event: Event, t: Tally, norm: float, weights: np.ndarray | None) -> np.ndarray:

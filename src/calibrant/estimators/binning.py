@@ -14,7 +14,7 @@ from calibrant._validate import check_count
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Right-closed cells of [0, 1]: cell b is ``(edges[b], edges[b + 1]]``, and the first one also holds its lower end."""
+    """Right-closed cells of [0, 1]: cell b is ``(edges[b], edges[b + 1]]``, the first with its lower end."""
 
     edges: np.ndarray
 

@@ -21,8 +21,15 @@ def lp_norm(gap: np.ndarray, weight: np.ndarray, norm: float) -> np.ndarray:
 class BinCounts(Protocol):
     """Events with equally many bins: weights and sums of probabilities ``(events, bins)``, and counts of redraws."""
 
-    weight: np.ndarray
-    predicted: np.ndarray
+    @property
+    def weight(self) -> np.ndarray:
+        """Weight of the rows in each bin."""
+        ...
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """Sum of their probabilities."""
+        ...
 
     def happened(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows where each event happened, ``(m, events, bins)``, for targets ``(m, n, ...)``."""
@@ -93,6 +100,7 @@ class BinnedStatistic:
     counts: tuple[BinCounts, ...]
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The error of each redraw, ``(m,)``."""
         errors = np.concatenate([self._errors(c, targets) for c in self.counts], axis=1)
         return lp_norm(errors, np.ones(errors.shape[1]), self.norm)
 

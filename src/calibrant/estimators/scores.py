@@ -31,7 +31,7 @@ class Score(BaseEstimator):
             spread = np.sqrt((w**2 * (losses - mean) ** 2).sum()) / w.sum()
         n = np.count_nonzero(w)
         error = float(spread * np.sqrt(n / (n - 1))) if n > 1 and np.isfinite(mean) else None
-        return Estimate(self.name, mean, len(predictions), self, standard_error=error)
+        return Estimate(self.name, float(mean), len(predictions), self, standard_error=error)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """The mean over rows of every redraw at once."""
@@ -55,18 +55,19 @@ class Brier(Score):
     ``mean (p - y)^2`` for two classes, ``mean sum_c (p_c - [y = c])^2`` for more, the mean over labels for
     multi-label predictions: scikit-learn's convention. Brier (1950).
 
-    >>> Brier()([1, 0], [0.8, 0.4]).value.round(4)
+    >>> round(Brier()([1, 0], [0.8, 0.4]).value, 4)
     0.1
     """
 
     name = "Brier"
+    least = 0.0
 
     def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
         """Squared error of each row."""
         squared_error = getattr(predictions, "squared_error", None)
         if squared_error is None:
             raise InputError(f"Brier needs class probabilities; got {type(predictions).__name__} predictions")
-        return squared_error(targets)  # type: ignore[no-any-return]
+        return squared_error(targets)
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class LogLoss(Score):
 
     Infinite when something happened that had been given probability zero. Good (1952).
 
-    >>> LogLoss()([1, 0], [0.8, 0.4]).value.round(4)
+    >>> round(LogLoss()([1, 0], [0.8, 0.4]).value, 4)
     0.367
     """
 

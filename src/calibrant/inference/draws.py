@@ -20,7 +20,7 @@ def as_seed_sequence(rng: Seed) -> np.random.SeedSequence:
     if isinstance(rng, np.random.SeedSequence):
         return rng
     if isinstance(rng, np.random.Generator):
-        return rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined, no-any-return]
+        return rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
     if rng is None or (isinstance(rng, int | np.integer) and rng >= 0):
         return np.random.SeedSequence(0 if rng is None else int(rng))
     raise InputError(f"rng must be a non-negative integer, a numpy Generator or None; got {rng!r}")
@@ -32,4 +32,4 @@ def draw(task: Task, n_draws: int, *, width: int, rng: Seed, engine: Engine | No
     sizes = [min(size, n_draws - done) for done in range(0, n_draws, size)]
     seeds = as_seed_sequence(rng).spawn(len(sizes))
     run: Callable[..., Any] = map if engine is None else engine.map
-    return np.concatenate([np.empty(0), *run(task, seeds, sizes)])
+    return np.concatenate(list(run(task, seeds, sizes)))

@@ -1,5 +1,6 @@
 """The exact test of calibration: keep the predictions, redraw the targets from them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from calibrant.distributions.conversion import as_problem
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.inference.draws import draw
 from calibrant.results import Estimate, TestResult
-from calibrant.typing import ArrayLike, Engine, Estimator, Seed
+from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 ROUNDING = 1e-12
 """Statistics closer than this, relative to their size, count as ties: rounding must not decide a p-value."""
@@ -33,7 +34,7 @@ class ExactTest:
     >>> y_pred = rng.random(500)
     >>> honest, boastful = (rng.random(500) < y_pred) * 1, (rng.random(500) < 0.3 + 0.4 * y_pred) * 1
     >>> ExactTest(ECE())(honest, y_pred).pvalue
-    0.489
+    0.858
     >>> ExactTest(ECE())(boastful, y_pred).pvalue
     0.001
     """
@@ -61,13 +62,13 @@ class ExactTest:
         """Redraw, compare and count."""
         targets, predictions = as_problem(y_true, y_pred)
         weights = as_weights(sample_weight, len(predictions))
-        options = {} if weights is None else {"sample_weight": weights}
-        estimate: Estimate = self.estimator(targets, predictions, **options)
         estimator: Any = self.estimator
         if isinstance(estimator, BaseEstimator):
+            estimate = estimator.estimate(targets, predictions, weights)
             estimator, targets, predictions = estimator.reduce(targets, predictions)
             statistic = estimator.given(predictions, weights)
         else:
+            estimate = _as_estimate(estimator, targets, predictions, weights)
             statistic = EachDraw(estimator, predictions, weights)
         observed = float(statistic(np.asarray(targets)[None])[0])
         redraw = partial(_redraw, statistic, predictions)
@@ -90,7 +91,15 @@ class ExactTest:
         return float(greater if self.alternative == "greater" else less)
 
 
-def _redraw(
-    statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int
-) -> np.ndarray:
+def _as_estimate(
+    estimator: Callable[..., Any], targets: Array, predictions: Distribution, weights: np.ndarray | None
+) -> Estimate:
+    """What a foreign estimator returns, wrapped if it is a bare number."""
+    value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
+    if isinstance(value, Estimate):
+        return value
+    return Estimate(getattr(estimator, "__name__", "statistic"), float(value), len(predictions), estimator)
+
+
+def _redraw(statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
     return statistic(predictions.sample(np.random.default_rng(seed), size))

@@ -1,1 +1,111 @@
 """Confidence intervals for any estimator, by resampling rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from calibrant._validate import InputError, as_weights, check_count, check_fraction
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.conversion import as_problem
+from calibrant.inference.draws import draw
+from calibrant.results import Estimate, Interval, TestResult
+from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """An estimate with a bootstrap interval and standard error.
+
+    Rows are drawn with replacement; the interval is the reflected one, ``2 T - quantiles(T*)``, because calibration
+    errors are biased upwards and the usual percentile interval doubles that bias: over 150 calibrated data sets of
+    1,000 rows it never covered the truth. The interval is widened to hold the estimate and cut at the least value the
+    estimator can take. Near perfect calibration no resampling of rows covers well; :func:`include_null` joins the
+    interval with the exact test, which does. Efron & Tibshirani (1993).
+
+    >>> import numpy as np
+    >>> from calibrant import Bootstrap, ECE
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(400)
+    >>> y_true = (rng.random(400) < 0.3 + 0.4 * y_pred) * 1
+    >>> low, high = Bootstrap(ECE(), n_resamples=199)(y_true, y_pred).interval
+    >>> low < 0.15 < high
+    True
+    """
+
+    estimator: Estimator
+    n_resamples: int = 999
+    confidence_level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not callable(self.estimator):
+            raise InputError(f"estimator must be an estimator such as ECE(); got {self.estimator!r}")
+        check_count(self.n_resamples, "n_resamples", least=2)
+        check_fraction(self.confidence_level, "confidence_level")
+
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
+    ) -> Estimate:
+        """The estimate, its standard error and interval."""
+        targets, predictions = as_problem(y_true, y_pred)
+        weights = as_weights(sample_weight, len(predictions))
+        value = partial(_value_of_rows, self.estimator, targets, predictions, weights)
+        estimate: Estimate = value(slice(None))
+        resample = partial(_resample, value, len(predictions))
+        values = draw(resample, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
+        return replace(
+            estimate,
+            standard_error=float(np.std(values, ddof=1)),
+            interval=self._reflected(float(estimate), values),
+        )
+
+    def _reflected(self, value: float, values: np.ndarray) -> Interval:
+        tail = (1 - self.confidence_level) / 2
+        low, high = 2 * value - np.quantile(values, [1 - tail, tail])
+        least: float = getattr(self.estimator, "least", -np.inf)
+        return Interval(
+            max(least, min(float(low), value)),
+            max(float(high), value),
+            self.confidence_level,
+            "reflected bootstrap",
+        )
+
+
+def include_null(interval: Interval, test: TestResult) -> Interval:
+    """The interval of a non-negative error, down to zero exactly when the exact test cannot rule zero out.
+
+    >>> import numpy as np
+    >>> from calibrant import Bootstrap, ECE, ExactTest
+    >>> y_pred = np.linspace(0.05, 0.95, 60)
+    >>> y_true = (np.random.default_rng(3).random(60) < y_pred) * 1
+    >>> interval = Bootstrap(ECE(), n_resamples=99)(y_true, y_pred).interval
+    >>> include_null(interval, ExactTest(ECE())(y_true, y_pred)).low
+    0.0
+    """
+    if test.pvalue <= 1 - interval.level:
+        return interval
+    return replace(interval, low=min(0.0, interval.low), method=f"{interval.method} with exact test")
+
+
+def _value_of_rows(
+    estimator: Callable[..., Any],
+    targets: Array,
+    predictions: Distribution,
+    weights: np.ndarray | None,
+    rows: slice | np.ndarray,
+) -> Any:
+    options = {} if weights is None else {"sample_weight": weights[rows]}
+    return estimator(targets[rows], predictions[rows], **options)
+
+
+def _resample(value: Callable[[np.ndarray], Any], n: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.array([float(value(rng.integers(0, n, n))) for _ in range(size)])

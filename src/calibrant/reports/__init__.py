@@ -1,0 +1,1 @@
+"""The report: plain data first, then words, pictures and a page."""

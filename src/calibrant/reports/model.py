@@ -1,0 +1,131 @@
+"""The report as plain data: what is said, before how it looks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from calibrant.results import SCHEMA, Interval, Result, Table, number
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """One number that matters: its value, how sure it is, and what a calibrated model would show."""
+
+    label: str
+    meaning: str
+    value: float
+    unit: Literal["percent", "number"]
+    interval: Interval | None
+    null_band: Interval
+    pvalue: float
+    estimator: str
+
+    def text(self, value: float) -> str:
+        """A value in this number's unit."""
+        return f"{100 * value:.2f} %" if self.unit == "percent" else number(value)
+
+    def line(self) -> str:
+        """The value, what a calibrated model would show, and how likely that is to go so far."""
+        low, high = map(self.text, self.null_band)
+        return f"{self.text(self.value)}  (if calibrated {low} to {high}, p = {number(self.pvalue)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "label": self.label,
+            "value": self.value,
+            "unit": self.unit,
+            "interval": None if self.interval is None else self.interval.to_dict(),
+            "null_band": self.null_band.to_dict(),
+            "pvalue": self.pvalue,
+            "estimator": self.estimator,
+            "meaning": self.meaning,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer in words: one sentence, its evidence, and its tone."""
+
+    tone: Literal["good", "unsure", "bad"]
+    headline: str
+    evidence: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"tone": self.tone, "headline": self.headline, "evidence": list(self.evidence)}
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A table of the report: its heading, what its rows are, and what to make of it."""
+
+    title: str
+    noun: str
+    remark: str
+    table: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"title": self.title, "noun": self.noun, "remark": self.remark, "table": self.table.to_dict()}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Result):
+    """Everything the page shows, as data; :func:`calibrant.evaluate` makes it.
+
+    ``reliability`` is the curve with its consistency band, ``histogram`` the predicted probabilities; ``sections`` hold
+    a table a class and a table a slice. ``settings`` repeat the run.
+    """
+
+    title: str
+    n: int
+    kind: Literal["binary", "multi-class", "multi-label"]
+    verdict: Verdict
+    numbers: tuple[KeyNumber, ...]
+    reliability: Table
+    histogram: Table
+    event: str
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "schema": SCHEMA,
+            "kind": "report",
+            "title": self.title,
+            "problem": self.kind,
+            "n": self.n,
+            "verdict": self.verdict.to_dict(),
+            "numbers": [x.to_dict() for x in self.numbers],
+            "reliability": {"event": self.event, **self.reliability.to_dict()},
+            "histogram": self.histogram.to_dict(),
+            "sections": [section.to_dict() for section in self.sections],
+            "notes": list(self.notes),
+            "settings": dict(self.settings),
+        }
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        from calibrant.reports.page import to_html
+
+        return to_html(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file, or the data if its name ends in ``.json``."""
+        path = Path(path)
+        path.write_text(self.to_json() if path.suffix == ".json" else self.to_html(), encoding="utf-8")
+        return path
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [(self.title, self.verdict.headline), *((x.label, x.line()) for x in self.numbers)]
+
+    def __repr__(self) -> str:
+        (_, headline), *numbers = self._lines()
+        width = max(len(label) for label, _ in numbers)
+        title = f"{self.title} ({self.kind}, {self.n:,} rows)"
+        lines = [f"  {label:<{width}}  {text}" for label, text in numbers]
+        return "\n".join([title, headline, *(f"  {sentence}" for sentence in self.verdict.evidence), *lines])

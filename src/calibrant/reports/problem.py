@@ -1,0 +1,76 @@
+"""One checked problem, and how random work on it is done."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Self, TypeVar
+
+import numpy as np
+
+from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.categorical import Categorical
+from calibrant.estimators.binned import ECE
+from calibrant.estimators.binning import EqualMass
+from calibrant.inference.exact import ExactTest
+from calibrant.inference.intervals import Bootstrap
+from calibrant.lenses import Lens, TopLabel, default_lens
+from calibrant.results import Estimate, TestResult
+from calibrant.typing import Array, Engine, Estimator
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Targets and predictions of a report with their weights; redraws, seed and engine of its tests."""
+
+    targets: Array
+    predictions: Categorical | Bernoulli
+    weights: np.ndarray | None
+    n_resamples: int
+    seeds: np.random.SeedSequence
+    engine: Engine | None
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    @property
+    def kind(self) -> Literal["binary", "multi-class", "multi-label"]:
+        """What is predicted."""
+        if isinstance(self.predictions, Bernoulli):
+            return "multi-label"
+        return "multi-class" if self.predictions.n_classes > 2 else "binary"
+
+    @property
+    def lens(self) -> Lens:
+        """The events that the report is about."""
+        return TopLabel() if self.kind == "multi-class" else default_lens(self.predictions)
+
+    @property
+    def error(self) -> ECE:
+        """The calibration error that the verdict rests on."""
+        return ECE(EqualMass(15), lens=self.lens)
+
+    @property
+    def fresh_seeds(self) -> np.random.SeedSequence:
+        """The seed as if unused, so that a plain call with the same seed repeats every number of the report."""
+        return np.random.SeedSequence(self.seeds.entropy, spawn_key=self.seeds.spawn_key)
+
+    def rows(self, index: np.ndarray) -> Self:
+        """The problem of these rows alone."""
+        weights = None if self.weights is None else self.weights[index]
+        return replace(self, targets=self.targets[index], predictions=self.predictions[index], weights=weights)
+
+    def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
+        """The exact test of an estimator."""
+        test = ExactTest(estimator, max(self.n_resamples, least_resamples), "two-sided" if two_sided else "greater")
+        return self.run(test)
+
+    def interval(self, estimator: Estimator) -> Estimate:
+        """The estimate with its bootstrap interval."""
+        return self.run(Bootstrap(estimator, max(199, self.n_resamples // 5)))
+
+    def run(self, measure: Callable[..., T]) -> T:
+        """Any test, interval or curve, on this problem."""
+        return measure(
+            self.targets, self.predictions, sample_weight=self.weights, rng=self.fresh_seeds, engine=self.engine
+        )

@@ -1,0 +1,118 @@
+"""Tables a class and a slice: where the error sits, with the p-values that many looks call for."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, as_array, check_same_length
+from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.categorical import Categorical
+from calibrant.inference.multiplicity import holm
+from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel
+from calibrant.reports.model import Section
+from calibrant.reports.problem import Problem
+from calibrant.results import Table, TestResult
+from calibrant.typing import ArrayLike
+
+MOST_ROWS = 20
+"""Classes or slices shown in a table."""
+
+MOST_VALUES = 12
+"""A numeric column with more different values than this is cut at its quartiles."""
+
+
+def by_class(problem: Problem) -> Section:
+    """Each class, or each label, by itself; those with the largest error where there are many."""
+    lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
+    error = replace(problem.error, lens=PositiveClass())
+    events = lens.events(problem.predictions)
+    singles = [
+        replace(problem, targets=e.happened(problem.targets).view(np.uint8), predictions=Categorical(e.probability))
+        for e in events
+    ]
+    errors = [float(error.estimate(s.targets, s.predictions, s.weights)) for s in singles]
+    shown = np.sort(np.argsort(errors, kind="stable")[::-1][:MOST_ROWS])
+    noun = "label" if isinstance(lens, MultiLabel) else "class"
+    table = _table(
+        [events[i].name for i in shown],
+        [_means(to_numpy(singles[i].predictions.probs), to_numpy(singles[i].targets), problem.weights) for i in shown],
+        [singles[i].test(error, least_resamples=_enough(len(events))) for i in shown],
+        hypotheses=len(events),
+    )
+    more = f" The {MOST_ROWS} with the largest error, of {len(events)}." if len(events) > MOST_ROWS else ""
+    return Section(
+        f"Each {noun}", noun, f"Every {noun} against the rest; p-values allow for their number (Holm).{more}", table
+    )
+
+
+def by_column(problem: Problem, name: str, column: ArrayLike) -> Section:
+    """Each slice that a column makes; the largest where there are many."""
+    labels, names = slices(column, name)
+    check_same_length(len(labels), len(problem), f"by[{name!r}]", "y_true")
+    size = np.bincount(labels, minlength=len(names))
+    shown = np.sort(np.argsort(-size, kind="stable")[:MOST_ROWS])
+    parts = [problem.rows(np.flatnonzero(labels == i)) for i in shown]
+    for i, part in zip(shown, parts, strict=True):
+        if part.weights is not None and not part.weights.any():
+            raise InputError(f"slice {names[i]!r} of {name!r} has no row with weight: drop its rows")
+    table = _table(
+        [names[i] for i in shown],
+        [_means(*claims(part), part.weights) for part in parts],
+        [part.test(problem.error, least_resamples=_enough(len(shown))) for part in parts],
+        hypotheses=len(shown),
+    )
+    more = f" The {MOST_ROWS} largest of {len(names)}." if len(names) > MOST_ROWS else ""
+    return Section(f"By {name}", name, f"p-values allow for looking at {len(shown)} slices (Holm).{more}", table)
+
+
+def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
+    """The slice number of each row, and the names of the slices; long numeric columns are cut at their quartiles.
+
+    >>> slices([*range(20)], "age")[1]
+    ['0 to 4', '5 to 9', '10 to 14', '15 to 19']
+    """
+    values = to_numpy(as_array(column, name))
+    values = values.astype(str) if values.dtype == object else values
+    found, labels = np.unique(values, return_inverse=True)
+    if values.dtype.kind not in "iuf" or len(found) <= MOST_VALUES:
+        return labels, [str(value) for value in found.tolist()]
+    cut = np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")
+    used, labels = np.unique(cut, return_inverse=True)
+    return labels, [f"{values[cut == i].min():g} to {values[cut == i].max():g}" for i in used]
+
+
+def claims(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of what the model favours, and whether it happened: ``(n,)``, or ``(n, k)`` for labels."""
+    if isinstance(problem.predictions, Bernoulli):
+        p, y = to_numpy(problem.predictions.probs), to_numpy(problem.targets)
+        return np.maximum(p, 1 - p), (p > 0.5) == (y == 1)
+    event = TopLabel().events(problem.predictions)[0]
+    return event.probability, event.happened(problem.targets)
+
+
+def _means(probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+    """Mean claim and mean outcome."""
+    claimed, seen = (x.reshape(len(x), -1).mean(axis=1) for x in (probability, happened))
+    return float(np.average(claimed, weights=weights)), float(np.average(seen, weights=weights))
+
+
+def _enough(tests: int) -> int:
+    """Redraws that leave the smallest p-value at 0.025 after Holm."""
+    return 40 * tests - 1
+
+
+def _table(names: list[str], means: list[tuple[float, float]], results: list[TestResult], hypotheses: int) -> Table:
+    bands = [r.null_band() for r in results]
+    return Table(
+        {
+            "group": names,
+            "rows": [r.n for r in results],
+            "claimed": [claimed for claimed, _ in means],
+            "happened": [happened for _, happened in means],
+            "error": [r.statistic for r in results],
+            "null_low": [band.low for band in bands],
+            "null_high": [band.high for band in bands],
+            "pvalue": holm([r.pvalue for r in results], hypotheses=hypotheses),
+        }
+    )

@@ -1,0 +1,73 @@
+"""From text to settings: the ``repr`` of every configuration is its file format.
+
+Text is parsed, never evaluated: calls of known names with literal arguments, nothing else.
+"""
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant._validate import InputError, did_you_mean
+
+CONSTANTS = {"inf": math.inf, "nan": math.nan}
+
+
+Names = Mapping[str, Callable[..., Any]]
+
+
+def parse(text: str, names: Names, *, word: Callable[[str], Any] | None = None) -> Any:
+    """The value that ``text`` describes, made from the callables in ``names``.
+
+    ``word`` says what a bare word inside means (a column of a file, say); without it bare words are refused.
+
+    >>> parse("complex(real=1, imag=-2.5)", {"complex": complex})
+    (1-2.5j)
+    >>> parse("__import__('os')", {"complex": complex})
+    Traceback (most recent call last):
+    ...
+    calibrant._validate.InputError: "__import__('os')": there is no '__import__'; known: complex
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError as error:
+        raise InputError(f"{text!r} cannot be read: {error.msg} at character {error.offset}") from error
+    return _Reader(text, names, word).value(tree.body)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    text: str
+    names: Names
+    word: Callable[[str], Any] | None
+
+    def value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value=int() | float() | str() | None as value):
+                return value
+            case ast.Name(id=name) if name in CONSTANTS:
+                return CONSTANTS[name]
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return -value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Name(id="inf")):
+                return -math.inf
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return tuple(self.value(part) for part in parts)
+            case ast.Call(func=function, args=args, keywords=keywords) if all(k.arg for k in keywords):
+                return self.call(ast.unparse(function), args, keywords)
+            case ast.Name(id=name) if name in self.names:
+                raise InputError(f"{self.text!r}: write {name}() with its brackets")
+            case ast.Name(id=name) if self.word is not None:
+                return self.word(name)
+        raise InputError(f"{self.text!r}: {ast.unparse(node)!r} is not a known name, number, text or list")
+
+    def call(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> Any:
+        if name not in self.names:
+            raise InputError(f"{self.text!r}: there is no {name!r}{did_you_mean(name, sorted(self.names))}")
+        positional = [self.value(arg) for arg in args]
+        options = {str(k.arg): self.value(k.value) for k in keywords}
+        try:
+            return self.names[name](*positional, **options)
+        except TypeError as error:
+            raise InputError(f"{self.text!r}: {error}") from error
