@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Categorical(Distribution):
 
     probs: Array
     labels: tuple[Any, ...] | None = None
+
+    _is_part: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         probs = as_probabilities(self.probs, "y_pred")
@@ -80,10 +82,11 @@ class Categorical(Distribution):
 
     @classmethod
     def _trusted(cls, probs: Array, labels: tuple[Any, ...] | None) -> Self:
-        """Without checks, for rows of a batch that has passed them."""
+        """Without checks or hints, for rows of a batch that has passed them."""
         self = object.__new__(cls)
         object.__setattr__(self, "probs", probs)
         object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "_is_part", True)
         return self
 
     def __len__(self) -> int:
@@ -158,7 +161,7 @@ class Categorical(Distribution):
         if low < 0 or high >= k:
             hint = ": they seem to start at 1; subtract 1" if low >= 1 and high == k else ""
             raise InputError(f"y_true must be labels from 0 to {k - 1}; found {low if low < 0 else high}{hint}")
-        if low > 0 and k > 2 and len(y) == len(self):
+        if low > 0 and k > 2 and self.labels is None and not self._is_part:
             self._hint_at_first_class()
         return y
 

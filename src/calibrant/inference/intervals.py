@@ -10,6 +10,7 @@ import numpy as np
 from calibrant._validate import InputError, as_weights, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_problem
+from calibrant.estimators.base import BaseEstimator
 from calibrant.inference.draws import draw
 from calibrant.results import Estimate, Interval, TestResult
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
@@ -102,8 +103,10 @@ def _value_of_rows(
     weights: np.ndarray | None,
     rows: slice | np.ndarray,
 ) -> Any:
-    options = {} if weights is None else {"sample_weight": weights[rows]}
-    return estimator(targets[rows], predictions[rows], **options)
+    w = None if weights is None else weights[rows]
+    if isinstance(estimator, BaseEstimator):
+        return estimator.estimate(targets[rows], predictions[rows], w)
+    return estimator(targets[rows], predictions[rows], **({} if w is None else {"sample_weight": w}))
 
 
 def _resample(value: Callable[[np.ndarray], Any], n: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:

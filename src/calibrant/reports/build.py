@@ -15,7 +15,7 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass
+from calibrant.estimators.binning import EqualMass, EqualWidth
 from calibrant.estimators.scores import Brier, LogLoss
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.inference.intervals import include_null
@@ -33,6 +33,9 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 WORK = 200_000_000
 """Redrawn targets a test may cost before a report makes do with fewer redraws."""
+
+NARROW = 0.3
+"""Predictions with a smaller range than this are drawn close up."""
 
 Unit: TypeAlias = Literal["percent", "number"]
 Measure: TypeAlias = tuple[str, str, BaseEstimator, Unit]
@@ -148,7 +151,11 @@ def _curve(problem: Problem) -> Table:
     """The reliability curve of the report's event; all labels of multi-label predictions share one."""
     if isinstance(problem.predictions, Bernoulli):
         problem = _flattened(problem, problem.predictions)
-    curve = ReliabilityCurve(EqualMass(15), problem.lens, n_resamples=problem.n_resamples)
+    scores = np.concatenate([event.probability for event in problem.lens.events(problem.predictions)])
+    low, high = np.quantile(scores, [0.01, 0.99])
+    # Equal widths spread the marks over the picture; probabilities that all lie close together need equal mass.
+    bins = EqualWidth(15) if high - low > NARROW else EqualMass(15)
+    curve = ReliabilityCurve(bins, problem.lens, n_resamples=problem.n_resamples)
     return problem.run(curve)
 
 

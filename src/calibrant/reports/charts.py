@@ -22,6 +22,9 @@ COLOURS = {
 }
 """Stand-ins drawn into the SVG and replaced by the page's CSS variables, so that charts follow light and dark."""
 
+CLOSE = 0.4
+"""A smaller range of values than this is drawn close up."""
+
 STYLE: dict[Any, Any] = {
     "font.size": 11,
     "font.family": "sans-serif",
@@ -47,6 +50,7 @@ def reliability(curve: Table, histogram: Table) -> str:
         main, below = figure.subplots(2, 1, sharex=True, height_ratios=[5, 1.1])
         _draw_curve(main, curve)
         _draw_histogram(below, histogram)
+        figure.align_ylabels()
         figure.subplots_adjust(left=0.13, right=0.98, top=0.985, bottom=0.085, hspace=0.07)
         return _svg(figure)
 
@@ -61,9 +65,18 @@ def _draw_curve(axes: "Axes", curve: Table) -> None:
     size = 26 + 60 * np.sqrt(curve["weight"] / curve["weight"].max())
     for chosen, colour, marker in ((~outside, "accent", "o"), (outside, "bad", "D")):
         axes.scatter(x[chosen], observed[chosen], s=size[chosen], color=COLOURS[colour], marker=marker, zorder=5)
-    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), ylabel="Observed frequency")
+    axes.set(xlim=_limits(x), ylim=_limits(np.concatenate([x, observed, low, high])), ylabel="Observed frequency")
     _grid(axes)
     axes.tick_params(labelbottom=False)
+
+
+def _limits(values: np.ndarray) -> tuple[float, float]:
+    """All of [0, 1], or a close-up where the values lie near each other."""
+    low, high = float(values.min()), float(values.max())
+    if high - low > CLOSE:
+        return -0.02, 1.02
+    room = 0.1 * (high - low) or 0.02
+    return max(low - room, -room / 5), min(high + room, 1 + room / 5)
 
 
 def _draw_histogram(axes: "Axes", histogram: Table) -> None:

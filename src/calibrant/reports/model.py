@@ -23,7 +23,7 @@ class KeyNumber:
 
     def text(self, value: float) -> str:
         """A value in this number's unit."""
-        return f"{100 * value:.2f} %" if self.unit == "percent" else number(value)
+        return f"{100 * value:.2f} %" if self.unit == "percent" else f"{value:.3f}"
 
     def line(self) -> str:
         """The value, what a calibrated model would show, and how likely that is to go so far."""

@@ -36,6 +36,7 @@ def by_class(problem: Problem) -> Section:
     noun = "label" if isinstance(lens, MultiLabel) else "class"
     table = _table(
         [events[i].name for i in shown],
+        [int(singles[i].targets.sum()) for i in shown],
         [_means(to_numpy(singles[i].predictions.probs), to_numpy(singles[i].targets), problem.weights) for i in shown],
         [singles[i].test(error, least_resamples=_enough(len(events))) for i in shown],
         hypotheses=len(events),
@@ -58,6 +59,7 @@ def by_column(problem: Problem, name: str, column: ArrayLike) -> Section:
             raise InputError(f"slice {names[i]!r} of {name!r} has no row with weight: drop its rows")
     table = _table(
         [names[i] for i in shown],
+        [len(part) for part in parts],
         [_means(*claims(part), part.weights) for part in parts],
         [part.test(problem.error, least_resamples=_enough(len(shown))) for part in parts],
         hypotheses=len(shown),
@@ -102,12 +104,19 @@ def _enough(tests: int) -> int:
     return 40 * tests - 1
 
 
-def _table(names: list[str], means: list[tuple[float, float]], results: list[TestResult], hypotheses: int) -> Table:
+def _table(
+    names: list[str],
+    rows: list[int],
+    means: list[tuple[float, float]],
+    results: list[TestResult],
+    *,
+    hypotheses: int,
+) -> Table:
     bands = [r.null_band() for r in results]
     return Table(
         {
             "group": names,
-            "rows": [r.n for r in results],
+            "rows": rows,
             "claimed": [claimed for claimed, _ in means],
             "happened": [happened for _, happened in means],
             "error": [r.statistic for r in results],

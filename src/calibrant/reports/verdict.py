@@ -77,13 +77,13 @@ def _direction(confidence: Leaning, rate: Leaning | None) -> tuple[str, str]:
 
 
 def _where(curve: Table) -> tuple[str, ...]:
-    """The bin outside its band that contributes most, in words."""
+    """The widest gap beyond chance, in words."""
     outside = (curve["observed"] < curve["low"]) | (curve["observed"] > curve["high"])
     if not outside.any():
         return ()
-    worst = int(np.argmax(np.where(outside, curve["weight"] * np.abs(curve["gap"]), -1)))
-    claimed, seen = _percent(curve["predicted"][worst]), _percent(curve["observed"][worst])
-    return (f"It shows most where the claim is about {claimed}: {seen} happened.",)
+    worst = int(np.argmax(np.where(outside, np.abs(curve["gap"]), -1)))
+    claimed, seen = curve["predicted"][worst], curve["observed"][worst]
+    return (f"The gap is widest where the claim is about {_percent(claimed)}: {_percent(seen)} came true.",)
 
 
 def _percent(x: float) -> str:

@@ -1,0 +1,94 @@
+"""What the terminal shows: tables, verdicts and progress."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from calibrant.reports.build import Progress as StepProgress
+from calibrant.reports.model import Report
+from calibrant.results import Estimate, Table, TestResult, number
+
+TONES = {"good": "green", "unsure": "yellow", "bad": "red"}
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def show_report(report: Report) -> None:
+    """The verdict, then the numbers."""
+    tone = TONES[report.verdict.tone]
+    body = Text("\n").join([Text(report.verdict.headline, style=f"bold {tone}"), *map(Text, report.verdict.evidence)])
+    out.print(Panel(body, title=Text(report.title), border_style=tone, title_align="left"))
+    grid = _grid("", "value", "95 % interval", "if calibrated", "p")
+    for x in report.numbers:
+        interval = "" if x.interval is None else f"{x.text(x.interval.low)} to {x.text(x.interval.high)}"
+        band = f"{x.text(x.null_band.low)} to {x.text(x.null_band.high)}"
+        grid.add_row(Text(x.label), x.text(x.value), interval, band, number(x.pvalue))
+    out.print(grid)
+
+
+def show_estimates(estimates: list[Estimate]) -> None:
+    """One row an estimate."""
+    grid = _grid("estimator", "value", "95 % interval", "n")
+    for estimate in estimates:
+        interval = "" if estimate.interval is None else str(estimate.interval)
+        grid.add_row(Text(repr(estimate.estimator)), number(float(estimate)), interval, f"{estimate.n:,}")
+    out.print(grid)
+
+
+def show_test(result: TestResult) -> None:
+    """The result as it prints itself."""
+    out.print(Text(repr(result)))
+
+
+def show_table(table: Table, title: str) -> None:
+    """Any table of results."""
+    out.print(Text(f"\n{title}"))
+    grid = _grid(*table)
+    for row in table.rows():
+        grid.add_row(*(Text(v) if isinstance(v, str) else number(float(v)) for v in row.values()))
+    out.print(grid)
+
+
+def _grid(first: str, *columns: str) -> RichTable:
+    grid = RichTable(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
+    grid.add_column(first)
+    for column in columns:
+        grid.add_column(column, justify="right")
+    return grid
+
+
+@contextmanager
+def steps() -> Iterator[StepProgress]:
+    """A progress bar on the terminal's error stream for a report; nothing where it is not a terminal."""
+    with _bar() as bar:
+        task = bar.add_task("Reading", total=None)
+
+        def advance(step: str, done: int, total: int) -> None:
+            bar.update(task, description=step, completed=done, total=total)
+
+        yield advance
+
+
+class ProgressEngine:
+    """An engine that works here, one task after the other, and shows how far it is."""
+
+    def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
+        """Apply ``fn`` to each task in turn."""
+        jobs = list(zip(*tasks, strict=True))
+        with _bar() as bar:
+            task = bar.add_task("Redrawing", total=len(jobs))
+            for job in jobs:
+                yield fn(*job)
+                bar.advance(task)
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
