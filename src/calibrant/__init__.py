@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.estimators.scores import Brier, LogLoss
     from calibrant.inference.exact import ExactTest
     from calibrant.inference.intervals import Bootstrap
+    from calibrant.inference.reliability import ReliabilityCurve
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
     from calibrant.reports.build import evaluate
     from calibrant.reports.page import report
@@ -39,6 +40,7 @@ _HOME = {
     "LogLoss": "estimators.scores",
     "MultiLabel": "lenses",
     "PositiveClass": "lenses",
+    "ReliabilityCurve": "inference.reliability",
     "TopLabel": "lenses",
     "evaluate": "reports.build",
     "groups": "lenses",
@@ -58,6 +60,7 @@ __all__ = [
     "LogLoss",
     "MultiLabel",
     "PositiveClass",
+    "ReliabilityCurve",
     "TopLabel",
     "evaluate",
     "groups",

@@ -1,5 +1,6 @@
 """Checks at the boundary: what the public calls refuse, and the words they refuse it with."""
 
+import math
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -62,19 +63,17 @@ def check_not_empty(x: Array, name: str) -> None:
         raise InputError(f"{name} is empty: at least one row is needed")
 
 
-def check_finite(x: Array, name: str) -> None:
-    """Refuse NaN and infinity, naming the first row that has them."""
+def check_finite(x: Array, name: str) -> tuple[float, float]:
+    """Refuse NaN and infinity, naming the first row that has them; gives the least and the largest value."""
     xp = namespace(x)
-    # The sum is finite for finite probabilities-sized numbers; look closer only when it is not.
-    if bool(xp.isfinite(xp.sum(x))):
-        return
-    finite = to_numpy(xp.isfinite(x))
-    if finite.all():
-        return
-    row = int(np.argmin(finite.reshape(finite.shape[0], -1).all(axis=1)))
-    found = to_numpy(x)[row]
+    low, high = float(xp.min(x)), float(xp.max(x))
+    if math.isfinite(low) and math.isfinite(high):  # NaN would have passed through min and max
+        return low, high
+    host = to_numpy(x)
+    bad = ~np.isfinite(host)
+    row = int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))
     raise InputError(
-        f"{name} has NaN or infinite values in {int((~finite).sum()):,} places, first in row {row} ({found}): "
+        f"{name} has NaN or infinite values in {int(bad.sum()):,} places, first in row {row} ({host[row]}): "
         "drop or repair those rows"
     )
 
@@ -90,10 +89,9 @@ def as_probabilities(x: ArrayLike, name: str) -> Array:
         p = xp.astype(p, xp.float64)
     elif not is_floating(p):
         raise InputError(f"{name} must hold real numbers; got dtype {p.dtype}")
-    elif p.dtype.itemsize < 4:  # half precision cannot add up a row of probabilities
+    elif xp.finfo(p.dtype).bits < 32:  # half precision cannot add up a row of probabilities
         p = xp.astype(p, xp.float32)
-    check_finite(p, name)
-    low, high = float(xp.min(p)), float(xp.max(p))
+    low, high = check_finite(p, name)
     if low < -RANGE_SLACK or high > 1 + RANGE_SLACK:
         raise InputError(_out_of_range(low, high, name))
     return xp.clip(p, 0.0, 1.0) if low < 0 or high > 1 else p

@@ -39,5 +39,5 @@ def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distributio
 
 def _is_fractional(x: Array) -> bool:
     """Whether the first rows hold numbers that are not whole."""
-    first = to_numpy(x[:1000])
+    first = to_numpy(x[: min(1000, x.shape[0]), ...])
     return first.dtype.kind == "f" and bool(np.any(first != np.round(first)))

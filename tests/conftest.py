@@ -1,0 +1,42 @@
+"""Fixtures: one generator a test, array libraries, real predictions where they are at hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20240611)
+
+
+@pytest.fixture(params=["wideresnet-16-4-cifar-10", "densenet-bc-100-cifar-100"])
+def network(request):
+    """Softmax outputs and labels of a real network; skipped where the files are not present."""
+    path = SHARED / f"{request.param}.npz"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not present: real predictions are optional")
+    with np.load(path) as archive:
+        return request.param, archive["ground_truth"], archive["predictions"]
+
+
+@pytest.fixture(params=["list", "numpy", "float32", "torch", "pandas", "polars", "strict"])
+def convert(request):
+    """Turns a NumPy array into what a user of another library would pass."""
+    if request.param == "list":
+        return lambda x: x.tolist()
+    if request.param == "numpy":
+        return lambda x: x
+    if request.param == "float32":
+        return lambda x: x.astype(np.float32) if x.dtype == np.float64 else x
+    if request.param == "strict":
+        return pytest.importorskip("array_api_strict").asarray
+    library = pytest.importorskip(request.param)
+    if request.param == "torch":
+        return library.from_numpy
+    if request.param == "pandas":
+        return lambda x: library.Series(x) if x.ndim == 1 else library.DataFrame(x)
+    return lambda x: library.Series(x) if x.ndim == 1 else library.DataFrame(x, orient="row")

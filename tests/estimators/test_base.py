@@ -1,0 +1,91 @@
+"""Conformance of every estimator, so that a new one inherits its tests by joining the list."""
+
+import pickle
+from math import inf
+
+import numpy as np
+import pytest
+
+from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, EqualMass, LogLoss, PositiveClass, TopLabel
+from calibrant.estimators.base import EachDraw
+
+ESTIMATORS = [
+    ECE(lens=TopLabel()),
+    ECE(norm=2, lens=ClassWise()),
+    ECE(EqualMass(7), norm=inf, lens=PositiveClass(1)),
+    ECE(EqualMass(5), lens=TopLabel(), label_binned=True),
+    Brier(),
+    LogLoss(),
+]
+
+
+@pytest.fixture
+def problem(rng):
+    p = rng.dirichlet(np.ones(3), 120).round(2) + 1e-3  # ties, and no exact zero
+    p /= p.sum(axis=1, keepdims=True)
+    return Categorical(p).sample(rng, 1)[0].astype(np.int64), p
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+class TestEstimator:
+    def test_order_of_rows_changes_nothing(self, estimator, problem, rng):
+        y, p = problem
+        order = rng.permutation(len(y))
+        assert estimator(y[order], p[order]).value == pytest.approx(estimator(y, p).value, rel=1e-12)
+
+    def test_weights_equal_repetition_of_rows(self, estimator, problem, rng):
+        y, p = problem
+        times = rng.integers(0, 4, len(y))
+        repeated = estimator(np.repeat(y, times), np.repeat(p, times, axis=0)).value
+        assert estimator(y, p, sample_weight=times).value == pytest.approx(repeated, rel=1e-12)
+
+    def test_unit_weights_change_nothing(self, estimator, problem):
+        y, p = problem
+        assert estimator(y, p, sample_weight=np.ones(len(y))).value == pytest.approx(estimator(y, p).value, rel=1e-13)
+
+    def test_float32_is_close_to_float64(self, estimator, problem):
+        y, p = problem
+        p32 = p.astype(np.float32)
+        assert estimator(y, p32).value == pytest.approx(estimator(y, p32.astype(np.float64)).value, rel=1e-6)
+
+    def test_redraws_in_bulk_equal_redraws_one_by_one(self, estimator, problem, rng):
+        """The fast path against the plain call, with and without weights."""
+        predictions = Categorical(problem[1])
+        for weights in (None, rng.random(len(predictions))):
+            reduced, _, smaller = estimator.reduce(problem[0], predictions)
+            drawn = smaller.sample(rng, 20)
+            fast = reduced.given(smaller, weights)(drawn)
+            slow = EachDraw(reduced, smaller, weights)(drawn)
+            assert fast == pytest.approx(slow, rel=1e-12)
+
+    def test_the_reduced_problem_has_the_same_value(self, estimator, problem):
+        y, p = problem
+        reduced, targets, predictions = estimator.reduce(y, Categorical(p))
+        assert reduced(targets, predictions).value == pytest.approx(estimator(y, p).value, rel=1e-13)
+
+    def test_result_carries_its_settings(self, estimator, problem):
+        result = estimator(*problem)
+        assert result.n == 120
+        assert type(result.estimator) is type(estimator)
+        assert isinstance(result.value, float)
+
+    def test_the_statistic_travels_to_other_processes(self, estimator, problem, rng):
+        predictions = Categorical(problem[1])
+        statistic = estimator.given(predictions, None)
+        drawn = predictions.sample(rng, 3)
+        assert np.array_equal(pickle.loads(pickle.dumps(statistic))(drawn), statistic(drawn))
+
+    def test_estimators_are_values(self, estimator):
+        assert estimator == pickle.loads(pickle.dumps(estimator))
+        assert hash(estimator) == hash(pickle.loads(pickle.dumps(estimator)))
+        with pytest.raises(AttributeError):
+            estimator.norm = 3
+
+
+@pytest.mark.parametrize("estimator", [ECE(), ECE(EqualMass(4), norm=2), Brier(), LogLoss()], ids=repr)
+def test_multi_label_redraws_in_bulk_equal_one_by_one(estimator, rng):
+    predictions = Bernoulli(rng.random((50, 3)))
+    drawn = predictions.sample(rng, 10)
+    for weights in (None, rng.random(50)):
+        fast = estimator.given(predictions, weights)(drawn)
+        assert fast == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-12)

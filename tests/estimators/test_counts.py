@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+
+from calibrant import Categorical, ClassWise, EqualMass
+from calibrant.estimators.counts import ClassCounts, EventCounts, lp_norm
+
+
+def test_both_ways_of_counting_agree(rng):
+    predictions = Categorical(rng.dirichlet(np.ones(4), 80))
+    events = ClassWise().events(predictions)
+    drawn = predictions.sample(rng, 15)
+    for weights in (None, rng.random(80)):
+        bins = [EqualMass(5).bins(e.probability, weights) for e in events]
+        together = ClassCounts.of(events, bins, weights)
+        apart = [EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True)]
+        assert together.happened(drawn) == pytest.approx(np.concatenate([a.happened(drawn) for a in apart], axis=1))
+        assert together.weight == pytest.approx(np.concatenate([a.weight for a in apart]))
+        assert together.predicted == pytest.approx(np.concatenate([a.predicted for a in apart]))
+
+
+def test_norms_by_hand():
+    gap, weight = np.array([0.3, -0.4, 9.0]), np.array([1.0, 3.0, 0.0])
+    assert lp_norm(gap, weight, 1) == pytest.approx((0.3 + 3 * 0.4) / 4)
+    assert lp_norm(gap, weight, 2) == pytest.approx(np.sqrt((0.09 + 3 * 0.16) / 4))
+    assert lp_norm(gap, weight, np.inf) == pytest.approx(0.4)

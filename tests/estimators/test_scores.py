@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from calibrant import Brier, Categorical, LogLoss
+from calibrant._validate import InputError
+
+
+def test_brier_of_two_and_of_more_classes():
+    assert Brier()([1, 0], [0.8, 0.4]).value == pytest.approx((0.04 + 0.16) / 2, rel=1e-14)
+    assert Brier()([2], [[0.5, 0.3, 0.2]]).value == pytest.approx(0.25 + 0.09 + 0.64, rel=1e-14)
+
+
+def test_scores_of_scikit_learn(rng):
+    metrics = pytest.importorskip("sklearn.metrics")
+    p = rng.dirichlet(np.ones(3), 100)
+    y = rng.integers(0, 3, 100)
+    w = rng.random(100)
+    assert LogLoss()(y, p, sample_weight=w).value == pytest.approx(metrics.log_loss(y, p, sample_weight=w), rel=1e-13)
+    hit = (y == 1).astype(int)
+    theirs = metrics.brier_score_loss(hit, p[:, 1], sample_weight=w)
+    assert Brier()(hit, p[:, 1], sample_weight=w).value == pytest.approx(theirs, rel=1e-13)
+
+
+def test_an_impossible_event_costs_infinitely_much():
+    result = LogLoss()([1, 0], [0.0, 0.5])
+    assert result.value == np.inf
+    assert result.standard_error is None
+
+
+def test_standard_error_is_that_of_a_mean(rng):
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    result = Brier()(y, p)
+    assert result.standard_error == pytest.approx(np.std((p - y) ** 2, ddof=1) / 20, rel=1e-12)
+    assert Brier()([1], [0.5]).standard_error is None
+
+
+def test_brier_needs_classes():
+    class Other(Categorical):
+        squared_error = None
+
+    with pytest.raises(InputError, match="Brier needs class probabilities; got Other"):
+        Brier()([1], Other([0.5]))

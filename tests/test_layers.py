@@ -1,0 +1,93 @@
+"""Imports point down the layers, and optional libraries are named only where they belong."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "calibrant"
+
+LAYERS = [
+    ["results"],
+    ["typing"],
+    ["_array"],
+    ["_validate"],
+    ["spec"],
+    ["distributions"],
+    ["lenses"],
+    ["estimators"],
+    ["inference"],
+    ["io", "reports"],
+    ["cli"],
+    ["__main__"],
+]
+"""Lowest first. A module may import from lower rows and from its own package, never from its own row or above."""
+
+HOMES = {
+    "torch": set(),
+    "jax": set(),
+    "numba": set(),
+    "narwhals": {"_validate.py"},
+    "array_api_compat": {"_array.py"},
+    "matplotlib": {"reports/charts.py"},
+    "jinja2": {"reports/page.py"},
+    "polars": {"io.py"},
+    "rich": {"cli/display.py"},
+    "cyclopts": {"cli/__init__.py", "cli/commands.py"},
+}
+"""The files that may name an optional or wrapped library."""
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module
+            if node.module == "calibrant":
+                yield from (f"calibrant.{alias.name}" for alias in node.names)
+
+
+def unit(path):
+    first = path.relative_to(SOURCE).parts[0]
+    return first.removesuffix(".py")
+
+
+def level(name):
+    return next(i for i, row in enumerate(LAYERS) if name in row)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_down(path):
+    if path == SOURCE / "__init__.py":
+        return
+    own = unit(path)
+    for module in imported(path):
+        parts = module.split(".")
+        if (
+            parts[0] != "calibrant"
+            or len(parts) == 1
+            or not ((SOURCE / parts[1]).is_dir() or (SOURCE / f"{parts[1]}.py").exists())
+        ):
+            continue
+        assert parts[1] == own or level(parts[1]) < level(own), f"{own} imports {module}, which is not below it"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_optional_libraries_stay_at_home(path):
+    for module in imported(path):
+        library = module.split(".")[0]
+        if library in HOMES:
+            assert path.relative_to(SOURCE).as_posix() in HOMES[library], f"{path.name} imports {library}"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if p.name not in ("__init__.py", "__main__.py")], ids=lambda p: p.stem
+)
+def test_every_module_has_its_test_file(path):
+    inside = path.relative_to(SOURCE)
+    mirror = Path(__file__).parent / inside.parent / f"test_{inside.stem.strip('_')}.py"
+    assert mirror.exists(), f"{inside} has no {mirror.relative_to(Path(__file__).parent)}"

@@ -1,0 +1,44 @@
+"""The public surface is a list, and every name on it is documented by an example that runs."""
+
+import doctest
+
+import pytest
+
+import calibrant
+
+NAMES = [
+    "Bernoulli",
+    "Bootstrap",
+    "Brier",
+    "Categorical",
+    "ClassWise",
+    "ECE",
+    "EqualMass",
+    "EqualWidth",
+    "ExactTest",
+    "LogLoss",
+    "MultiLabel",
+    "PositiveClass",
+    "ReliabilityCurve",
+    "TopLabel",
+    "evaluate",
+    "groups",
+    "report",
+]
+
+
+def test_the_list_is_what_we_promise():
+    assert sorted(calibrant.__all__) == NAMES
+    assert set(NAMES) < set(dir(calibrant))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_an_example(name):
+    value = getattr(calibrant, name)
+    examples = doctest.DocTestParser().get_examples(value.__doc__)
+    assert examples, f"{name} has no example in its docstring"
+
+
+def test_an_unknown_name_says_so():
+    with pytest.raises(AttributeError, match="no attribute 'ECEE'"):
+        calibrant.ECEE

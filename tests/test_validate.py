@@ -1,0 +1,158 @@
+"""What the boundary refuses, each with its words. Every message names the argument, the value and the remedy."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, ExactTest, TopLabel
+from calibrant._validate import InputError, did_you_mean
+
+BAD = {
+    "NaN": ([0, 1], [0.5, np.nan], r"y_pred has NaN or infinite values in 1 places, first in row 1 \(nan\)"),
+    "infinity": ([0, 1], [np.inf, 0.5], r"y_pred has NaN or infinite values in 1 places, first in row 0 \(inf\)"),
+    "negative": ([0, 1], [-0.1, 0.5], r"y_pred must lie in \[0, 1\]; found -0.1: these look like logits"),
+    "above one": ([0, 1], [0.5, 1.2], r"y_pred must lie in \[0, 1\]; found 1.2: divide percentages by 100"),
+    "labels as predictions": ([0, 1], [0, 3], r"y_pred must lie in \[0, 1\]; found 3: these look like class labels"),
+    "rows not summing to one": (
+        [0, 1],
+        [[0.5, 0.5], [0.5, 0.498]],
+        r"y_pred rows must sum to 1 \(within 0.001\); row 1 sums to 0.998: normalise the rows, or use Bernoulli",
+    ),
+    "label too large": ([0, 2], [0.5, 0.6], r"y_true must be labels from 0 to 1; found 2$"),
+    "label negative": ([0, -1], [0.5, 0.6], r"y_true must be labels from 0 to 1; found -1$"),
+    "labels from 1 to k": (
+        [1, 2, 3],
+        [[0.2, 0.3, 0.5]] * 3,
+        r"y_true must be labels from 0 to 2; found 3: they seem to start at 1; subtract 1",
+    ),
+    "float labels": (
+        [0.0, 1.0],
+        [0.5, 0.6],
+        r"y_true must be integer class labels; got floating-point values like .*0\.0",
+    ),
+    "text labels without names": (["a", "b"], [0.5, 0.6], r"y_true holds names like .*'a'.*labels=\["),
+    "length": ([0, 1, 1], [0.5, 0.6], r"y_true has 3 rows and y_pred has 2: they must be equal"),
+    "empty": ([], [], r"y_true is empty: at least one row is needed"),
+    "empty predictions": ([1], [], r"y_pred is empty: at least one row is needed"),
+    "swapped": ([0.2, 0.9], [0, 1], r"y_true holds fractions and y_pred does not: the arguments look swapped"),
+    "swapped matrix": (
+        [[0.2, 0.8], [0.9, 0.1]],
+        [1, 0],
+        r"the arguments look swapped: calibrant takes the truth first",
+    ),
+    "swapped distribution": (Categorical([0.2, 0.9]), [0, 1], r"y_true is a Categorical: the arguments look swapped"),
+    "one-hot labels": (
+        [[0, 1], [1, 0]],
+        [[0.2, 0.8], [0.9, 0.1]],
+        r"got shape \(2, 2\): for one-hot labels pass y_true.argmax",
+    ),
+    "three axes": ([0], [[[0.5, 0.5]]], r"y_pred must be \(n,\) or \(n, k\); got shape \(1, 1, 2\)"),
+    "ragged": ([0, 1], [[0.5, 0.5], [1.0]], r"y_pred has rows of different lengths"),
+    "text probabilities": ([0, 1], ["a", "b"], r"y_pred must hold numbers between 0 and 1; got values like .*'a'"),
+    "missing values": ([0, None], [0.5, 0.5], r"y_true mixes types or has missing values"),
+    "not an array": ([0, 1], {0.5, 0.6}, r"y_pred is a set: give an array, a list, a data-frame column"),
+    "complex": ([0, 1], np.array([0.5, 0.5j]), r"y_pred must hold numbers between 0 and 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+@pytest.mark.parametrize(
+    "measure", [ECE(), Brier(), ExactTest(ECE(), n_resamples=9)], ids=["ECE", "Brier", "ExactTest"]
+)
+def test_bad_input_is_refused_in_words(case, measure):
+    y_true, y_pred, message = BAD[case]
+    with pytest.raises(InputError, match=message):
+        measure(y_true, y_pred)
+
+
+def test_bad_input_from_torch_is_refused_too():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(InputError, match="y_pred has NaN"):
+        ECE()(torch.tensor([0, 1]), torch.tensor([0.5, float("nan")]))
+    with pytest.raises(InputError, match=r"y_true must be integer class labels; got dtype torch.float32"):
+        ECE()(torch.tensor([0.0, 1.0]), torch.tensor([0.5, 0.2]))
+
+
+def test_labels_that_never_use_class_0_get_a_hint_and_an_answer():
+    y_pred = np.full((40, 3), 1 / 3)
+    with pytest.warns(UserWarning, match="class 0 never occurs in y_true though the predictions expect it"):
+        assert ECE(lens=TopLabel())([1, 2] * 20, y_pred).n == 40
+
+
+def test_no_hint_when_class_0_was_not_expected_either():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ECE(lens=TopLabel())([1, 2] * 20, [[0.0, 0.5, 0.5]] * 40)
+        ECE(lens=TopLabel())([1, 2], [[0.3, 0.4, 0.3]] * 2)
+
+
+def test_one_row_is_enough():
+    assert ECE()([1], [0.75]).value == pytest.approx(0.25, abs=1e-15)
+    assert ExactTest(ECE(), n_resamples=19)([1], [0.75]).pvalue > 0.05
+
+
+def test_a_class_never_seen_is_no_error():
+    estimate = ECE(lens=ClassWise())([0, 1, 0], [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.7, 0.2, 0.1]])
+    last = estimate.table["event"] == "2"
+    assert estimate.table["observed"][last].tolist() == [0.0, 0.0]
+
+
+def test_slack_of_float32_softmax_is_tolerated_and_kept(rng):
+    logits = rng.normal(size=(1000, 50)).astype(np.float32)
+    odds = np.exp(logits)
+    y_pred = odds / odds.sum(axis=1, keepdims=True) * np.float32(1 + 5e-7)
+    assert Categorical(y_pred).probs is y_pred
+
+
+def test_rounding_beyond_the_ends_is_clipped():
+    assert Categorical([1 + 1e-7, -1e-9, 0.5]).probs.tolist() == [1.0, 0.0, 0.5]
+
+
+def test_half_precision_is_lifted():
+    assert Categorical(np.array([0.25, 0.5], dtype=np.float16)).probs.dtype == np.float32
+
+
+def test_large_finite_sums_are_not_taken_for_infinity():
+    from calibrant._validate import check_finite
+
+    check_finite(np.full(10, 1e308), "x")
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], "sample_weight has 1 rows and y_true has 2"),
+        ([1.0, -1.0], "sample_weight must not be negative; found -1 in row 1"),
+        ([0.0, 0.0], "sample_weight is zero everywhere"),
+        ([1.0, np.nan], "sample_weight has NaN"),
+        ([[1.0], [1.0]], r"sample_weight must be one number a row; got shape \(2, 1\)"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(InputError, match=message):
+        ECE()([0, 1], [0.2, 0.9], sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "message"),
+    [
+        ([[0, 2], [1, 0]], "y_true must be zeros and ones; found 2"),
+        ([[0.0, 1.0], [1.0, 0.0]], "y_true must be integer zeros and ones; got dtype float64"),
+        ([[0], [1]], r"y_true must be \(n, 2\) zeros and ones; got shape \(2, 1\)"),
+    ],
+)
+def test_bad_multi_label_targets(y_true, message):
+    with pytest.raises(InputError, match=message):
+        ECE()(y_true, Bernoulli([[0.1, 0.9], [0.4, 0.6]]))
+
+
+@pytest.mark.parametrize("labels", [["a"], ["a", "a"], ["a", "b", "c"]])
+def test_bad_class_names(labels):
+    with pytest.raises(InputError, match="labels must be 2 different names"):
+        Categorical([0.2, 0.9], labels=labels)
+
+
+def test_a_near_miss_is_suggested():
+    assert did_you_mean("digt", ["digit", "ink"]) == " (did you mean 'digit'?)"
+    assert did_you_mean("zzz", ["digit", "ink"]) == "; known: digit, ink"
