@@ -107,12 +107,13 @@ def _classes(
 def _against(truth: np.ndarray, pos_label: str | None) -> np.ndarray:
     """Zeros and ones: whether each target is the positive label."""
     names = truth.astype(str)
+    found = np.unique(names).tolist()
     if pos_label is not None:
-        if pos_label not in names:
-            raise InputError(f"--pos-label {pos_label!r} never occurs{did_you_mean(pos_label, sorted(set(names)))}")
+        if pos_label not in found:
+            raise InputError(f"--pos-label {pos_label!r} never occurs{did_you_mean(pos_label, found)}")
         return (names == pos_label).astype(np.uint8)
     if truth.dtype.kind not in "iubf":
-        found = sorted(set(names))[:4]
+        found = found[:4]
         raise InputError(f"the truth holds text like {found}: say which one is predicted, --pos-label {found[-1]}")
     return truth
 
@@ -193,7 +194,7 @@ def _open(path: Path) -> _Columns:
 
 def _npz(path: Path) -> _Columns:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (BadZipFile, ValueError, EOFError, OSError) as error:
         raise InputError(f"{path.name} cannot be read as NPZ: {_first_line(error)}") from error

@@ -96,6 +96,7 @@ def demo(*, out: Path = Path("calibrant-demo.html"), seed: Seed = 0) -> int:
 @app.command
 def report(
     file: Path,
+    /,
     *,
     data: Data = Data(),  # noqa: B008  # frozen
     out: Path = Path("calibrant-report.html"),
@@ -132,6 +133,7 @@ def report(
 @app.command
 def estimate(
     file: Path,
+    /,
     *,
     data: Data = Data(),  # noqa: B008  # frozen
     estimator: Annotated[Texts, Parameter(negative="")] = (),
@@ -173,6 +175,7 @@ def estimate(
 @app.command(name="test")
 def exact_test(
     file: Path,
+    /,
     *,
     data: Data = Data(),  # noqa: B008  # frozen
     test: str | None = None,

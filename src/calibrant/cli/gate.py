@@ -26,7 +26,7 @@ class Gate:
     @classmethod
     def parse(cls, text: str) -> "Gate":
         """Read ``NAME > NUMBER``, with any of ``> >= < <=``."""
-        found = re.fullmatch(r"\s*(.+?)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*", text)
+        found = re.fullmatch(r"\s*([^<>]+?)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*", text)
         try:
             if found is None:
                 raise ValueError

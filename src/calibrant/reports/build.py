@@ -22,7 +22,7 @@ from calibrant.inference.intervals import include_null
 from calibrant.inference.reliability import ReliabilityCurve
 from calibrant.lenses import ClassWise
 from calibrant.reports.model import KeyNumber, Report, Section
-from calibrant.reports.problem import Problem
+from calibrant.reports.problem import TEST_WORK, Problem, affordable
 from calibrant.reports.slices import by_class, by_column, claims
 from calibrant.reports.verdict import Leaning, judge
 from calibrant.results import Interval, Table
@@ -30,9 +30,6 @@ from calibrant.typing import ArrayLike, Engine, Seed
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called before each step with its name, its number and how many there are."""
-
-WORK = 200_000_000
-"""Redrawn targets a test may cost before a report makes do with fewer redraws."""
 
 NARROW = 0.3
 """Predictions with a smaller range than this are drawn close up."""
@@ -81,7 +78,7 @@ def evaluate(
         raise InputError(f"reports take class probabilities so far; got {type(predictions).__name__} predictions")
     check_count(n_resamples, "n_resamples")
     weights = as_weights(sample_weight, len(predictions))
-    draws = min(n_resamples, max(199, WORK // int(np.prod(targets.shape))))
+    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     problem = Problem(targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     return _report(problem, title, dict(by or {}), progress or _silent)
 

@@ -18,6 +18,21 @@ from calibrant.typing import Array, Engine, Estimator
 
 T = TypeVar("T")
 
+TEST_WORK = 200_000_000
+"""Redrawn targets a test may cost before a report makes do with fewer redraws."""
+
+BOOTSTRAP_WORK = 40_000_000
+"""Resampled rows an interval may cost before a report makes do with fewer resamples."""
+
+
+def affordable(wanted: int, size: int, work: int, *, least: int) -> int:
+    """How many repetitions over ``size`` numbers stay within the work, between the least and the wanted number.
+
+    >>> [affordable(999, size, TEST_WORK, least=199) for size in (100, 500_000, 10**7)]
+    [999, 400, 199]
+    """
+    return min(wanted, max(least, work // size))
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -67,7 +82,7 @@ class Problem:
 
     def interval(self, estimator: Estimator) -> Estimate:
         """The estimate with its bootstrap interval."""
-        return self.run(Bootstrap(estimator, max(199, self.n_resamples // 5)))
+        return self.run(Bootstrap(estimator, affordable(199, len(self), BOOTSTRAP_WORK, least=99)))
 
     def run(self, measure: Callable[..., T]) -> T:
         """Any test, interval or curve, on this problem."""

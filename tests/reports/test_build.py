@@ -1,0 +1,113 @@
+import json
+
+import numpy as np
+import pytest
+
+from calibrant import ECE, Bernoulli, Brier, EqualMass, ExactTest, TopLabel, evaluate
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+
+
+@pytest.fixture
+def problem(rng):
+    p = rng.dirichlet(np.ones(3), 300)
+    return (rng.random((300, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1), p
+
+
+def test_numbers_are_those_of_the_plain_calls(problem):
+    y, p = problem
+    report = evaluate(y, p, n_resamples=199, rng=4)
+    main = ExactTest(ECE(EqualMass(15), lens=TopLabel()), 199)(y, p, rng=4)
+    assert report.numbers[0].value == main.statistic
+    assert report.numbers[0].pvalue == main.pvalue
+    assert report.numbers[0].null_band == main.null_band()
+    assert [x.label for x in report.numbers][2:] == ["Brier score", "Log loss"]
+    assert report.numbers[2].interval == Brier()(y, p).confidence_interval()
+
+
+def test_progress_is_told_of_every_step(problem):
+    seen = []
+    evaluate(*problem, by={"half": ["a"] * 150 + ["b"] * 150}, n_resamples=9, progress=lambda *step: seen.append(step))
+    assert [step[0] for step in seen] == [
+        "Calibration error of the confidence",
+        "Class-wise calibration error",
+        "Brier score",
+        "Log loss",
+        "Reliability curve",
+        "Each class",
+        "By half",
+        "Done",
+    ]
+    assert [step[1] for step in seen] == list(range(8))
+    assert {step[2] for step in seen} == {7}
+
+
+def test_the_report_is_plain_data(problem):
+    report = evaluate(*problem, n_resamples=19)
+    data = json.loads(report.to_json())
+    assert data["schema"] == "calibrant/1"
+    assert data["n"] == 300
+    assert len(data["reliability"]["observed"]) == report.reliability.n_rows
+    assert sum(data["histogram"]["weight"]) == 300
+
+
+def test_notes_tell_of_the_data():
+    p = [[0.0, 0.5, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0], [0.25, 0.75, 0.0, 0.0]]
+    with pytest.warns(UserWarning, match="class 0 never occurs"):
+        notes = evaluate([1, 1, 1], p, n_resamples=9).notes
+    assert notes[0] == "Never seen in the data: 0, 2, 3."
+    assert notes[1] == "33.3 % of the probabilities are exactly 0 or 1."
+    assert notes[2] == "1 rows had probability 0 for what happened: the log loss is infinite."
+
+
+def test_binary_and_multi_label(rng):
+    p = rng.random((100, 2))
+    y = (rng.random((100, 2)) < p).astype(int)
+    binary = evaluate(y[:, 0], p[:, 0], n_resamples=19)
+    assert (binary.kind, binary.event, binary.sections) == ("binary", "1", ())
+    labels = evaluate(y, Bernoulli(p, labels=["wet", "cold"]), sample_weight=rng.random(100), n_resamples=19)
+    assert labels.kind == "multi-label"
+    assert labels.sections[0].table["group"].tolist() == ["wet", "cold"]
+    assert labels.histogram["weight"].sum() == pytest.approx(labels.reliability["weight"].sum())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_handful_of_rows(n):
+    report = evaluate([1, 0, 1][:n], [0.6, 0.4, 0.7][:n], n_resamples=19)
+    assert report.verdict.tone == "good"
+    assert report.n == n
+
+
+def test_constant_and_certain_predictions():
+    assert evaluate([1, 0, 1, 0], [0.5] * 4, n_resamples=19).verdict.tone == "good"
+    assert evaluate([1, 0, 1, 0], [1.0, 0.0, 1.0, 0.0], n_resamples=99).verdict.tone == "good"
+    assert evaluate([0, 1, 0, 1], [1.0, 0.0, 1.0, 0.0], n_resamples=99).verdict.tone == "bad"
+
+
+def test_weights_equal_repetition(rng):
+    p = rng.random(80)
+    y = (rng.random(80) < p).astype(int)
+    times = rng.integers(1, 4, 80)
+    one, other = (
+        evaluate(y, p, sample_weight=times, n_resamples=9),
+        evaluate(np.repeat(y, times), np.repeat(p, times), n_resamples=9),
+    )
+    assert one.numbers[0].value == pytest.approx(other.numbers[0].value, rel=1e-12)
+    assert one.reliability["observed"] == pytest.approx(other.reliability["observed"])
+
+
+def test_the_report_says_how_many_redraws_it_made(problem):
+    assert evaluate(*problem, n_resamples=19).settings["redraws"] == 19
+
+
+def test_other_families_are_refused_for_now():
+    class Other(Distribution):
+        __len__ = lambda self: 1  # noqa: E731
+        __getitem__ = sample = None
+        example = None
+
+        def as_targets(self, y_true):
+            return np.asarray(y_true)
+
+    with pytest.raises(InputError, match="reports take class probabilities so far; got Other predictions"):
+        evaluate([1], Other())

@@ -1,0 +1,197 @@
+import json
+
+import numpy as np
+import pytest
+
+from calibrant import ECE, Bernoulli, Categorical, io
+from calibrant._validate import InputError
+
+polars = pytest.importorskip("polars")
+
+
+@pytest.fixture
+def frame(rng):
+    p = rng.dirichlet(np.ones(3), 40)
+    columns = {"label": rng.integers(0, 3, 40), "site": ["north", "south"] * 20, "w": rng.random(40)}
+    return polars.DataFrame({**columns, **{f"p_{c}": p[:, c] for c in range(3)}})
+
+
+@pytest.fixture(params=["csv", "parquet", "jsonl", "npz"])
+def file(request, frame, tmp_path):
+    path = tmp_path / f"predictions.{request.param}"
+    if request.param == "npz":
+        np.savez(
+            path, **{name: frame[name].to_numpy().astype(str if name == "site" else None) for name in frame.columns}
+        )
+    else:
+        {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[request.param](path)
+    return path
+
+
+def test_every_format_gives_the_same_data(file, frame):
+    data = io.read(file, y_true="label", y_pred="p_*", by=["site"], sample_weight="w")
+    assert data.y_true.tolist() == frame["label"].to_list()
+    assert data.y_pred.probs == pytest.approx(frame.select("^p_.*$").to_numpy(), rel=1e-15)
+    assert data.by["site"].tolist() == frame["site"].to_list()
+    assert data.sample_weight == pytest.approx(frame["w"].to_numpy())
+    assert data.source == "truth: label; predictions: p_0 … p_2 (3 columns)"
+
+
+def test_usual_names_are_found(file):
+    data = io.read(file)
+    assert data.y_pred.n_classes == 3
+
+
+def test_an_npz_of_a_matrix(tmp_path, rng):
+    p, y = rng.dirichlet(np.ones(4), 20).astype(np.float32), rng.integers(0, 4, 20)
+    np.savez(tmp_path / "x.npz", predictions=p, ground_truth=y)
+    data = io.read(tmp_path / "x.npz")
+    assert np.array_equal(data.y_pred.probs, p)
+    assert data.y_true.tolist() == y.tolist()
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_the_star_names_the_classes(tmp_path):
+    path = write(tmp_path / "x.csv", "y,p_cat,p_dog\ndog,0.3,0.7\ncat,0.8,0.2\n")
+    data = io.read(path)
+    assert data.y_pred.labels == ("cat", "dog")
+    assert data.y_pred.as_targets(data.y_true).tolist() == [1, 0]
+
+
+def test_numbered_classes_need_not_start_at_0(tmp_path):
+    path = write(tmp_path / "x.csv", "y,p_1,p_2\n1,0.3,0.7\n2,0.8,0.2\n")
+    data = io.read(path)
+    assert data.y_pred.as_targets(data.y_true).tolist() == [0, 1]
+
+
+def test_numbered_classes_in_any_order_of_columns(tmp_path):
+    path = write(tmp_path / "x.csv", "y,p_1,p_0\n1,0.3,0.7\n0,0.8,0.2\n")
+    data = io.read(path)
+    assert data.y_pred.as_targets(data.y_true).tolist() == [0, 1]
+
+
+def test_labels_stored_as_floats_are_integers(tmp_path):
+    path = write(tmp_path / "x.csv", "y,p\n1.0,0.3\n0.0,0.8\n")
+    assert io.read(path).y_true.tolist() == [1, 0]
+
+
+def test_text_labels_of_one_probability_need_the_positive_one(tmp_path):
+    path = write(tmp_path / "x.csv", "y,p\nyes,0.3\nno,0.8\n")
+    with pytest.raises(InputError, match=r"the truth holds text like \['no', 'yes'\]: .* --pos-label yes"):
+        io.read(path)
+    assert io.read(path, pos_label="yes").y_true.tolist() == [1, 0]
+    with pytest.raises(InputError, match=r"--pos-label 'yess' never occurs \(did you mean 'yes'\?\)"):
+        io.read(path, pos_label="yess")
+
+
+def test_several_labels_a_row(tmp_path):
+    path = write(tmp_path / "x.csv", "y_a,y_b,p_a,p_b\n1,0,0.9,0.3\n0,0,0.2,0.4\n")
+    data = io.read(path, y_true="y_*", y_pred="p_*")
+    assert isinstance(data.y_pred, Bernoulli)
+    assert data.y_pred.labels == ("a", "b")
+    assert ECE()(data.y_true, data.y_pred).n == 2
+
+
+def test_columns_by_list(tmp_path):
+    path = write(tmp_path / "x.csv", "y,no,yes\n1,0.3,0.7\n0,0.8,0.2\n")
+    assert io.read(path, y_pred="no,yes").y_pred.probs.tolist() == [[0.3, 0.7], [0.8, 0.2]]
+
+
+def test_a_family_named_with_its_columns(tmp_path):
+    path = write(tmp_path / "x.csv", "y,z_0,z_1\n1,0.0,2.0\n0,1.0,0.0\n")
+    data = io.read(path, predict="Categorical.from_logits(logits='z_*')")
+    assert data.y_pred.probs == pytest.approx(Categorical.from_logits([[0.0, 2.0], [1.0, 0.0]]).probs)
+    assert io.read(path, predict="Categorical.from_logits(z_1)").y_pred.probs.shape == (2,)
+
+
+@pytest.mark.parametrize(
+    ("predict", "message"),
+    [
+        ("Categoric(probs='z_*')", "there is no 'Categoric' .did you mean 'Categorical'"),
+        ("Categorical(probs='q_*')", "--predict: x.csv has no column 'q_.'"),
+        ("Categorical(probs=3)", "arguments are columns; got 3"),
+        ("'z_0'", "is not a family; known: Bernoulli, Categorical"),
+    ],
+)
+def test_bad_families(tmp_path, predict, message):
+    path = write(tmp_path / "x.csv", "y,z_0,z_1\n1,0.0,2.0\n0,1.0,0.0\n")
+    with pytest.raises(InputError, match=message):
+        io.read(path, predict=predict)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y_true": "lable"}, r"--y-true: predictions.csv has no column 'lable' \(did you mean 'label'\?\)"),
+        ({"y_pred": "q_*"}, r"--y-pred: predictions.csv has no column 'q_\*'"),
+        ({"by": ["sight"]}, r"--by: .* no column 'sight' \(did you mean 'site'\?\)"),
+        ({"sample_weight": "ww"}, r"--sample-weight: .* no column 'ww' \(did you mean 'w'\?\)"),
+        ({"pos_label": "a"}, "--pos-label goes with a single column"),
+    ],
+)
+def test_unknown_columns_suggest_the_nearest(frame, tmp_path, options, message):
+    frame.write_csv(tmp_path / "predictions.csv")
+    with pytest.raises(InputError, match=message):
+        io.read(tmp_path / "predictions.csv", **options)
+
+
+def test_no_usual_name(tmp_path):
+    path = write(tmp_path / "x.csv", "a,b\n1,0.3\n")
+    with pytest.raises(InputError, match="x.csv has columns a, b: say which with --y-true"):
+        io.read(path)
+
+
+def test_missing_values_are_named(tmp_path):
+    path = write(tmp_path / "x.csv", "y,p\n1,0.3\n0,\n")
+    with pytest.raises(InputError, match="x.csv: column 'p' has 1 missing values; drop or fill those rows"):
+        io.read(path)
+
+
+def test_files_that_are_not_there(tmp_path):
+    write(tmp_path / "digits.csv", "y,p\n")
+    with pytest.raises(InputError, match=r"there is no file '.*digit.csv' \(did you mean 'digits.csv'\?\)"):
+        io.read(tmp_path / "digit.csv")
+    with pytest.raises(InputError, match="there is no file"):
+        io.read(tmp_path / "nowhere" / "x.csv")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "npz", "jsonl", "csv"])
+def test_broken_files(kind, frame, tmp_path):
+    path = tmp_path / f"x.{kind}"
+    if kind == "parquet":
+        frame.write_parquet(path)
+        path.write_bytes(path.read_bytes()[:200])
+    elif kind == "npz":
+        np.savez(path, y=np.arange(100))
+        path.write_bytes(path.read_bytes()[:200])
+    elif kind == "jsonl":
+        path.write_text(json.dumps({"y": 1}) + "\n{broken")
+    else:
+        path.write_bytes(b"")
+    with pytest.raises(InputError, match=rf"x.{kind} cannot be read as") as caught:
+        io.read(path, y_true="y")
+    assert "\n" not in str(caught.value)
+
+
+def test_pickles_are_not_loaded(tmp_path):
+    np.savez(tmp_path / "x.npz", y=np.array([{}], dtype=object))
+    with pytest.raises(InputError, match="cannot be read as NPZ"):
+        io.read(tmp_path / "x.npz")
+
+
+def test_unknown_endings(tmp_path):
+    with pytest.raises(InputError, match=r"x.xlsx: cannot read .xlsx; known: .npz, .csv, .parquet, .jsonl"):
+        io.read(write(tmp_path / "x.xlsx", ""))
+
+
+def test_the_examples_are_there():
+    digits = io.read(io.example("digits"), y_true="digit", by=["ink"])
+    assert len(digits.y_true) == 1797
+    diabetes = polars.read_csv(io.example("diabetes"))
+    assert diabetes.columns == ["progression", "mu", "sigma", "sex"]
+    assert len(diabetes) == 442
+    assert diabetes["sigma"].min() > 0
