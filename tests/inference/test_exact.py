@@ -111,6 +111,19 @@ def test_the_impossible_is_rejected():
     assert ExactTest(LogLoss(), n_resamples=99)([1, 0, 1], [0.0, 1.0, 1.0]).pvalue == 0.01
 
 
+def test_a_statistic_that_is_not_a_number_is_an_error_never_a_rejection():
+    with pytest.raises(InputError, match="the statistic is not a number for 10 of 10 sets of targets"):
+        ExactTest(lambda y, p: float("nan"), n_resamples=9)([0, 1], [0.5, 0.5])
+
+
+def test_two_sided_by_hand():
+    """Ranks of the nearer tail: 1 for both ends of the pool, 2 for the next ones, and so on."""
+    test = ExactTest(Brier(), n_resamples=9, alternative="two-sided")
+    null = np.arange(1.0, 10.0)
+    assert [test._pvalue(x, null) for x in (0.5, 9.5, 1.5, 5.5)] == [0.2, 0.2, 0.4, 1.0]
+    assert test._pvalue(1.0, np.r_[np.ones(5), 2, 3, 4, 5]) == 1.0  # half of the pool lies at the lower end
+
+
 def test_any_function_of_targets_and_predictions_is_a_statistic(rng):
     p = rng.random(100)
     y = (rng.random(100) < p).astype(int)

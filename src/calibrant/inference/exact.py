@@ -26,7 +26,8 @@ class ExactTest:
     If the model is calibrated then, given the predictions, targets are independent draws from them. So redraw them
     ``n_resamples`` times, and let ``p = (1 + #{T* >= T}) / (n_resamples + 1)``. The level holds exactly for *every*
     n and *every* statistic: a poor statistic costs power, never validity. The redraws are also the estimator's null
-    band. ``alternative="two-sided"`` suits scores, which are too small when the model is under-confident.
+    band. ``alternative="two-sided"`` suits scores, which are too small when the model is under-confident; it ranks the
+    rank of the nearer tail, which is exact too.
 
     >>> import numpy as np
     >>> from calibrant import ECE, ExactTest
@@ -83,12 +84,19 @@ class ExactTest:
         )
 
     def _pvalue(self, observed: float, null: np.ndarray) -> float:
-        slack = ROUNDING * max(abs(observed), float(np.abs(null).max()))
-        greater = (1 + np.count_nonzero(null >= observed - slack)) / (len(null) + 1)
-        less = (1 + np.count_nonzero(null <= observed + slack)) / (len(null) + 1)
-        if self.alternative == "two-sided":
-            return float(min(1.0, 2 * min(greater, less)))
-        return float(greater if self.alternative == "greater" else less)
+        pool = np.append(null, observed)
+        if missing := int(np.isnan(pool).sum()):
+            raise InputError(f"the statistic is not a number for {missing:,} of {len(pool):,} sets of targets")
+        ordered = np.sort(pool)
+        slack = ROUNDING * float(np.abs(ordered[np.isfinite(ordered)]).max(initial=0))
+        # How many of the pool, the observed one among them, are at least as large or as small as each.
+        greater = len(pool) - np.searchsorted(ordered, pool - slack, side="left")
+        less = np.searchsorted(ordered, pool + slack, side="right")
+        # Two-sided: the rank of the nearer tail, ranked again, so that a tail that cannot be reached costs nothing.
+        nearer = np.minimum(greater, less)
+        both = np.searchsorted(np.sort(nearer), nearer, side="right")
+        ranks = {"greater": greater, "less": less, "two-sided": both}[self.alternative]
+        return float(ranks[-1] / len(pool))
 
 
 def _as_estimate(
