@@ -40,3 +40,14 @@ def convert(request):
     if request.param == "pandas":
         return lambda x: library.Series(x) if x.ndim == 1 else library.DataFrame(x)
     return lambda x: library.Series(x) if x.ndim == 1 else library.DataFrame(x, orient="row")
+
+
+@pytest.fixture(params=["numpy", "torch", "array_api_strict", "jax.numpy"])
+def xp(request):
+    """Every array library at hand, in double precision."""
+    library = pytest.importorskip(request.param)
+    if request.param == "jax.numpy":
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+    return library

@@ -1,9 +1,10 @@
 """The seam to array libraries: the one file that asks which library an array belongs to."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace, is_array_api_obj, is_torch_array
+from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_torch_array
 
 from calibrant.typing import Array
 
@@ -16,6 +17,11 @@ def is_array(x: object) -> bool:
 def namespace(*arrays: Array) -> Any:
     """The array-API namespace of these arrays."""
     return array_namespace(*arrays)
+
+
+def detached(x: Array) -> Array:
+    """The array without the record of how it was made, for checks."""
+    return x.detach() if is_torch_array(x) else x
 
 
 def to_numpy(x: Array) -> np.ndarray:
@@ -35,3 +41,42 @@ def is_floating(x: Array) -> bool:
 def is_integer(x: Array) -> bool:
     """Whether the elements are integers or booleans."""
     return bool(namespace(x).isdtype(x.dtype, ("integral", "bool")))
+
+
+def erfcx(x: Array) -> Array:
+    """``exp(x^2) erfc(x)`` for x >= 0, in the array's own library."""
+    if is_torch_array(x):
+        import torch
+
+        return torch.special.erfcx(x)
+    if is_jax_array(x):
+        return _erfcx_of_jax(x)
+    from scipy.special import erfcx as on_host
+
+    return on_host(x) if isinstance(x, np.ndarray) else namespace(x).asarray(on_host(np.asarray(x)))
+
+
+def _erfcx_of_jax(x: Array) -> Array:
+    """JAX has no erfcx: the product below 10, the asymptotic series above, where eight terms leave 1e-16."""
+    import jax.numpy as jnp
+    from jax.scipy.special import erfc
+
+    near = jnp.minimum(x, 10.0)
+    far = jnp.maximum(x, 10.0)
+    term, total = jnp.ones_like(far), jnp.ones_like(far)
+    for k in range(1, 9):
+        term = term * -(2 * k - 1) / (2 * far**2)
+        total = total + term
+    return jnp.where(x < 10, jnp.exp(near**2) * erfc(near), total / (far * jnp.pi**0.5))
+
+
+def rematerialised(function: Callable[[], Array], witness: Array) -> Array:
+    """``function()``; where ``witness`` belongs to a library that records gradients, its inner values are not kept."""
+    if not is_torch_array(witness):
+        return function()
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    if not torch.is_grad_enabled():
+        return function()
+    return checkpoint(function, use_reentrant=False)

@@ -1,0 +1,134 @@
+"""The matrix that is never stored: reductions of ``form(rows_i, columns_j)`` over all pairs, in tiles."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, Self
+
+from calibrant._array import namespace
+from calibrant.typing import Array, Engine
+
+TILE = 512
+"""Rows and columns of a tile: large enough for matrix products, small enough for the cache."""
+
+
+class Rows(Protocol):
+    """Anything with rows that can be cut: arrays, distributions, residuals, and tuples of those in a class."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def __getitem__(self, rows: slice) -> Self:
+        """Some of them."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """One pass over a symmetric matrix: sums over pairs i != j, by row and squared, and the diagonal."""
+
+    row_sums: Array
+    sum_of_squares: Array
+    diagonal: Array
+
+    @property
+    def total(self) -> Array:
+        """The sum over all ordered pairs i != j."""
+        return namespace(self.row_sums).sum(self.row_sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairwise:
+    """The symmetric matrix ``H_ij = form(rows_i, rows_j)``, evaluated in tiles of one triangle.
+
+    Panels of rows are tasks for an engine; each task carries its slices of the data, and results are added in the order of
+    the tasks, so the digits do not depend on the engine. O(n^2) time, O(n) memory, also under automatic differentiation
+    if ``form`` rematerialises its tiles.
+
+    >>> import numpy as np
+    >>> outer = Pairwise(lambda a, b: a[:, None] * b[None, :], np.array([1.0, 2.0, 3.0]))
+    >>> float(outer.moments().total), outer.diagonal().tolist()
+    (22.0, [1.0, 4.0, 9.0])
+    """
+
+    form: Callable[[Any, Any], Array]
+    rows: Any
+    tile: int = TILE
+    engine: Engine | None = None
+
+    def moments(self) -> Moments:
+        """Row sums and sum of squares over i != j, and the diagonal, in one pass."""
+        n = len(self.rows)
+        starts = range(0, n, self.tile)
+        tasks = [self.rows[start:n] for start in starts]
+        parts = list(self._map(partial(_panel, self.form, self.tile), tasks))
+        xp = namespace(parts[0].row_sums)
+        sums = parts[0].row_sums
+        for start, part in zip(starts[1:], parts[1:], strict=True):
+            sums = xp.concat([sums[:start], sums[start:] + part.row_sums])
+        squares = parts[0].sum_of_squares
+        for part in parts[1:]:
+            squares = squares + part.sum_of_squares
+        return Moments(sums, squares, xp.concat([part.diagonal for part in parts]))
+
+    def diagonal(self) -> Array:
+        """``H_ii``, from small blocks on the diagonal."""
+        blocks = [self.rows[cut] for cut in _cuts(len(self.rows), 16)]
+        values = [_diagonal(self.form(block, block)) for block in blocks]
+        return namespace(values[0]).concat(values)
+
+    def block_sums(self, size: int) -> Array:
+        """Sums over pairs i != j within consecutive blocks of so many rows; an incomplete last block is left out."""
+        blocks = [self.rows[i * size : (i + 1) * size] for i in range(len(self.rows) // size)]
+        values = list(self._map(partial(_block_sum, self.form, self.tile), blocks))
+        return namespace(values[0]).stack(values)
+
+    def matmul(self, v: Array, *, diagonal: bool = True) -> Array:
+        """``H @ v`` for v ``(n, q)``, with or without the diagonal."""
+        tasks = [self.rows[cut] for cut in _cuts(len(self.rows), self.tile)]
+        parts = list(self._map(partial(_panel_product, self.form, self.tile, self.rows, v), tasks))
+        xp = namespace(parts[0])
+        product = xp.concat(parts)
+        return product if diagonal else product - self.diagonal()[:, None] * v
+
+    def _map(self, fn: Callable[[Any], Any], tasks: list[Any]) -> Iterator[Any]:
+        return map(fn, tasks) if self.engine is None else self.engine.map(fn, tasks)
+
+
+def _cuts(n: int, size: int) -> list[slice]:
+    """Consecutive slices of at most so many rows, none beyond the end."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def _diagonal(square: Array) -> Array:
+    return namespace(square).linalg.diagonal(square)
+
+
+def _panel(form: Callable[[Any, Any], Array], tile: int, rows: Any) -> Moments:
+    """The first ``tile`` rows against themselves and all that follow."""
+    own, *others = _cuts(len(rows), tile)
+    first = rows[own]
+    square = form(first, first)
+    xp = namespace(square)
+    diagonal = _diagonal(square)
+    sums = [xp.sum(square, axis=1) - diagonal]
+    squares = xp.sum(square * square) - xp.sum(diagonal * diagonal)
+    for cut in others:
+        values = form(first, rows[cut])
+        sums[0] = sums[0] + xp.sum(values, axis=1)
+        sums.append(xp.sum(values, axis=0))
+        squares = squares + 2 * xp.sum(values * values)
+    return Moments(xp.concat(sums), squares, diagonal)
+
+
+def _block_sum(form: Callable[[Any, Any], Array], tile: int, rows: Any) -> Array:
+    return Pairwise(form, rows, tile).moments().total
+
+
+def _panel_product(form: Callable[[Any, Any], Array], tile: int, columns: Any, v: Array, rows: Any) -> Array:
+    first, *others = _cuts(len(columns), tile)
+    product = form(rows, columns[first]) @ v[first, :]
+    for cut in others:
+        product = product + form(rows, columns[cut]) @ v[cut, :]
+    return product

@@ -1,0 +1,151 @@
+"""What every kernel provides, and how kernels are put together."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from calibrant._array import namespace
+from calibrant._validate import InputError
+from calibrant.kernels.bandwidth import median_distance
+from calibrant.kernels.metrics import Euclidean, Metric
+from calibrant.typing import Array
+
+
+class Kernel(ABC):
+    """A positive semi-definite function of two points; subclasses are frozen dataclasses.
+
+    A kernel is complete with :meth:`__call__`. Those that can do more override :meth:`spectrum` (then every family with a
+    characteristic function has explicit features) or :meth:`product` (then sums over one-dimensional points cost O(n)).
+    "I cannot" is ``NotImplemented``.
+    """
+
+    @abstractmethod
+    def __call__(self, x: Array, y: Array) -> Array:
+        """The matrix ``k(x_i, y_j)``, ``(n, m)``, of points ``(n, d)`` and ``(m, d)``."""
+
+    def resolve(self, points: Array) -> "Kernel":
+        """The kernel with every open setting fixed from these points."""
+        return self
+
+    def spectrum(self, span: float) -> Any:
+        """Frequencies and weights such that ``k(x, y) = sum_j w_j cos(f_j (x - y))`` for ``|x - y| <= span``."""
+        return NotImplemented
+
+    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
+        """``K @ v`` for sorted one-dimensional points, in O(n)."""
+        return NotImplemented
+
+    def squared(self) -> Any:
+        """The kernel ``k(x, y)^2``, if it is one of ours."""
+        return NotImplemented
+
+    def __add__(self, other: "Kernel") -> "Sum":
+        return Sum((self, other))
+
+    def __mul__(self, other: "Kernel | float") -> "Kernel":
+        return Product((self, other)) if isinstance(other, Kernel) else Scaled(self, other)
+
+    def __rmul__(self, factor: float) -> "Scaled":
+        return Scaled(self, factor)
+
+
+class Radial(Kernel):
+    """A function of the distance in units of a length scale; subclasses add the fields and :meth:`profile`."""
+
+    lengthscale: float | None
+    metric: Metric
+
+    def __post_init__(self) -> None:
+        scale = self.lengthscale
+        if scale is not None and not (isinstance(scale, int | float) and 0 < scale < float("inf")):
+            raise InputError(f"lengthscale must be a positive number, or None for the median distance; got {scale!r}")
+
+    @abstractmethod
+    def profile(self, distance: Array) -> Array:
+        """The kernel as a function of distance in length scales."""
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """The profile of the scaled distances."""
+        return self.profile(self.metric(x, y) / self.unit)
+
+    @property
+    def unit(self) -> float:
+        """The length scale, once it is fixed."""
+        if self.lengthscale is None:
+            raise InputError(f"{self!r} has no length scale yet: give one, or call resolve(points)")
+        return self.lengthscale
+
+    def resolve(self, points: Array) -> Self:
+        """The length scale, if not given, is the median distance of the points."""
+        if self.lengthscale is not None:
+            return self
+        return replace(self, lengthscale=median_distance(points, self.metric))  # type: ignore[type-var]
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether distances are Euclidean."""
+        return isinstance(self.metric, Euclidean)
+
+
+@dataclass(frozen=True)
+class Sum(Kernel):
+    """The sum of kernels.
+
+    >>> import numpy as np
+    >>> from calibrant.kernels import Energy, Identity
+    >>> (Identity() + Energy())(np.array([[2.0]]), np.array([[2.0]]))
+    array([[3.]])
+    """
+
+    kernels: tuple[Kernel, ...]
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Added up."""
+        return sum(kernel(x, y) for kernel in self.kernels)
+
+    def resolve(self, points: Array) -> "Sum":
+        """Each on its own."""
+        return Sum(tuple(kernel.resolve(points) for kernel in self.kernels))
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """The product of kernels."""
+
+    kernels: tuple[Kernel, ...]
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Multiplied."""
+        first, *rest = (kernel(x, y) for kernel in self.kernels)
+        for value in rest:
+            first = first * value
+        return first
+
+    def resolve(self, points: Array) -> "Product":
+        """Each on its own."""
+        return Product(tuple(kernel.resolve(points) for kernel in self.kernels))
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """A kernel times a positive number."""
+
+    kernel: Kernel
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.factor, int | float) or not 0 < self.factor < float("inf"):
+            raise InputError(f"a kernel can be multiplied by a positive number; got {self.factor!r}")
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Scaled."""
+        return self.factor * self.kernel(x, y)
+
+    def resolve(self, points: Array) -> "Scaled":
+        """The kernel inside."""
+        return Scaled(self.kernel.resolve(points), self.factor)
+
+
+def as_points(y: Array) -> Array:
+    """Targets as points: ``(n,)`` becomes ``(n, 1)``."""
+    return namespace(y).reshape(y, (y.shape[0], 1)) if y.ndim == 1 else y

@@ -1,0 +1,62 @@
+"""Kernels on class labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant._array import namespace, to_numpy
+from calibrant._validate import InputError
+from calibrant.kernels.base import Kernel
+from calibrant.typing import Array
+
+
+@dataclass(frozen=True)
+class Identity(Kernel):
+    """1 for equal points, 0 for different ones: classes that have nothing in common.
+
+    >>> Identity()(np.array([[0], [1]]), np.array([[1]]))
+    array([[0.],
+           [1.]])
+    """
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Whether all coordinates agree."""
+        xp = namespace(x, y)
+        same = [x[:, c][:, None] == y[:, c][None, :] for c in range(x.shape[1])]
+        equal = same[0]
+        for other in same[1:]:
+            equal = equal & other
+        return xp.astype(equal, xp.float64)
+
+
+@dataclass(frozen=True)
+class LabelMatrix(Kernel):
+    """Any positive semi-definite matrix of similarities between k classes, such as that of ordered ones.
+
+    >>> kernel = LabelMatrix(((1.0, 0.5), (0.5, 1.0)))
+    >>> kernel(np.array([[0]]), np.array([[0], [1]]))
+    array([[1. , 0.5]])
+    """
+
+    matrix: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        matrix = np.asarray(self.matrix, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.allclose(matrix, matrix.T):
+            raise InputError(f"matrix must be square and symmetric; got shape {matrix.shape}")
+        least = float(np.linalg.eigvalsh(matrix)[0])
+        if least < -1e-10 * float(np.abs(matrix).max()):
+            raise InputError(f"matrix must be positive semi-definite; its smallest eigenvalue is {least:.3g}")
+        object.__setattr__(self, "matrix", tuple(map(tuple, matrix.tolist())))
+
+    @property
+    def root(self) -> np.ndarray:
+        """A matrix R, ``(k, k)``, with ``R R' = matrix``."""
+        values, vectors = np.linalg.eigh(np.asarray(self.matrix))
+        return vectors * np.sqrt(np.maximum(values, 0))
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Looked up."""
+        xp = namespace(x, y)
+        rows, columns = (to_numpy(points)[:, 0] for points in (x, y))
+        return xp.asarray(np.asarray(self.matrix)[np.ix_(rows, columns)])

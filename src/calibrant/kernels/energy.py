@@ -1,0 +1,30 @@
+"""The energy kernel, behind the energy distance and the CRPS."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant._array import namespace
+from calibrant.kernels.base import Kernel
+from calibrant.kernels.metrics import Euclidean
+from calibrant.kernels.sorted_product import energy_product
+from calibrant.typing import Array
+
+
+@dataclass(frozen=True)
+class Energy(Kernel):
+    """``(|x| + |y| - |x - y|) / 2``: no length scale, unbounded. Sejdinovic et al. (2013).
+
+    >>> import numpy as np
+    >>> Energy()(np.array([[1.0]]), np.array([[3.0], [-2.0]]))
+    array([[1., 0.]])
+    """
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """The overlap of two points as seen from the origin."""
+        distance = Euclidean()
+        origin = namespace(x).zeros_like(x[:1, ...])
+        return (distance(x, origin) + distance(origin, y) - distance(x, y)) / 2
+
+    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
+        """Prefix sums."""
+        return energy_product(x, v, diagonal=diagonal)

@@ -1,0 +1,46 @@
+"""The exponential (Laplacian) kernel and its powers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant._array import namespace
+from calibrant._validate import InputError
+from calibrant.kernels.base import Radial
+from calibrant.kernels.metrics import Euclidean, Metric
+from calibrant.kernels.sorted_product import exponential_product
+from calibrant.typing import Array
+
+
+@dataclass(frozen=True)
+class Exponential(Radial):
+    """``exp(-(d / l)^power)`` with ``0 < power <= 2``; power 1 is the Laplacian kernel. Characteristic.
+
+    A kernel for every distance that is Hilbertian, such as those of all our coordinates.
+
+    >>> import math, numpy as np
+    >>> float(Exponential(lengthscale=2.0)(np.array([[0.0]]), np.array([[2.0]]))[0, 0]) == math.exp(-1)
+    True
+    """
+
+    lengthscale: float | None = None
+    metric: Metric = Euclidean()  # noqa: RUF009  # frozen
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.power, int | float) or not 0 < self.power <= 2:
+            raise InputError(f"power must lie above 0 and at most at 2, else this is no kernel; got {self.power!r}")
+
+    def profile(self, distance: Array) -> Array:
+        """``exp(-u^power)``."""
+        return namespace(distance).exp(-distance if self.power == 1 else -(distance**self.power))
+
+    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
+        """One running sum from the left, one from the right."""
+        if self.power != 1:
+            return NotImplemented
+        return exponential_product(x, v, self.unit, diagonal=diagonal)
+
+    def squared(self) -> Any:
+        """The same shape with a shorter length scale."""
+        return Exponential(self.unit / 2 ** (1 / self.power), self.metric, self.power)

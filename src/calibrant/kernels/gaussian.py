@@ -1,0 +1,49 @@
+"""The Gaussian kernel."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant._array import namespace
+from calibrant.kernels.base import Radial
+from calibrant.kernels.metrics import Euclidean, Metric
+from calibrant.typing import Array
+
+REACH = 8.6
+"""Standard deviations beyond which a Gaussian is below 1e-16."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Radial):
+    """``exp(-d^2 / (2 l^2))``; characteristic, infinitely smooth.
+
+    >>> import numpy as np
+    >>> float(Gaussian(lengthscale=2.0)(np.array([[0.0]]), np.array([[2.0]]))[0, 0]) == math.exp(-0.5)
+    True
+    """
+
+    lengthscale: float | None = None
+    metric: Metric = Euclidean()  # noqa: RUF009  # frozen
+
+    def profile(self, distance: Array) -> Array:
+        """``exp(-u^2 / 2)``."""
+        return namespace(distance).exp(-0.5 * distance**2)
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Without the square root of the distance."""
+        return namespace(x, y).exp(-0.5 * self.metric.squared(x, y) / self.unit**2)
+
+    def spectrum(self, span: float) -> Any:
+        """The trapezoid rule on the Gaussian spectral density: exact to rounding for differences within the span."""
+        # Copies of the kernel at multiples of the period must lie further away than the kernel reaches.
+        step = 2 * math.pi / (span / self.unit + REACH)
+        nodes = step * np.arange(math.ceil(REACH / step) + 1)
+        weights = 2 * step / math.sqrt(2 * math.pi) * np.exp(-0.5 * nodes**2)
+        weights[0] /= 2
+        return nodes / self.unit, weights
+
+    def squared(self) -> Any:
+        """A Gaussian again."""
+        return Gaussian(self.unit / math.sqrt(2), self.metric)

@@ -1,0 +1,41 @@
+"""Matérn kernels."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant._array import namespace
+from calibrant._validate import InputError
+from calibrant.kernels.base import Radial
+from calibrant.kernels.metrics import Euclidean, Metric
+from calibrant.kernels.sorted_product import matern_product
+from calibrant.typing import Array
+
+
+@dataclass(frozen=True)
+class Matern(Radial):
+    """``(1 + s) e^-s`` with ``s = sqrt3 d/l`` for smoothness 3/2, ``(1 + s + s^2/3) e^-s`` with ``s = sqrt5 d/l`` for 5/2.
+
+    >>> import numpy as np
+    >>> Matern(1.5, lengthscale=1.0)(np.array([[0.0]]), np.array([[0.0], [1.0]])).round(4)
+    array([[1.    , 0.4834]])
+    """
+
+    smoothness: float = 1.5
+    lengthscale: float | None = None
+    metric: Metric = Euclidean()  # noqa: RUF009  # frozen
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.smoothness not in (1.5, 2.5):
+            raise InputError(f"smoothness must be 1.5 or 2.5; got {self.smoothness!r}")
+
+    def profile(self, distance: Array) -> Array:
+        """A polynomial times an exponential."""
+        s = math.sqrt(2 * self.smoothness) * distance
+        polynomial = 1 + s if self.smoothness == 1.5 else 1 + s + s**2 / 3
+        return polynomial * namespace(distance).exp(-s)
+
+    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
+        """Running sums with two or three states."""
+        return matern_product(x, v, self.unit, self.smoothness, diagonal=diagonal)

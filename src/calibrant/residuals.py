@@ -1,0 +1,161 @@
+"""Residuals ``r = delta_y - P``: elements of the Hilbert space of a kernel on targets, explicit or by four terms."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._array import namespace
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.ensemble import Ensemble
+from calibrant.expectation import expectation, registered
+from calibrant.kernels import Identity, Kernel, LabelMatrix
+from calibrant.spectral import residual_features
+from calibrant.typing import Array
+
+NODES = 128
+"""Points that stand for a distribution on the routes by quantiles and by draws."""
+
+
+class Route(Enum):
+    """How expectations under the predictions are computed, best first."""
+
+    FEATURES = "features"
+    CLOSED = "closed"
+    SPECTRAL = "spectral"
+    QUANTILE = "quantile"
+    SAMPLED = "sampled"
+
+    def __repr__(self) -> str:
+        return f"Route({self.value!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """n residuals; ``inner`` gives their inner products with others.
+
+    On the first and third route ``features`` holds them as vectors; otherwise ``kernel``, ``points`` (the targets) and
+    ``spread`` (the predictions) give the four terms ``l(y, y') - L(P, y') - L(y, P') + L(P, P')``. On the last route the
+    draws that stand for rows and for columns are independent, so the inner products are unbiased.
+    """
+
+    route: Route
+    features: Array | None = None
+    kernel: Kernel | None = None
+    points: Distribution | None = None
+    spread: Distribution | None = None
+    column_spread: Distribution | None = None
+
+    def __len__(self) -> int:
+        return int(self.features.shape[0]) if self.features is not None else len(self.points)  # type: ignore[arg-type]
+
+    def __getitem__(self, rows: slice | Array) -> Self:
+        return replace(
+            self,
+            features=None if self.features is None else self.features[rows, :],
+            points=None if self.points is None else self.points[rows],
+            spread=None if self.spread is None else self.spread[rows],
+            column_spread=None if self.column_spread is None else self.column_spread[rows],
+        )
+
+    def inner(self, other: "Residuals") -> Array:
+        """Inner products ``(n, m)``."""
+        if self.features is not None and other.features is not None:
+            return self.features @ namespace(other.features).permute_dims(other.features, (1, 0))
+        columns = other.spread if other.column_spread is None else other.column_spread
+        pairs = [
+            (self.points, other.points),
+            (self.spread, other.points),
+            (self.points, columns),
+            (self.spread, columns),
+        ]
+        both, left, right, spread = (expectation(self.kernel, p, q) for p, q in pairs)  # type: ignore[arg-type]
+        return both - left - right + spread
+
+
+def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: Route | None = None) -> Residuals:
+    """The residuals by the best route, or by the one asked for.
+
+    >>> from calibrant.distributions.normal import Normal
+    >>> from calibrant.kernels import Gaussian
+    >>> residuals(Gaussian(1.0), np.array([0.5]), Normal([0.0], 1.0)).route
+    Route('closed')
+    """
+    for name in Route if route is None else (route,):
+        found = _ROUTES[name](kernel, targets, predictions)
+        if found is not NotImplemented:
+            return found
+    raise InputError(_no_route(kernel, predictions, route))
+
+
+def _explicit(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    """Class labels: one-hot targets minus probabilities, times a root of the kernel matrix."""
+    if not isinstance(predictions, Categorical) or not isinstance(kernel, Identity | LabelMatrix):
+        return NotImplemented
+    if isinstance(kernel, LabelMatrix) and len(kernel.matrix) != predictions.n_classes:
+        raise InputError(f"the label matrix is for {len(kernel.matrix)} classes; y_pred has {predictions.n_classes}")
+    xp = namespace(predictions.probs)
+    if isinstance(kernel, Identity) and predictions.n_classes == 2:  # (-e, e) has the length sqrt2 |e|
+        error = xp.astype(xp.asarray(targets), predictions.probs.dtype) - predictions.probability(1)
+        return Residuals(Route.FEATURES, 2**0.5 * error[:, None])
+    difference = predictions.point(xp.asarray(targets)).matrix - predictions.matrix
+    if isinstance(kernel, LabelMatrix):
+        difference = difference @ xp.asarray(kernel.root, dtype=difference.dtype)
+    return Residuals(Route.FEATURES, difference)
+
+
+def _closed(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    points = predictions.point(targets)
+    if points is NotImplemented:
+        return NotImplemented
+    one = predictions[:1], points[:1]
+    if any(expectation(kernel, p, q) is NotImplemented for p in one for q in one):
+        return NotImplemented
+    return Residuals(Route.CLOSED, kernel=kernel, points=points, spread=predictions)
+
+
+def _spectral(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    features = residual_features(kernel, targets, predictions)
+    return NotImplemented if features is NotImplemented else Residuals(Route.SPECTRAL, features)
+
+
+def _quantile(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    """Each prediction as an ensemble of its own quantiles."""
+    nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
+    return NotImplemented if nodes is NotImplemented else _finite(Route.QUANTILE, kernel, targets, nodes, None)
+
+
+def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    """Each prediction as two independent ensembles of draws, one for rows and one for columns."""
+    if isinstance(predictions, Categorical):
+        return NotImplemented
+    rng = np.random.default_rng(0)
+    rows, columns = (np.moveaxis(predictions.sample(rng, NODES), 0, 1) for _ in range(2))
+    return _finite(Route.SAMPLED, kernel, targets, rows, columns)
+
+
+def _finite(route: Route, kernel: Kernel, targets: Array, rows: np.ndarray, columns: np.ndarray | None) -> Residuals:
+    xp = namespace(targets)
+    spread = Ensemble(xp.asarray(rows))
+    other = None if columns is None else Ensemble(xp.asarray(columns))
+    return Residuals(route, None, kernel, spread.point(targets), spread, other)
+
+
+_ROUTES: dict[Route, Callable[[Kernel, Array, Distribution], Any]] = {
+    Route.FEATURES: _explicit,
+    Route.CLOSED: _closed,
+    Route.SPECTRAL: _spectral,
+    Route.QUANTILE: _quantile,
+    Route.SAMPLED: _sampled,
+}
+
+
+def _no_route(kernel: Kernel, predictions: Distribution, route: Route | None) -> str:
+    family = type(predictions).__name__
+    known = sorted({f"{k.__name__} with {p.__name__}" for k, p, _ in registered()})
+    wish = "" if route is None else f" by the route {route.value!r}"
+    return f"{kernel!r} has no expectation under {family} predictions{wish}; closed forms: {', '.join(known)}"

@@ -1,0 +1,61 @@
+"""Explicit features: smooth kernels on real targets, with any family that has a characteristic function.
+
+``l(y, y') = sum_j w_j cos(f_j (y - y'))`` makes the residual ``delta_y - P`` a vector with the coordinates
+``sqrt(w_j) (cos(f_j y) - Re phi_P(f_j))`` and ``sqrt(w_j) (sin(f_j y) - Im phi_P(f_j))``.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from calibrant._array import namespace, to_numpy
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.mixture import Mixture
+from calibrant.kernels import Kernel
+from calibrant.typing import Array
+
+TAIL = 1e-12
+"""Probability that a prediction may have outside the range that the features cover."""
+
+MOST_NODES = 1024
+"""More frequencies than this cost more than another route."""
+
+
+def residual_features(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    """Features ``(n, 2m)`` of ``delta_y - P``, or ``NotImplemented``."""
+    extent = _extent(predictions)
+    if targets.ndim != 1 or extent is None:
+        return NotImplemented
+    host = to_numpy(targets)
+    spectrum = kernel.spectrum(float(max(extent[1], host.max()) - min(extent[0], host.min())))
+    if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
+        return NotImplemented
+    xp = namespace(targets)
+    nodes, roots = xp.asarray(spectrum[0]), xp.asarray(np.sqrt(spectrum[1]))
+    parts = predictions.cf(nodes)
+    if parts is NotImplemented:
+        return NotImplemented
+    phase = targets[:, None] * nodes[None, :]
+    return xp.concat([(xp.cos(phase) - parts[0]) * roots, (xp.sin(phase) - parts[1]) * roots], axis=1)
+
+
+def mean_embedding(kernel: Kernel, predictions: Distribution) -> Any:
+    """Coordinates ``(n, 2m)`` whose Euclidean distance is ``sqrt(L(P,P) - 2 L(P,Q) + L(Q,Q))``, or ``NotImplemented``."""
+    extent = _extent(predictions)
+    spectrum = NotImplemented if extent is None else kernel.spectrum(extent[1] - extent[0])
+    if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
+        return NotImplemented
+    parts = predictions.cf(spectrum[0])
+    if parts is NotImplemented:
+        return NotImplemented
+    roots = np.sqrt(spectrum[1])
+    return namespace(parts[0]).concat([parts[0] * roots, parts[1] * roots], axis=1)
+
+
+def _extent(predictions: Distribution) -> tuple[float, float] | None:
+    """The range that holds all predictions but for their far tails."""
+    parts = predictions.components if isinstance(predictions, Mixture) else (predictions,)
+    ends = [part.quantile(np.array([TAIL, 1 - TAIL])) for part in parts]
+    if any(end is NotImplemented for end in ends):
+        return None
+    return float(min(end.min() for end in ends)), float(max(end.max() for end in ends))

@@ -1,0 +1,116 @@
+"""Conformance of every kernel, so that a new one inherits its tests by joining the list."""
+
+import numpy as np
+import pytest
+
+from calibrant import kernels
+from calibrant._validate import InputError
+from calibrant.checks import check_kernel
+from calibrant.kernels import (
+    Cityblock,
+    Energy,
+    Exponential,
+    Gaussian,
+    Identity,
+    LabelMatrix,
+    Matern,
+    Product,
+    Scaled,
+    Sum,
+)
+
+KERNELS = [
+    Gaussian(0.7),
+    Gaussian(3.0),
+    Exponential(0.7),
+    Exponential(2.0, Cityblock()),
+    Exponential(1.5, power=0.5),
+    Exponential(1.5, power=1.7),
+    Matern(1.5, 0.8),
+    Matern(2.5, 0.8),
+    Energy(),
+    Gaussian(1.0) + Exponential(2.0),
+    Gaussian(1.0) * Exponential(2.0),
+    0.3 * Matern(1.5, 1.0),
+    Identity(),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("d", [1, 3, 20])
+def test_every_kernel_conforms(kernel, d, rng):
+    check_kernel(kernel, rng.normal(size=(60, d)))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_ties_and_far_points(kernel):
+    check_kernel(kernel, np.array([[0.0], [0.0], [1e-9], [1.0], [1.0], [500.0], [2000.0]]))
+
+
+@pytest.mark.parametrize("kernel", [k for k in KERNELS if not isinstance(k, Identity)], ids=repr)
+def test_every_array_library_gives_the_same_numbers(kernel, xp, rng):
+    x, y = rng.normal(size=(7, 3)), rng.normal(size=(5, 3))
+    other = np.asarray(kernel(xp.asarray(x), xp.asarray(y)))
+    assert other == pytest.approx(kernel(x, y), rel=1e-12)
+
+
+def test_sums_products_and_multiples():
+    x = np.array([[0.0], [2.0]])
+    a, b = Gaussian(1.0), Exponential(3.0)
+    assert np.array_equal((a + b)(x, x), a(x, x) + b(x, x))
+    assert np.array_equal((a * b)(x, x), a(x, x) * b(x, x))
+    assert np.array_equal((2.5 * a)(x, x), 2.5 * a(x, x))
+    assert np.array_equal((a * 2.5)(x, x), 2.5 * a(x, x))
+    assert a + b == Sum((a, b))
+    assert a * b == Product((a, b))
+
+
+def test_open_length_scales_are_resolved_inside_compositions():
+    points = np.array([[0.0], [1.0], [3.0]])
+    kernel = (2.0 * Gaussian() + Exponential() * Matern()).resolve(points)
+    assert kernel == 2.0 * Gaussian(2.0) + Exponential(2.0) * Matern(1.5, 2.0)
+    assert Gaussian(5.0).resolve(points) == Gaussian(5.0)
+
+
+def test_a_kernel_without_its_length_scale_says_so():
+    with pytest.raises(InputError, match="has no length scale yet"):
+        Gaussian()(np.zeros((1, 1)), np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Exponential, lambda s: Matern(1.5, s)])
+@pytest.mark.parametrize("scale", [0, -1.0, float("inf"), float("nan"), "long"])
+def test_length_scales_are_checked(kind, scale):
+    with pytest.raises(InputError, match="lengthscale must be a positive number, or None"):
+        kind(scale)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Exponential(1.0, power=2.1), "power must lie above 0 and at most at 2"),
+        (lambda: Exponential(1.0, power=0), "power must lie above 0"),
+        (lambda: Matern(0.5), "smoothness must be 1.5 or 2.5; got 0.5"),
+        (lambda: -1.0 * Gaussian(), "a kernel can be multiplied by a positive number; got -1.0"),
+        (
+            lambda: LabelMatrix(((1.0, 2.0), (2.0, 1.0))),
+            "matrix must be positive semi-definite; its smallest eigenvalue is -1",
+        ),
+        (lambda: LabelMatrix(((1.0, 0.5), (0.4, 1.0))), "matrix must be square and symmetric"),
+    ],
+)
+def test_settings_are_checked(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_a_false_kernel_is_found_out():
+    class Distance(kernels.Kernel):
+        def __call__(self, x, y):
+            return kernels.Euclidean()(x, y)
+
+    with pytest.raises(AssertionError, match="not positive semi-definite"):
+        check_kernel(Distance(), np.arange(5.0)[:, None])
+
+
+def test_scaled_keeps_its_factor():
+    assert Scaled(Gaussian(1.0), 2.0).factor == 2.0
