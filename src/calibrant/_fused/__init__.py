@@ -1,0 +1,1 @@
+"""Pair sums compiled for one machine; imported only where they are used."""

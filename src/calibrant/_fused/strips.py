@@ -1,0 +1,234 @@
+"""Compiled sums over a strip of rows and a block of columns of a kernel matrix.
+
+All compiled code that calls other compiled code is in this file: numba's cache on disk looks for changes only there.
+
+A block is ``BLOCK`` rows, one feature after the other, so that every inner loop runs over contiguous columns and
+becomes vector instructions. A strip of ``STRIP x BLOCK`` pairs stays in the first-level cache: squared distances, then
+the kernel, then inner products, then their reduction. Distances come from direct differences, because
+``|a|^2 + |b|^2 - 2 a.b`` loses half the digits of near-identical rows.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numpy as np
+from numba import njit
+
+BLOCK, STRIP, GROUPS = 128, 16, 32
+# Reordering would undo the range reduction of the exponential, so only sums allow it.
+EXACT, SUMS = {"contract", "nsz"}, {"contract", "nsz", "reassoc"}
+ROUNDING = 1.5 * 2.0**52  # adding it leaves the rounded number in the last bits
+
+Law = tuple[float, bool, float]  # factor of the distance, Gaussian or exponential, g of normals or 0
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def compiled(fastmath: set[str]) -> Callable[[F], F]:
+    """Decorator: compile at the first call, without the interpreter lock, kept on disk where a folder is writable."""
+
+    def compile_with(function: F, cache: bool) -> F:
+        # numba's default check for division by zero would keep loops from becoming vector instructions.
+        return cast(F, njit(function, fastmath=fastmath, nogil=True, error_model="numpy", cache=cache))
+
+    def decorate(function: F) -> F:
+        try:
+            return compile_with(function, cache=True)
+        except RuntimeError:  # numba finds no place for its cache, as in a read-only container
+            return compile_with(function, cache=False)
+
+    return decorate
+
+
+@compiled(EXACT)
+def exp_negative(x: float) -> float:
+    """``exp(x)`` for ``x <= 0`` within 1 ulp, and 0 below -708; unlike ``math.exp`` it becomes vector instructions."""
+    shifted = x * 1.4426950408889634 + ROUNDING
+    power = shifted - ROUNDING
+    r = x - power * 0.6931471805598903 - power * 5.497923018708371e-14
+    p = 2.5100375832561234e-08 * r + 2.7620075879983367e-07
+    p = (p * r + 2.7557268480310024e-06) * r + 2.4801521322368692e-05
+    p = (p * r + 0.00019841269863040545) * r + 0.0013888888917196719
+    p = (p * r + 0.008333333333330065) * r + 0.041666666666624164
+    p = (p * r + 0.16666666666666669) * r + 0.5000000000000001
+    p = (p * r + 1.0) * r + 1.0
+    scaled = np.int64(np.float64(p).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)).view(np.float64)
+    return scaled if x >= -708.0 else 0.0
+
+
+@compiled(EXACT)
+def _add_squares(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+    """Add squared differences of 4 features of 4 rows and a block of columns."""
+    b, c, d = a[BLOCK:], a[2 * BLOCK :], a[3 * BLOCK :]
+    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
+    b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
+    c0, c1, c2, c3 = c[0], c[1], c[2], c[3]
+    d0, d1, d2, d3 = d[0], d[1], d[2], d[3]
+    for j in range(BLOCK):
+        u, v, w, z = x[j], x[j + BLOCK], x[j + 2 * BLOCK], x[j + 3 * BLOCK]
+        out[j] = out[j] + (u - a0) ** 2 + (v - b0) ** 2 + (w - c0) ** 2 + (z - d0) ** 2
+        out[j + BLOCK] = out[j + BLOCK] + (u - a1) ** 2 + (v - b1) ** 2 + (w - c1) ** 2 + (z - d1) ** 2
+        out[j + 2 * BLOCK] = out[j + 2 * BLOCK] + (u - a2) ** 2 + (v - b2) ** 2 + (w - c2) ** 2 + (z - d2) ** 2
+        out[j + 3 * BLOCK] = out[j + 3 * BLOCK] + (u - a3) ** 2 + (v - b3) ** 2 + (w - c3) ** 2 + (z - d3) ** 2
+
+
+@compiled(EXACT)
+def _add_products(a: np.ndarray, stride: int, x: np.ndarray, out: np.ndarray) -> None:
+    """Add products of 4 features, ``stride`` apart, of 4 rows and a block of columns."""
+    b, c, d = a[stride:], a[2 * stride :], a[3 * stride :]
+    a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
+    b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
+    c0, c1, c2, c3 = c[0], c[1], c[2], c[3]
+    d0, d1, d2, d3 = d[0], d[1], d[2], d[3]
+    for j in range(BLOCK):
+        u, v, w, z = x[j], x[j + BLOCK], x[j + 2 * BLOCK], x[j + 3 * BLOCK]
+        out[j] = out[j] + u * a0 + v * b0 + w * c0 + z * d0
+        out[j + BLOCK] = out[j + BLOCK] + u * a1 + v * b1 + w * c1 + z * d1
+        out[j + 2 * BLOCK] = out[j + 2 * BLOCK] + u * a2 + v * b2 + w * c2 + z * d2
+        out[j + 3 * BLOCK] = out[j + 3 * BLOCK] + u * a3 + v * b3 + w * c3 + z * d3
+
+
+@compiled(EXACT)
+def _multiply(rows: np.ndarray, stride: int, columns: np.ndarray, out: np.ndarray) -> None:
+    """Write ``sum_k rows[k stride + i] columns[k]`` to row i of ``out``, added to what is there."""
+    for k in range(0, columns.size // BLOCK, 4):
+        for i in range(0, out.size // BLOCK, 4):
+            x, o = columns[k * BLOCK : (k + 4) * BLOCK], out[i * BLOCK : (i + 4) * BLOCK]
+            _add_products(rows[k * stride + i :], stride, x, o)
+
+
+@compiled(EXACT)
+def _square_distances(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """Squared distances between a strip of rows and a block of columns."""
+    out[:] = 0.0
+    for k in range(0, columns.size // BLOCK, 4):
+        for i in range(0, STRIP, 4):
+            x, o = columns[k * BLOCK : (k + 4) * BLOCK], out[i * BLOCK : (i + 4) * BLOCK]
+            _add_squares(rows[k * BLOCK + i :], x, o)
+
+
+@compiled(EXACT)
+def _kernel(rows: np.ndarray, columns: np.ndarray, law: Law, out: np.ndarray) -> None:
+    """Kernel between a strip of rows and a block of columns."""
+    scale, gaussian, _ = law
+    _square_distances(rows, columns, out)
+    if gaussian:
+        for j in range(STRIP * BLOCK):
+            out[j] = exp_negative(out[j] * scale)
+    else:
+        for j in range(STRIP * BLOCK):
+            out[j] = exp_negative(np.sqrt(out[j]) * scale)
+
+
+@compiled(SUMS)
+def _add_moments(k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> tuple[float, float]:
+    """Sum and sum of squares of ``h = k r`` in a strip; row and column sums are added to where they belong."""
+    total = square = 0.0
+    for i in range(STRIP):
+        a, b = k[i * BLOCK : (i + 1) * BLOCK], r[i * BLOCK : (i + 1) * BLOCK]
+        s = t = 0.0
+        for j in range(BLOCK):
+            h = a[j] * b[j]
+            s += h
+            t += h * h
+            columns[j] += h
+        rows[i] += s
+        total += s
+        square += t
+    return total, square
+
+
+@compiled(SUMS)
+def _product_sum(k: np.ndarray, r: np.ndarray) -> float:
+    """Sum of ``k r`` in a strip."""
+    total = 0.0
+    for j in range(STRIP * BLOCK):
+        total += k[j] * r[j]
+    return total
+
+
+@compiled(EXACT)
+def _normal_products(rows: np.ndarray, columns: np.ndarray, g: float, k: np.ndarray, h: np.ndarray) -> None:
+    """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials a pair.
+
+    The features are ``mu, y, v = 2 g s^2, a = 1 / (1 + v), sqrt(a)``.
+    """
+    for i in range(STRIP):
+        log, out, row = k[i * BLOCK : (i + 1) * BLOCK], h[i * BLOCK : (i + 1) * BLOCK], rows[i:]
+        mu, y, v, ga, root = row[0], row[BLOCK], row[2 * BLOCK], g * row[3 * BLOCK], row[4 * BLOCK]
+        for j in range(BLOCK):
+            mu_j, y_j, a_j = columns[j], columns[j + BLOCK], columns[j + 3 * BLOCK]
+            both = 1.0 / (1.0 + v + columns[j + 2 * BLOCK])
+            inner = exp_negative(log[j] - g * (y - y_j) ** 2)
+            inner -= root * exp_negative(log[j] - ga * (mu - y_j) ** 2)
+            inner -= columns[j + 4 * BLOCK] * exp_negative(log[j] - g * a_j * (y - mu_j) ** 2)
+            out[j] = inner + np.sqrt(both) * exp_negative(log[j] - g * both * (mu - mu_j) ** 2)
+
+
+@compiled(EXACT)
+def _strip(
+    x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, k: np.ndarray, h: np.ndarray
+) -> None:
+    """Two factors ``k, h`` of the matrix between a strip of rows and a block of columns."""
+    scale, gaussian, g = law
+    if g > 0.0:
+        _square_distances(x, x2, k)
+        for j in range(STRIP * BLOCK):
+            k[j] = scale * (k[j] if gaussian else np.sqrt(k[j]))
+        _normal_products(r, r2, g, k, h)
+        k[:] = 1.0
+    else:
+        _kernel(x, x2, law, k)
+        h[:] = 0.0
+        _multiply(r, BLOCK, r2, h)
+
+
+@compiled(SUMS)
+def triangle(x: np.ndarray, r: np.ndarray, law: Law, n: int, group: int, total: np.ndarray, sums: np.ndarray) -> None:
+    """Moments above the diagonal in the blocks of rows ``group, group + GROUPS, ...``; without room no row sums."""
+    k, h = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK)
+    for p in range(group, len(x), GROUPS):
+        part = square = 0.0
+        for t in range(p, len(x)):
+            for first in range(0, BLOCK, STRIP):
+                _strip(x[p, first:], r[p, first:], x[t], r[t], law, k, h)
+                for i in range(STRIP):
+                    if p == t:
+                        h[i * BLOCK : i * BLOCK + first + i + 1] = 0.0
+                    if (t + 1) * BLOCK > n:
+                        h[i * BLOCK + n - t * BLOCK : (i + 1) * BLOCK] = 0.0
+                if len(sums):
+                    s, q = _add_moments(k, h, sums[p, first:], sums[t])
+                    part += s
+                    square += q
+                else:
+                    part += _product_sum(k, h)
+        total[0] += part
+        total[1] += square
+
+
+@compiled(SUMS)
+def rectangle(
+    x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, group: int, total: np.ndarray
+) -> None:
+    """Sum over all columns of the blocks of rows ``group, group + GROUPS, ...``; filled rows have features 0."""
+    k, h = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK)
+    for p in range(group, len(x), GROUPS):
+        part = 0.0
+        for t in range(len(x2)):
+            for first in range(0, BLOCK, STRIP):
+                _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h)
+                part += _product_sum(k, h)
+        total[0] += part
+
+
+@compiled(EXACT)
+def matmul_block(x: np.ndarray, v: np.ndarray, law: Law, diagonal: bool, block: int, out: np.ndarray) -> None:
+    """One block of columns of the kernel matrix, transposed, times ``v``, whose rows lie one after the other."""
+    k, q = np.empty(STRIP * BLOCK), out.size // BLOCK
+    for p in range(len(x)):
+        for first in range(0, BLOCK, STRIP):
+            _kernel(x[p, first:], x[block], law, k)
+            if p == block and not diagonal:
+                for i in range(STRIP):
+                    k[i * BLOCK + first + i] = 0.0
+            _multiply(v[p, first * q :], q, k, out)
