@@ -2,7 +2,19 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from calibrant import ECE, Brier, Categorical, LogLoss
+from calibrant import (
+    ECE,
+    Bootstrap,
+    Brier,
+    Categorical,
+    ClassWise,
+    EqualMass,
+    ExactTest,
+    LogLoss,
+    TopLabel,
+    evaluate,
+    groups,
+)
 from calibrant._validate import InputError
 
 
@@ -30,13 +42,26 @@ def test_every_library_takes_matrices(convert, rng):
 def test_from_logits_is_the_softmax(rng):
     z = 20 * rng.normal(size=(30, 5))
     assert np.allclose(Categorical.from_logits(z).probs, softmax(z, axis=1), rtol=1e-13, atol=0)
-    assert np.allclose(Categorical.from_logits(z[:, 0]).probs, expit(z[:, 0]), rtol=1e-13, atol=0)
-    assert Categorical.from_logits(z[:, :1]).probs.shape == (30,)
+    assert np.allclose(Categorical.from_logits(z[:, 0]).probs[:, 1], expit(z[:, 0]), rtol=1e-13, atol=0)
+    assert np.allclose(Categorical.from_logits(z[:, :1]).probs[:, 0], expit(-z[:, 0]), rtol=1e-13, atol=0)
 
 
 def test_from_logits_does_not_overflow():
     assert Categorical.from_logits([[1e4, 0.0]]).probs.tolist() == [[1.0, 0.0]]
-    assert Categorical.from_logits([-1e4, 1e4]).probs == pytest.approx([0, 1], abs=1e-300)
+    assert Categorical.from_logits([-1e4, 1e4]).probs.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_from_logits_keeps_the_tail_of_both_classes():
+    assert LogLoss()([0], Categorical.from_logits(np.array([20.0], dtype=np.float32))).value == pytest.approx(
+        20, rel=1e-5
+    )
+    assert LogLoss()([0], Categorical.from_logits([40.0])).value == pytest.approx(40, rel=1e-12)
+
+
+def test_from_logits_in_half_precision():
+    torch = pytest.importorskip("torch")
+    logits = torch.randn(500, 10, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
+    assert Categorical.from_logits(logits).probs.dtype == torch.float32
 
 
 def test_logits_must_be_finite():
@@ -54,6 +79,30 @@ def test_names_become_columns():
 def test_integer_names_are_looked_up_by_value():
     batch = Categorical([[0.7, 0.2, 0.1]] * 3, labels=[1, 2, 3])
     assert batch.as_targets([1, 2, 3]).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("labels", [(1, 0), ("1", "0"), (2, 0, 1), (1, 2, 3), (-1, 1), ("b", "a")])
+def test_names_are_looked_up_once_in_every_call(labels, rng):
+    """However the columns are ordered and named, all calls give what the plain problem gives."""
+    k = len(labels)
+    p = rng.dirichlet(np.ones(k), 150)
+    column = (rng.random((150, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+    names = np.array([int(x) if str(x).lstrip("-").isdigit() else x for x in labels])
+    y, batch = names[column], Categorical(p, labels=labels)
+    ece = ECE(EqualMass(5), lens=ClassWise())
+    assert ece(y, batch).value == ece(column, p).value
+    assert ExactTest(ece, 49)(y, batch).pvalue == ExactTest(ece, 49)(column, p).pvalue
+    assert ExactTest(ECE(lens=TopLabel()), 49)(y, batch).pvalue == ExactTest(ECE(lens=TopLabel()), 49)(column, p).pvalue
+    assert Bootstrap(Brier(), 19)(y, batch).interval == Bootstrap(Brier(), 19)(column, p).interval
+    by = np.arange(150) % 2
+    assert groups(ece, y, batch, by=by)["value"].tolist() == groups(ece, column, p, by=by)["value"].tolist()
+    assert ece(y[:50], batch[:50]).value == ece(column[:50], p[:50]).value
+    assert evaluate(y, batch, n_resamples=99).numbers == evaluate(column, p, n_resamples=99).numbers
+
+
+def test_truth_values_are_looked_up_by_name():
+    batch = Categorical([[0.9, 0.1], [0.3, 0.7]], labels=["True", "False"])
+    assert batch.as_targets([True, False]).tolist() == [0, 1]
 
 
 def test_frame_columns_are_the_names():

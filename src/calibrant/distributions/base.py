@@ -1,7 +1,7 @@
 """What every family of predictive distributions provides."""
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,7 +14,8 @@ class Distribution(ABC):
 
     A family is one file: a frozen dataclass that holds arrays with rows first, and the methods below. Targets are
     arrays whose last axes are those of one batch, so a stack of redrawn targets ``(size, n, ...)`` goes wherever one
-    vector of targets goes.
+    vector of targets goes. The methods that are not abstract are optional: "I cannot" is ``NotImplemented``, and what
+    needs them looks for another way.
     """
 
     @abstractmethod
@@ -28,6 +29,10 @@ class Distribution(ABC):
     def as_targets(self, y_true: ArrayLike) -> Array:
         """The caller's targets in the form this family computes with; refuses what cannot be one."""
 
+    def checked(self) -> Self:
+        """The same predictions, known to belong to targets that :meth:`as_targets` has converted already."""
+        return self
+
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """``size`` independent draws of all n targets, ``(size, n, ...)``."""
@@ -37,6 +42,31 @@ class Distribution(ABC):
     def example(cls, rng: np.random.Generator, n: int) -> Self:
         """A valid random batch, for conformance checks and simulations."""
 
+    @property
+    def coords(self) -> Any:
+        """Points ``(n, d)`` whose Euclidean distance is the natural distance of the predictions."""
+        return NotImplemented
+
+    def point(self, y: Array) -> Any:
+        """Targets as distributions of this family without spread."""
+        return NotImplemented
+
     def log_prob(self, targets: Array) -> Array:
         """Log density (or mass) of each row's target."""
         raise InputError(f"{type(self).__name__} has no log_prob ({targets.shape[-1]} targets given)")
+
+    def cdf(self, y: Array) -> Any:
+        """``P(Y <= y)`` of each row, for y with any leading axes."""
+        return NotImplemented
+
+    def quantile(self, u: Array) -> Any:
+        """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
+        return NotImplemented
+
+    def cf(self, w: Array) -> Any:
+        """Real and imaginary part of the characteristic function ``E exp(i w Y)``, ``(n, m)`` each, at w ``(m,)``."""
+        return NotImplemented
+
+    def temper(self, temperature: float) -> Any:
+        """The distributions proportional to ``p^(1 / T)``."""
+        return NotImplemented

@@ -13,12 +13,15 @@ from calibrant._validate import (
     InputError,
     as_array,
     as_probabilities,
-    check_finite,
+    as_real,
+    as_working_precision,
     check_not_empty,
     check_rows_sum_to_one,
     frame_columns,
 )
 from calibrant.distributions.base import Distribution
+from calibrant.expectation import closed_form
+from calibrant.kernels import Identity, LabelMatrix
 from calibrant.typing import Array, ArrayLike
 
 SURPRISE = np.log(1000.0)
@@ -39,7 +42,7 @@ class Categorical(Distribution):
     probs: Array
     labels: tuple[Any, ...] | None = None
 
-    _is_part: ClassVar[bool] = False
+    _is_checked: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         probs = as_probabilities(self.probs, "y_pred")
@@ -68,32 +71,33 @@ class Categorical(Distribution):
         array([[0.5   , 0.5   ],
                [0.1192, 0.8808]])
         """
-        z = as_array(logits, "logits")
-        check_not_empty(z, "logits")
+        z = as_working_precision(as_real(logits, "logits"))
         xp = namespace(z)
-        z = xp.astype(z, xp.float64) if is_integer(z) else z
-        check_finite(z, "logits")
         if z.ndim == 2 and z.shape[1] == 1:
             z = z[:, 0]
-        if z.ndim == 1:
-            return cls(1 / (1 + xp.exp(-xp.clip(z, -700.0, 700.0))), _given(labels))
+        if z.ndim == 1:  # both columns, so that no tail is lost in 1 - p
+            z = xp.stack([xp.zeros_like(z), z], axis=1)
         odds = xp.exp(z - xp.max(z, axis=1, keepdims=True))
         return cls(odds / xp.sum(odds, axis=1, keepdims=True), _given(labels) or frame_columns(logits))
 
     @classmethod
-    def _trusted(cls, probs: Array, labels: tuple[Any, ...] | None) -> Self:
-        """Without checks or hints, for rows of a batch that has passed them."""
+    def _trusted(cls, probs: Array, labels: tuple[Any, ...] | None, *, is_checked: bool = False) -> Self:
+        """Without checks, for rows of a batch that has passed them."""
         self = object.__new__(cls)
         object.__setattr__(self, "probs", probs)
         object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "_is_part", True)
+        object.__setattr__(self, "_is_checked", is_checked)
         return self
+
+    def checked(self) -> Self:
+        """The same predictions for targets that are class numbers already, whatever the names."""
+        return self._trusted(self.probs, self.labels, is_checked=True)
 
     def __len__(self) -> int:
         return int(self.probs.shape[0])
 
     def __getitem__(self, rows: slice | Array) -> Self:
-        return self._trusted(self.probs[rows, ...], self.labels)
+        return self._trusted(self.probs[rows, ...], self.labels, is_checked=self._is_checked)
 
     def __repr__(self) -> str:
         names = "" if self.labels is None else f", labels={self.labels}"
@@ -144,14 +148,21 @@ class Categorical(Distribution):
             return self._from_names(y)
         if not is_integer(y):
             raise InputError(f"y_true must be integer class labels; got dtype {y.dtype}: convert it to integers")
-        return self._from_names(to_numpy(y)) if self._has_integer_labels else self._from_numbers(y)
+        numbers = None if self._is_checked else self._names_as_numbers(is_bool=y.dtype == namespace(y).bool)
+        return self._from_numbers(y) if numbers is None else _looked_up(to_numpy(y), numbers)
 
-    @property
-    def _has_integer_labels(self) -> bool:
-        """Whether labels are numbers other than the class numbers themselves, so that they must be looked up."""
-        if self.labels is None or self.labels == tuple(range(self.n_classes)):
-            return False
-        return all(isinstance(label, int | np.integer) for label in self.labels)
+    def _names_as_numbers(self, *, is_bool: bool) -> tuple[int, ...] | None:
+        """The names as numbers, where they are and do not just count the columns; truth values for boolean targets."""
+        if self.labels is None:
+            return None
+        names = [str(label).strip().lower() for label in self.labels]
+        if is_bool and set(names) == {"false", "true"}:
+            return tuple(int(name == "true") for name in names)
+        try:
+            numbers = tuple(map(int, names))
+        except ValueError:
+            return None
+        return None if numbers == tuple(range(self.n_classes)) else numbers
 
     def _from_numbers(self, y: Array) -> Array:
         xp, k = namespace(y), self.n_classes
@@ -161,7 +172,7 @@ class Categorical(Distribution):
         if low < 0 or high >= k:
             hint = ": they seem to start at 1; subtract 1" if low >= 1 and high == k else ""
             raise InputError(f"y_true must be labels from 0 to {k - 1}; found {low if low < 0 else high}{hint}")
-        if low > 0 and k > 2 and self.labels is None and not self._is_part:
+        if low > 0 and k > 2 and self.labels is None and not self._is_checked:
             self._hint_at_first_class()
         return y
 
@@ -181,12 +192,7 @@ class Categorical(Distribution):
             raise InputError(
                 f"y_true holds names like {y[0]!r}: say which column is which with Categorical(y_pred, labels=[...])"
             )
-        column = {name: i for i, name in enumerate(self.labels)}
-        found, which = np.unique(y, return_inverse=True)
-        unknown = [name for name in found.tolist() if name not in column]
-        if unknown:
-            raise InputError(f"y_true has labels that y_pred has no column for: {unknown[:5]}; columns: {list(column)}")
-        return np.array([column[name] for name in found.tolist()])[which]
+        return _looked_up(y, self.labels)
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Class numbers, ``(size, n)``, by inversion of each row's cumulative probabilities."""
@@ -215,6 +221,24 @@ class Categorical(Distribution):
         padded[:, : self.n_classes - 1] = total[:, :-1] / total[:, -1:]
         return padded
 
+    @property
+    def coords(self) -> Array:
+        """The probabilities themselves, ``(n, k)``, so that ``(n,)`` and ``(n, 2)`` input agree."""
+        return self.matrix
+
+    def point(self, y: Array) -> Self:
+        """Certainty of the class that occurred."""
+        xp = namespace(self.probs)
+        classes = xp.arange(self.n_classes, dtype=y.dtype)
+        return self._trusted(xp.astype(y[:, None] == classes[None, :], self.probs.dtype), self.labels)
+
+    def temper(self, temperature: float) -> Self:
+        """``p^(1 / T)``, normalised."""
+        if not temperature > 0:
+            raise InputError(f"temperature must be positive; got {temperature!r}")
+        power = self.matrix ** (1 / temperature)
+        return self._trusted(power / namespace(power).sum(power, axis=1, keepdims=True), self.labels)
+
     def log_prob(self, targets: Array) -> Array:
         """Log probability of each target; ``-inf`` where what happened had been called impossible."""
         with np.errstate(divide="ignore"):
@@ -233,5 +257,31 @@ class Categorical(Distribution):
         return cls(rng.dirichlet(np.ones(3), n))
 
 
+def _looked_up(y: np.ndarray, names: tuple[Any, ...]) -> np.ndarray:
+    """The position of each target among the names."""
+    column = {name: i for i, name in enumerate(names)}
+    try:
+        found, which = np.unique(y, return_inverse=True)
+    except TypeError as error:
+        raise InputError("y_true mixes types or has missing values: give one label a row") from error
+    unknown = [name for name in found.tolist() if name not in column]
+    if unknown:
+        raise InputError(f"y_true has labels that y_pred has no column for: {unknown[:5]}; columns: {list(column)}")
+    return np.array([column[name] for name in found.tolist()])[which]
+
+
 def _given(labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if labels is None else tuple(labels)
+
+
+@closed_form(Identity, Categorical, Categorical)
+def _identity(kernel: Identity, p: Categorical, q: Categorical) -> Array:  # noqa: ARG001
+    """The chance of drawing the same class."""
+    return p.matrix @ namespace(q.matrix).permute_dims(q.matrix, (1, 0))
+
+
+@closed_form(LabelMatrix, Categorical, Categorical)
+def _label_matrix(kernel: LabelMatrix, p: Categorical, q: Categorical) -> Array:
+    """A bilinear form."""
+    xp = namespace(p.matrix)
+    return p.matrix @ xp.asarray(np.asarray(kernel.matrix)) @ xp.permute_dims(q.matrix, (1, 0))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, as_array, check_not_empty, check_same_length
+from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.typing import Array, ArrayLike
@@ -34,7 +34,19 @@ def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distributio
         raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
     predictions = as_distribution(y_pred)
     check_same_length(truth.shape[0], len(predictions), "y_true", "y_pred")
-    return predictions.as_targets(truth), predictions
+    return predictions.as_targets(truth), predictions.checked()
+
+
+def as_weighted_problem(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Array, Distribution, np.ndarray | None]:
+    """Targets, predictions and weights, checked; rows without weight are left out."""
+    targets, predictions = as_problem(y_true, y_pred)
+    weights = as_weights(sample_weight, len(predictions))
+    if weights is None or weights.min() > 0:
+        return targets, predictions, weights
+    rows = np.flatnonzero(weights)
+    return targets[rows, ...], predictions[rows], weights[rows]
 
 
 def _is_fractional(x: Array) -> bool:

@@ -1,0 +1,114 @@
+"""Ensembles: predictions given by samples, each equally likely (weather members, Monte-Carlo dropout, posterior draws)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._array import namespace, to_numpy
+from calibrant._validate import InputError, as_real
+from calibrant.distributions.base import Distribution
+from calibrant.expectation import closed_form
+from calibrant.kernels import Kernel
+from calibrant.typing import Array, ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble(Distribution):
+    """``m`` equally likely values a row: members ``(n, m)``, or ``(n, m, d)`` for targets in d dimensions.
+
+    Coordinates in one dimension are the sorted members over ``sqrt(m)``: their Euclidean distance is the Wasserstein distance W2.
+
+    >>> Ensemble([[1.0, 3.0, 2.0], [0.0, 0.0, 5.0]]).quantile(np.array([0.5]))
+    array([[2.],
+           [0.]])
+    """
+
+    members: Array
+
+    def __post_init__(self) -> None:
+        members = as_real(self.members, "members")
+        if members.ndim not in (2, 3):
+            raise InputError(f"members must be (n, m) or (n, m, d); got shape {tuple(members.shape)}")
+        object.__setattr__(self, "members", members)
+
+    @classmethod
+    def _trusted(cls, members: Array) -> Self:
+        self = object.__new__(cls)
+        object.__setattr__(self, "members", members)
+        return self
+
+    def __len__(self) -> int:
+        return int(self.members.shape[0])
+
+    def __getitem__(self, rows: slice | Array) -> Self:
+        return self._trusted(self.members[rows, ...])
+
+    def __repr__(self) -> str:
+        return f"<Ensemble: {len(self):,} predictions of {self.members.shape[1]} members>"
+
+    def as_targets(self, y_true: ArrayLike) -> Array:
+        """Real numbers ``(n,)``, or vectors ``(n, d)``."""
+        y = as_real(y_true, "y_true")
+        y = y[:, 0] if self.members.ndim == 2 and y.ndim == 2 and y.shape[1] == 1 else y
+        wanted = tuple(self.members.shape[2:])
+        if tuple(y.shape[1:]) != wanted:
+            raise InputError(f"y_true must be {('n', *wanted)}; got shape {tuple(y.shape)}")
+        return y
+
+    def point(self, y: Array) -> Self:
+        """A single member."""
+        return self._trusted(y[:, None, ...])
+
+    @property
+    def coords(self) -> Any:
+        """Sorted members over ``sqrt(m)``, in one dimension."""
+        if self.members.ndim == 3:
+            return NotImplemented
+        return namespace(self.members).sort(self.members, axis=1) / self.members.shape[1] ** 0.5
+
+    @cached_property
+    def _sorted(self) -> np.ndarray:
+        return np.sort(to_numpy(self.members).astype(np.float64), axis=1)
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """A random member of each row, ``(size, n)`` or ``(size, n, d)``."""
+        n, m = self.members.shape[:2]
+        return to_numpy(self.members)[np.arange(n), rng.integers(0, m, (size, n))]
+
+    def cdf(self, y: Array) -> Any:
+        """The share of members at or below y."""
+        if self.members.ndim == 3:
+            return NotImplemented
+        return (self._sorted <= to_numpy(y)[..., None]).mean(axis=-1)
+
+    def quantile(self, u: Array) -> Any:
+        """The member at each level."""
+        if self.members.ndim == 3:
+            return NotImplemented
+        m = self._sorted.shape[1]
+        return self._sorted[:, np.clip(np.ceil(m * np.asarray(u)).astype(int) - 1, 0, m - 1)]
+
+    def cf(self, w: Array) -> Any:
+        """The mean of ``exp(i w y)`` over members."""
+        if self.members.ndim == 3:
+            return NotImplemented
+        xp = namespace(self.members)
+        phase = self.members[:, :, None] * w[None, None, :]
+        return xp.mean(xp.cos(phase), axis=1), xp.mean(xp.sin(phase), axis=1)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, n: int) -> Self:
+        """Five members around 0."""
+        return cls(rng.normal(size=(n, 5)))
+
+
+@closed_form(Kernel, Ensemble, Ensemble)
+def _finite_sum(kernel: Kernel, p: Ensemble, q: Ensemble) -> Array:
+    """The mean of the kernel over all pairs of members."""
+    xp = namespace(p.members)
+    d = 1 if p.members.ndim == 2 else p.members.shape[2]
+    values = kernel(xp.reshape(p.members, (-1, d)), xp.reshape(q.members, (-1, d)))
+    shape = (len(p), p.members.shape[1], len(q), q.members.shape[1])
+    return xp.mean(xp.reshape(values, shape), axis=(1, 3))

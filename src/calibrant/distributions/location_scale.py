@@ -1,0 +1,81 @@
+"""What families with a location and a scale share."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from calibrant._array import namespace, to_numpy
+from calibrant._validate import InputError, as_real, check_finite, check_same_length
+from calibrant.distributions.base import Distribution
+from calibrant.typing import Array, ArrayLike
+
+
+def as_scale(x: ArrayLike, like: Array, name: str = "scale") -> Array:
+    """Positive real numbers, one a row; a single number serves all rows."""
+    xp = namespace(like)
+    scale = like * 0 + x if isinstance(x, int | float) else as_real(x, name)
+    if scale.ndim != 1:
+        raise InputError(f"{name} must be one number a row; got shape {tuple(scale.shape)}")
+    check_same_length(scale.shape[0], like.shape[0], name, "loc")
+    low, _ = check_finite(scale, name)
+    if low <= 0:
+        raise InputError(f"{name} must be positive; found {low:g} in row {int(xp.argmin(scale))}")
+    return scale
+
+
+@dataclass(frozen=True, eq=False)
+class LocationScale(Distribution):
+    """A batch with ``loc`` and ``scale``, ``(n,)`` each; subclasses say what they mean."""
+
+    loc: Array
+    scale: Array
+
+    def __post_init__(self) -> None:
+        loc = as_real(self.loc, "loc")
+        if loc.ndim == 2 and loc.shape[1] == 1:
+            loc = loc[:, 0]
+        if loc.ndim != 1:
+            raise InputError(f"loc must be one number a row; got shape {tuple(loc.shape)}")
+        object.__setattr__(self, "scale", as_scale(self.scale, loc))
+        object.__setattr__(self, "loc", loc)
+
+    @classmethod
+    def _trusted(cls, loc: Array, scale: Array) -> Self:
+        """Without checks; the scale may be zero."""
+        self = object.__new__(cls)
+        object.__setattr__(self, "loc", loc)
+        object.__setattr__(self, "scale", scale)
+        return self
+
+    def __len__(self) -> int:
+        return int(self.loc.shape[0])
+
+    def __getitem__(self, rows: slice | Array) -> Self:
+        return self._trusted(self.loc[rows], self.scale[rows])
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self):,} predictions>"
+
+    def as_targets(self, y_true: ArrayLike) -> Array:
+        """Real numbers, ``(n,)``."""
+        y = as_real(y_true, "y_true")
+        if y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
+        if y.ndim != 1:
+            raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
+        return y
+
+    def point(self, y: Array) -> Self:
+        """The same family with scale zero."""
+        return self._trusted(y, namespace(y).zeros_like(y))
+
+    @property
+    def host(self) -> tuple[np.ndarray, np.ndarray]:
+        """Location and scale as NumPy float64."""
+        return to_numpy(self.loc).astype(np.float64), to_numpy(self.scale).astype(np.float64)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, n: int) -> Self:
+        """Locations around 0, scales between 1/2 and 2."""
+        return cls(rng.normal(size=n), rng.uniform(0.5, 2, n))

@@ -1,0 +1,172 @@
+"""Multivariate normal predictions."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from calibrant._array import namespace, to_numpy
+from calibrant._validate import InputError, as_real, check_finite, check_same_length
+from calibrant.distributions.base import Distribution
+from calibrant.expectation import closed_form
+from calibrant.kernels import Gaussian
+from calibrant.typing import Array, ArrayLike
+
+
+@dataclass(frozen=True, eq=False)
+class MultivariateNormal(Distribution):
+    """Normal distributions in d dimensions: means ``(n, d)``, and either standard deviations or covariances.
+
+    ``scale`` holds one standard deviation a row ``(n,)`` (isotropic) or one a coordinate ``(n, d)``; ``covariance`` a
+    full matrix a row, ``(n, d, d)``. Coordinates are the mean and the standard deviations, or the mean and the matrix
+    root of the covariance: always Hilbertian, and equal to the Wasserstein distance where covariances commute.
+
+    >>> MultivariateNormal([[0.0, 0.0], [1.0, 2.0]], scale=[0.1, 0.2])
+    <MultivariateNormal: 2 predictions in 2 dimensions>
+    """
+
+    loc: Array
+    scale: Array | None = None
+    covariance: Array | None = None
+
+    def __post_init__(self) -> None:
+        loc = as_real(self.loc, "loc")
+        if loc.ndim != 2:
+            raise InputError(f"loc must be (n, d); got shape {tuple(loc.shape)}")
+        if (self.scale is None) == (self.covariance is None):
+            raise InputError("give either scale or covariance")
+        object.__setattr__(self, "loc", loc)
+        if self.scale is not None:
+            object.__setattr__(self, "scale", _checked_scale(self.scale, loc))
+        else:
+            object.__setattr__(self, "covariance", _checked_covariance(self.covariance, loc))
+
+    @classmethod
+    def _trusted(cls, loc: Array, scale: Array | None, covariance: Array | None) -> Self:
+        self = object.__new__(cls)
+        for name, value in (("loc", loc), ("scale", scale), ("covariance", covariance)):
+            object.__setattr__(self, name, value)
+        return self
+
+    def __len__(self) -> int:
+        return int(self.loc.shape[0])
+
+    def __getitem__(self, rows: slice | Array) -> Self:
+        scale = None if self.scale is None else self.scale[rows, :]
+        covariance = None if self.covariance is None else self.covariance[rows, ...]
+        return self._trusted(self.loc[rows, :], scale, covariance)
+
+    def __repr__(self) -> str:
+        return f"<MultivariateNormal: {len(self):,} predictions in {self.loc.shape[1]} dimensions>"
+
+    def as_targets(self, y_true: ArrayLike) -> Array:
+        """Real vectors, ``(n, d)``."""
+        y = as_real(y_true, "y_true")
+        if y.ndim != 2 or y.shape[1] != self.loc.shape[1]:
+            raise InputError(f"y_true must be (n, {self.loc.shape[1]}); got shape {tuple(y.shape)}")
+        return y
+
+    def point(self, y: Array) -> Self:
+        """Without spread."""
+        xp = namespace(y)
+        if self.scale is not None:
+            return self._trusted(y, xp.zeros_like(y), None)
+        return self._trusted(y, None, xp.zeros((y.shape[0], y.shape[1], y.shape[1]), dtype=y.dtype))
+
+    @property
+    def coords(self) -> Array:
+        """Mean and standard deviations, ``(n, 2d)``, or mean and root of the covariance, ``(n, d + d^2)``."""
+        xp = namespace(self.loc)
+        if self.scale is not None:
+            return xp.concat([self.loc, self.scale], axis=1)
+        values, vectors = xp.linalg.eigh(self.covariance)
+        root = (vectors * xp.sqrt(xp.clip(values, 0.0, None))[:, None, :]) @ xp.matrix_transpose(vectors)
+        return xp.concat([self.loc, xp.reshape(root, (len(self), -1))], axis=1)
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Draws ``(size, n, d)``."""
+        loc = to_numpy(self.loc).astype(np.float64)
+        noise = rng.standard_normal((size, *loc.shape))
+        if self.scale is not None:
+            return loc + to_numpy(self.scale) * noise
+        values, vectors = np.linalg.eigh(to_numpy(self.covariance))
+        root = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
+        return loc + np.einsum("nij,snj->sni", root, noise)
+
+    def log_prob(self, targets: Array) -> Array:
+        """Log density."""
+        loc = to_numpy(self.loc).astype(np.float64)
+        difference = to_numpy(targets) - loc
+        constant = 0.5 * loc.shape[1] * np.log(2 * np.pi)
+        if self.scale is not None:
+            scale = to_numpy(self.scale).astype(np.float64)
+            return -0.5 * ((difference / scale) ** 2).sum(axis=-1) - np.log(scale).sum(axis=1) - constant
+        factor = np.linalg.cholesky(to_numpy(self.covariance))
+        white = np.linalg.solve(factor, difference[..., None])[..., 0]
+        volume = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+        return -0.5 * (white**2).sum(axis=-1) - volume - constant
+
+    def temper(self, temperature: float) -> Self:
+        """Covariance times T."""
+        if not temperature > 0:
+            raise InputError(f"temperature must be positive; got {temperature!r}")
+        scale = None if self.scale is None else self.scale * temperature**0.5
+        covariance = None if self.covariance is None else self.covariance * temperature
+        return self._trusted(self.loc, scale, covariance)
+
+    @classmethod
+    def example(cls, rng: np.random.Generator, n: int) -> Self:
+        """Three dimensions, full covariances."""
+        factor = rng.normal(size=(n, 3, 3))
+        return cls(rng.normal(size=(n, 3)), covariance=factor @ np.swapaxes(factor, 1, 2) + 0.1 * np.eye(3))
+
+
+def _checked_scale(x: ArrayLike, loc: Array) -> Array:
+    scale = loc * 0 + x if isinstance(x, int | float) else as_real(x, "scale")
+    scale = scale[:, None] + 0 * loc if scale.ndim == 1 and scale.shape[0] == loc.shape[0] else scale
+    if tuple(scale.shape) != tuple(loc.shape):
+        raise InputError(f"scale must be (n,) or (n, d) like loc; got shape {tuple(scale.shape)}")
+    low, _ = check_finite(scale, "scale")
+    if low <= 0:
+        raise InputError(f"scale must be positive; found {low:g}")
+    return scale
+
+
+def _checked_covariance(x: ArrayLike, loc: Array) -> Array:
+    covariance = as_real(x, "covariance")
+    n, d = loc.shape
+    if covariance.ndim != 3 or tuple(covariance.shape[1:]) != (d, d):
+        raise InputError(f"covariance must be (n, {d}, {d}); got shape {tuple(covariance.shape)}")
+    check_same_length(covariance.shape[0], n, "covariance", "loc")
+    host = to_numpy(covariance).astype(np.float64)
+    size = np.abs(host).max(axis=(1, 2))
+    skew = np.abs(host - np.swapaxes(host, 1, 2)).max(axis=(1, 2))
+    if np.any(skew > 1e-6 * size):
+        raise InputError(f"covariance must be symmetric; the matrix of row {int(np.argmax(skew / size))} is not")
+    least = np.linalg.eigvalsh(host)[:, 0]
+    if np.any(least <= 0):
+        row = int(np.argmin(least))
+        raise InputError(f"covariance must be positive definite; row {row} has the eigenvalue {least[row]:.3g}")
+    return covariance
+
+
+@closed_form(Gaussian, MultivariateNormal, MultivariateNormal)
+def _gaussian(kernel: Gaussian, p: MultivariateNormal, q: MultivariateNormal) -> Array:
+    """A Gaussian integral: coordinate by coordinate where covariances are diagonal, else by a Cholesky factor a pair."""
+    xp = namespace(p.loc)
+    width = kernel.unit**2
+    if p.scale is not None and q.scale is not None:
+        log_volume, distance = 0.0, 0.0
+        for c in range(p.loc.shape[1]):
+            total = width + p.scale[:, c][:, None] ** 2 + q.scale[:, c][None, :] ** 2
+            log_volume = log_volume + xp.log(total / width)
+            distance = distance + (p.loc[:, c][:, None] - q.loc[:, c][None, :]) ** 2 / total
+        return xp.exp(-0.5 * (log_volume + distance))
+    d = p.loc.shape[1]
+    assert p.covariance is not None
+    assert q.covariance is not None
+    covariance = p.covariance[:, None, :, :] + q.covariance[None, :, :, :] + width * xp.eye(d, dtype=p.loc.dtype)
+    factor = xp.linalg.cholesky(covariance)
+    white = xp.linalg.solve(factor, (p.loc[:, None, :] - q.loc[None, :, :])[..., None])[..., 0]
+    log_volume = 2 * xp.sum(xp.log(xp.linalg.diagonal(factor)), axis=-1) - d * np.log(width)
+    return xp.exp(-0.5 * (log_volume + xp.sum(white**2, axis=-1)))
