@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from calibrant._validate import as_weights
+from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike
 
@@ -27,10 +27,12 @@ class BaseEstimator(ABC):
     least: ClassVar[float] = -np.inf
     """The smallest value the estimator can take."""
 
+    most: ClassVar[float] = np.inf
+    """The largest."""
+
     def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Estimate:
         """Estimate from targets and predictions, truth first."""
-        targets, predictions = as_problem(y_true, y_pred)
-        return self.estimate(targets, predictions, as_weights(sample_weight, len(predictions)))
+        return self.estimate(*as_weighted_problem(y_true, y_pred, sample_weight))
 
     @abstractmethod
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
@@ -45,6 +47,21 @@ class BaseEstimator(ABC):
         return EachDraw(self, predictions, weights)
 
 
+def as_estimate(
+    estimator: Callable[..., Any], targets: Array, predictions: Distribution, weights: np.ndarray | None
+) -> Estimate:
+    """The estimate of any callable; a bare number is wrapped."""
+    if isinstance(estimator, BaseEstimator):
+        return estimator.estimate(targets, predictions, weights)
+    value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
+    if isinstance(value, Estimate):
+        return value
+    try:
+        return Estimate(getattr(estimator, "__name__", "statistic"), float(value), len(predictions), estimator)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"estimator must give a number; {estimator!r} gave a {type(value).__name__}") from error
+
+
 @dataclass(frozen=True, eq=False)
 class EachDraw:
     """The statistic of any estimator, one call a redraw: always right, never fast."""
@@ -55,5 +72,4 @@ class EachDraw:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
-        options = {} if self.weights is None else {"sample_weight": self.weights}
-        return np.array([float(self.estimator(y, self.predictions, **options)) for y in targets])
+        return np.array([float(as_estimate(self.estimator, y, self.predictions, self.weights)) for y in targets])

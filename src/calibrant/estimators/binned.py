@@ -1,6 +1,7 @@
 """The expected calibration error over bins of the predicted probability."""
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -39,6 +40,7 @@ class ECE(BaseEstimator):
     """
 
     least = 0.0
+    most = 1.0
 
     bins: Binning = EqualWidth(15)  # noqa: RUF009  # frozen
     norm: float = 1
@@ -48,7 +50,7 @@ class ECE(BaseEstimator):
     def __post_init__(self) -> None:
         if not isinstance(self.bins, Binning):
             raise InputError(f"bins must be a binning such as EqualWidth(15) or EqualMass(15); got {self.bins!r}")
-        if not isinstance(self.norm, int | float) or not self.norm >= 1:
+        if not isinstance(self.norm, Real) or not self.norm >= 1:
             raise InputError(f"norm must be a number of at least 1, or inf; got {self.norm!r}")
         if self.lens is not None and not isinstance(self.lens, Lens):
             raise InputError(f"lens must be a lens such as TopLabel(); got {self.lens!r}")

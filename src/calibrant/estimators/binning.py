@@ -59,7 +59,7 @@ class EqualWidth(Binning):
     def __post_init__(self) -> None:
         check_count(self.n_bins, "n_bins")
 
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Bins:  # noqa: ARG002
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Bins:
         """The same bins whatever the scores; edges in their precision, so that 0.07 means 0.07 in float32 too."""
         return UniformBins((np.arange(self.n_bins + 1) / self.n_bins).astype(scores.dtype))
 

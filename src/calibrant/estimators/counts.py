@@ -12,10 +12,12 @@ from calibrant.lenses import Event
 
 def lp_norm(gap: np.ndarray, weight: np.ndarray, norm: float) -> np.ndarray:
     """Weighted Lp norm over the last axis; entries without weight do not count."""
-    size = np.abs(gap)
+    size = np.where(weight > 0, np.abs(gap), 0.0)
+    largest = size.max(axis=-1)
     if np.isinf(norm):
-        return np.where(weight > 0, size, 0).max(axis=-1)
-    return ((size**norm @ weight) / weight.sum()) ** (1 / norm)
+        return largest
+    unit = np.where(largest > 0, largest, 1.0)  # powers of shares of the largest cannot vanish
+    return unit * (((size / unit[..., None]) ** norm @ weight) / weight.sum()) ** (1 / norm)
 
 
 class BinCounts(Protocol):
@@ -53,7 +55,9 @@ class EventCounts:
         exact = np.float32 if weights is None and len(p) < 1 << 24 else np.float64
         indicator = np.zeros((len(p), len(bins)), dtype=exact)
         indicator[np.arange(len(p)), bins.index(p)] = 1 if weights is None else weights
-        return cls(event, indicator, indicator.sum(axis=0, dtype=np.float64)[None], (p @ indicator)[None])
+        return cls(
+            event, indicator, indicator.sum(axis=0, dtype=np.float64)[None], (p.astype(np.float64) @ indicator)[None]
+        )
 
     def happened(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows where the event happened, ``(m, 1, bins)``."""

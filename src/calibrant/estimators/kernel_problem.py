@@ -1,0 +1,91 @@
+"""What kernel estimators share: resolved kernels, coordinates of the predictions, residuals of the targets."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._array import namespace, rematerialised, to_numpy
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
+from calibrant.kernels import Euclidean, Gaussian, Identity, Kernel
+from calibrant.kernels.base import as_points
+from calibrant.residuals import Residuals, Route, residuals
+from calibrant.spectral import mean_embedding
+from calibrant.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRows:
+    """Rows of the matrix ``h_ij = w_i w_j k(P_i, P_j) <r_i, r_j>``: coordinates, residuals and weights."""
+
+    coords: Array
+    residuals: Residuals
+    weights: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.residuals)
+
+    def __getitem__(self, rows: slice | Array) -> Self:
+        weights = None if self.weights is None else self.weights[rows]
+        return type(self)(self.coords[rows, :], self.residuals[rows], weights)
+
+
+@dataclass(frozen=True)
+class KernelForm:
+    """The tile ``h(a, b)``."""
+
+    on_predictions: Kernel
+
+    def __call__(self, a: KernelRows, b: KernelRows) -> Array:
+        """All pairs of two sets of rows, ``(n, m)``."""
+        return rematerialised(lambda: self._tile(a, b), a.coords)
+
+    def _tile(self, a: KernelRows, b: KernelRows) -> Array:
+        tile = self.on_predictions(a.coords, b.coords) * a.residuals.inner(b.residuals)
+        if a.weights is None or b.weights is None:
+            return tile
+        return tile * a.weights[:, None] * b.weights[None, :]
+
+
+def target_kernel(kernel: Kernel | None, targets: Array, predictions: Distribution) -> Kernel:
+    """The kernel on targets with its numbers fixed: identity of classes or, by default, a Gaussian at the median distance."""
+    if kernel is None:
+        kernel = Identity() if isinstance(predictions, Categorical) else Gaussian()
+    return kernel.resolve(as_points(to_numpy(targets)))
+
+
+def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: Kernel) -> Array:
+    """Points for the kernel on predictions: what its metric embeds, the family's own, or the mean embedding."""
+    metric = getattr(on_predictions, "metric", None)
+    embed: Any = getattr(metric, "embed", None)
+    if embed is not None:
+        return embed(predictions)
+    if isinstance(predictions, Categorical) and predictions.n_classes == 2 and isinstance(metric, Euclidean):
+        return 2**0.5 * predictions.probability(1)[:, None]  # the same distances as of (1 - p, p), in one dimension
+    coords = predictions.coords
+    if coords is NotImplemented:
+        coords = mean_embedding(on_targets, predictions)
+    if coords is NotImplemented:
+        raise InputError(
+            f"{type(predictions).__name__} predictions have no coordinates for {on_predictions!r}, and {on_targets!r} "
+            "gives them none: use a Gaussian kernel on one-dimensional targets, or a metric that embeds the family"
+        )
+    return coords
+
+
+def resolve_problem(
+    on_predictions: Kernel,
+    on_targets: Kernel | None,
+    route: Route | None,
+    targets: Array,
+    predictions: Distribution,
+    weights: np.ndarray | None = None,
+) -> tuple[Kernel, Kernel, KernelRows]:
+    """Both kernels with their numbers fixed, and the rows to sum over; weights are scaled to mean 1."""
+    on_targets = target_kernel(on_targets, targets, predictions)
+    coords = coordinates(predictions, on_predictions, on_targets)
+    on_predictions = on_predictions.resolve(coords)
+    w = None if weights is None else namespace(coords).asarray(weights * (len(weights) / weights.sum()))
+    return on_predictions, on_targets, KernelRows(coords, residuals(on_targets, targets, predictions, route), w)

@@ -1,0 +1,157 @@
+"""The unnormalised calibration mean embedding: the calibration error as seen from a few test locations, in linear time."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibrant._array import namespace, to_numpy
+from calibrant._validate import InputError, check_count
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.conversion import as_problem
+from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.kernel_problem import coordinates, target_kernel
+from calibrant.expectation import expectation
+from calibrant.kernels import Exponential, Kernel
+from calibrant.results import Estimate
+from calibrant.typing import Array, ArrayLike
+
+Problem = tuple[Array, Distribution]
+"""Targets and predictions."""
+
+
+class Locations(ABC):
+    """A rule that gives test locations; subclasses are frozen dataclasses."""
+
+    @abstractmethod
+    def choose(self, measure: "UCME", targets: Array, predictions: Distribution) -> tuple[Problem, Problem]:
+        """Test locations, and the rows that are left to evaluate them on."""
+
+
+@dataclass(frozen=True, eq=False)
+class GivenLocations(Locations):
+    """Test locations of the caller: predictions and targets of J rows.
+
+    >>> GivenLocations([0, 1], [[0.9, 0.1], [0.3, 0.7]]).y_true
+    [0, 1]
+    """
+
+    y_true: ArrayLike
+    y_pred: ArrayLike
+
+    def choose(self, measure: "UCME", targets: Array, predictions: Distribution) -> tuple[Problem, Problem]:
+        """As given; all rows are left."""
+        places, batch = as_problem(self.y_true, self.y_pred)
+        if type(batch) is not type(predictions):
+            raise InputError(
+                f"locations are {type(batch).__name__} predictions; the data are {type(predictions).__name__}"
+            )
+        return (places, batch), (targets, predictions)
+
+
+@dataclass(frozen=True)
+class SampledLocations(Locations):
+    """``count`` rows of the data themselves, drawn with a seed.
+
+    >>> SampledLocations(5)
+    SampledLocations(count=5, seed=0)
+    """
+
+    count: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count(self.count, "count")
+
+    def choose(self, measure: "UCME", targets: Array, predictions: Distribution) -> tuple[Problem, Problem]:
+        """Rows drawn without replacement; all rows are left."""
+        rows = np.random.default_rng(self.seed).permutation(len(predictions))[: self.count]
+        return (targets[rows, ...], predictions[rows]), (targets, predictions)
+
+
+@dataclass(frozen=True)
+class OptimisedLocations(Locations):
+    """The rows of one half that see the largest error there, relative to its spread; evaluated on the other half.
+
+    >>> OptimisedLocations(count=3).candidates
+    200
+    """
+
+    count: int = 10
+    candidates: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count(self.count, "count")
+        check_count(self.candidates, "candidates", least=self.count)
+
+    def choose(self, measure: "UCME", targets: Array, predictions: Distribution) -> tuple[Problem, Problem]:
+        """The best candidates of the first half; the second half is left."""
+        n = len(predictions)
+        if n < 4:
+            raise InputError(f"optimised locations need at least 4 rows; got {n}")
+        order = np.random.default_rng(self.seed).permutation(n)
+        first, second = order[: n // 2], order[n // 2 :]
+        trained = targets[first, ...], predictions[first]
+        tried = first[: self.candidates]
+        values = to_numpy(measure.values((targets[tried, ...], predictions[tried]), trained))
+        signal = np.abs(values.mean(axis=1)) / (values.std(axis=1) + 1e-12)
+        best = tried[np.argsort(-signal, kind="stable")[: self.count]]
+        return (targets[best, ...], predictions[best]), (targets[second, ...], predictions[second])
+
+
+@dataclass(frozen=True)
+class UCME(BaseEstimator):
+    """Unnormalised calibration mean embedding.
+
+    ``(1/J) sum_j (1/n sum_i k(S_j, P_i) [l(t_j, y_i) - E l(t_j, Z_i)])^2`` at test locations ``(S_j, t_j)``. Never
+    negative, biased upwards by O(1/n); O(nJ). Widmann, Lindsten & Zachariah (2021).
+
+    >>> from calibrant import UCME
+    >>> round(UCME()([0, 1, 1, 0], [0.2, 0.7, 0.9, 0.4]).value, 4)
+    0.0042
+    """
+
+    on_predictions: Kernel = Exponential()  # noqa: RUF009  # frozen
+    on_targets: Kernel | None = None
+    locations: Locations = SampledLocations()  # frozen
+
+    least = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.locations, Locations):
+            raise InputError(f"locations must be such as SampledLocations(10); got {self.locations!r}")
+
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The embedding's mean square over the locations."""
+        resolved = self.resolve(targets, predictions)
+        places, rows = self.locations.choose(resolved, targets, predictions)
+        if weights is not None and len(rows[1]) != len(predictions):
+            raise InputError("optimised locations take no sample_weight")
+        values = resolved.values(places, rows)
+        xp = namespace(values)
+        w = xp.ones(values.shape[1], dtype=values.dtype) if weights is None else xp.asarray(weights)
+        means = values @ w / xp.sum(w)
+        value = xp.mean(means**2)
+        return Estimate("UCME", float(value) if isinstance(value, np.generic) else value, len(predictions), resolved)
+
+    def resolve(self, targets: Array, predictions: Distribution) -> "UCME":
+        """Both kernels with their numbers fixed."""
+        on_targets = target_kernel(self.on_targets, targets, predictions)
+        points = coordinates(predictions, self.on_predictions, on_targets)
+        return replace(self, on_predictions=self.on_predictions.resolve(points), on_targets=on_targets)
+
+    def values(self, places: Problem, rows: Problem) -> Array:
+        """``k(S_j, P_i) [l(t_j, y_i) - E l(t_j, Z_i)]``, ``(J, n)``, of a resolved estimator."""
+        assert self.on_targets is not None
+        (targets, predictions), (y, spread) = places, rows
+        points: Any = predictions.point(targets)
+        both = [expectation(self.on_targets, points, q) for q in (spread.point(y), spread)]
+        if any(value is NotImplemented for value in both):
+            raise InputError(f"{self.on_targets!r} has no closed form under {type(spread).__name__} predictions")
+        kernel = self.on_predictions(
+            coordinates(predictions, self.on_predictions, self.on_targets),
+            coordinates(spread, self.on_predictions, self.on_targets),
+        )
+        return kernel * (both[0] - both[1])

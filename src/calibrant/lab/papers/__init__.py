@@ -1,0 +1,1 @@
+"""Published experiments, one file each, with the published numbers beside ours."""

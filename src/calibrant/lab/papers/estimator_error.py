@@ -1,0 +1,122 @@
+"""Errors and variances of SKCE estimators: figures 6 to 9 of Widmann, Lindsten & Zachariah (2021), appendix A.2.
+
+Predictions are normal in d dimensions, ``N(c 1, 0.1^2 I)`` with c uniform; targets are drawn from them, or with the first
+coordinate centred at 0.1 instead. The kernel is ``exp(-W2) exp(-|y - y'|^2 / 2)``.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+
+import numpy as np
+
+from calibrant.distributions.mvnormal import MultivariateNormal
+from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
+from calibrant.kernels import Exponential, Gaussian
+from calibrant.results import Table
+from calibrant.typing import Engine
+
+SIZES = (4, 16, 64, 256, 1024)
+TRUTH = {
+    ("calibrated", 1): 0.0,
+    ("calibrated", 10): 0.0,
+    ("uncalibrated", 1): 0.11077370177373,
+    ("uncalibrated", 10): 0.059597541130037,
+}
+ESTIMATORS = ("biased", "B=2", "B=sqrt(n)", "B=n")
+
+BOUND = 4.5
+"""Standard errors within which a cell agrees: two independent runs of 500 data sets each, 160 cells."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One world and sample size."""
+
+    model: str
+    dimensions: int
+    n: int
+
+
+def data_set(cell: Cell, rng: np.random.Generator) -> tuple[np.ndarray, MultivariateNormal]:
+    """Targets and predictions of one data set."""
+    loc = np.repeat(rng.random((cell.n, 1)), cell.dimensions, axis=1)
+    centre = loc.copy()
+    if cell.model == "uncalibrated":
+        centre[:, 0] = 0.1
+    return centre + 0.1 * rng.standard_normal(loc.shape), MultivariateNormal(loc, scale=0.1)
+
+
+def estimates(cell: Cell, rng: np.random.Generator) -> list[float]:
+    """All estimators on one data set, from one matrix."""
+    y, predictions = data_set(cell, rng)
+    kernel, _, rows = resolve_problem(Exponential(1.0), Gaussian(1.0), None, y, predictions)
+    matrix = KernelForm(kernel)(rows, rows)
+    n = cell.n
+    return [float(matrix.mean()), *(_block_mean(matrix, size) for size in (2, round(n**0.5), n))]
+
+
+def _block_mean(matrix: np.ndarray, size: int) -> float:
+    """Mean of the U-statistics of consecutive blocks."""
+    blocks = [matrix[i : i + size, i : i + size] for i in range(0, len(matrix) - size + 1, size)]
+    return float(np.mean([(block.sum() - np.trace(block)) / (size * (size - 1)) for block in blocks]))
+
+
+def _repeat(data_sets: int, cell: Cell, seed: np.random.SeedSequence) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.array([estimates(cell, rng) for _ in range(data_sets)])
+
+
+def study(data_sets: int = 500, *, sizes: Sequence[int] = SIZES, seed: int = 0, engine: Engine | None = None) -> Table:
+    """Mean absolute error and variance of every cell, the published values, and how many standard errors lie between.
+
+    >>> table = study(20, sizes=[4])
+    >>> table.n_rows, bool(np.all(np.isfinite(table["error_z"])))
+    (16, True)
+    """
+    cells = [Cell(model, d, n) for model in ("calibrated", "uncalibrated") for d in (1, 10) for n in sizes]
+    seeds = np.random.SeedSequence(seed).spawn(len(cells))
+    run = map if engine is None else engine.map
+    rows = []
+    for cell, values in zip(cells, run(partial(_repeat, data_sets), cells, seeds), strict=True):
+        for name, column in zip(ESTIMATORS, values.T, strict=True):
+            rows.append(_compare(cell, name, column))
+    return Table({key: [row[key] for row in rows] for key in rows[0]})
+
+
+def _compare(cell: Cell, estimator: str, values: np.ndarray) -> dict[str, object]:
+    published_error, published_variance = published()[cell.model, cell.dimensions, estimator, cell.n]
+    errors = np.abs(values - TRUTH[cell.model, cell.dimensions])
+    squares = (values - values.mean()) ** 2 * len(values) / (len(values) - 1)
+    return {
+        "model": cell.model,
+        "d": cell.dimensions,
+        "estimator": estimator,
+        "n": cell.n,
+        "error": errors.mean(),
+        "published_error": published_error,
+        "error_z": _z(errors, published_error, 5e-4),
+        "variance": squares.mean(),
+        "published_variance": published_variance,
+        "variance_z": _z(squares, published_variance, 5e-3),
+    }
+
+
+def _z(values: np.ndarray, published: float, rounding: float) -> float:
+    """Difference of two means of 500 values each, less the rounding of the printed one, in standard errors."""
+    noise = np.sqrt(values.var(ddof=1) * (1 / len(values) + 1 / 500))
+    return float(max(abs(values.mean() - published) - rounding * published, 0.0) / noise)
+
+
+def published() -> dict[tuple[str, int, str, int], tuple[float, float]]:
+    """Mean absolute error and variance as published."""
+    text = files("calibrant.lab.papers").joinpath("estimator_error.csv").read_text(encoding="utf-8")
+    return {
+        (row["model"], int(row["d"]), row["estimator"], int(row["n"])): (
+            float(row["mean_absolute_error"]),
+            float(row["variance"]),
+        )
+        for row in csv.DictReader(text.splitlines())
+    }
