@@ -23,8 +23,8 @@ USES = {
     "importing calibrant": "import calibrant",
     "using NumPy": (
         "import numpy as np; from calibrant import *; "
-        "ExactTest(ECE(), n_resamples=9)(np.array([0, 1, 1]), np.array([0.2, 0.7, 0.6])); "
-        "evaluate([0, 1, 1], [0.2, 0.7, 0.6], n_resamples=9)"
+        "ExactTest(ECE(), n_resamples=99)(np.array([0, 1, 1]), np.array([0.2, 0.7, 0.6])); "
+        "evaluate([0, 1, 1], [0.2, 0.7, 0.6], n_resamples=99)"
     ),
 }
 

@@ -49,10 +49,10 @@ BAD = {
     ),
     "three axes": ([0], [[[0.5, 0.5]]], r"y_pred must be \(n,\) or \(n, k\); got shape \(1, 1, 2\)"),
     "ragged": ([0, 1], [[0.5, 0.5], [1.0]], r"y_pred has rows of different lengths"),
-    "text probabilities": ([0, 1], ["a", "b"], r"y_pred must hold numbers between 0 and 1; got values like .*'a'"),
+    "text probabilities": ([0, 1], ["a", "b"], r"y_pred must hold real numbers; got values like .*'a'"),
     "missing values": ([0, None], [0.5, 0.5], r"y_true mixes types or has missing values"),
     "not an array": ([0, 1], {0.5, 0.6}, r"y_pred is a set: give an array, a list, a data-frame column"),
-    "complex": ([0, 1], np.array([0.5, 0.5j]), r"y_pred must hold numbers between 0 and 1"),
+    "complex": ([0, 1], np.array([0.5, 0.5j]), r"y_pred must hold real numbers"),
 }
 
 

@@ -14,9 +14,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.categorical import Categorical
+    from calibrant.distributions.ensemble import Ensemble
+    from calibrant.distributions.laplace import Laplace
+    from calibrant.distributions.mixture import Mixture
+    from calibrant.distributions.mvnormal import MultivariateNormal
+    from calibrant.distributions.normal import Normal
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import EqualMass, EqualWidth
+    from calibrant.estimators.kce import KCE, MMCE
     from calibrant.estimators.scores import Brier, LogLoss
+    from calibrant.estimators.skce import SKCE
+    from calibrant.estimators.ucme import UCME
     from calibrant.inference.exact import ExactTest
     from calibrant.inference.intervals import Bootstrap
     from calibrant.inference.reliability import ReliabilityCurve
@@ -34,31 +42,49 @@ _HOME = {
     "Categorical": "distributions.categorical",
     "ClassWise": "lenses",
     "ECE": "estimators.binned",
+    "Ensemble": "distributions.ensemble",
     "EqualMass": "estimators.binning",
     "EqualWidth": "estimators.binning",
+    "evaluate": "reports.build",
     "ExactTest": "inference.exact",
+    "groups": "lenses",
+    "KCE": "estimators.kce",
+    "Laplace": "distributions.laplace",
     "LogLoss": "estimators.scores",
+    "Mixture": "distributions.mixture",
+    "MMCE": "estimators.kce",
     "MultiLabel": "lenses",
+    "MultivariateNormal": "distributions.mvnormal",
+    "Normal": "distributions.normal",
     "PositiveClass": "lenses",
     "ReliabilityCurve": "inference.reliability",
-    "TopLabel": "lenses",
-    "evaluate": "reports.build",
-    "groups": "lenses",
     "report": "reports.page",
+    "SKCE": "estimators.skce",
+    "TopLabel": "lenses",
+    "UCME": "estimators.ucme",
 }
 
 __all__ = [
     "ECE",
+    "KCE",
+    "MMCE",
+    "SKCE",
+    "UCME",
     "Bernoulli",
     "Bootstrap",
     "Brier",
     "Categorical",
     "ClassWise",
+    "Ensemble",
     "EqualMass",
     "EqualWidth",
     "ExactTest",
+    "Laplace",
     "LogLoss",
+    "Mixture",
     "MultiLabel",
+    "MultivariateNormal",
+    "Normal",
     "PositiveClass",
     "ReliabilityCurve",
     "TopLabel",

@@ -3,11 +3,12 @@
 import math
 from collections.abc import Sequence
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from calibrant._array import is_array, is_floating, is_integer, namespace, to_numpy
+from calibrant._array import detached, is_array, is_floating, is_integer, namespace, to_numpy
 from calibrant.typing import Array, ArrayLike
 
 SUM_SLACK = 1e-3
@@ -23,6 +24,10 @@ class InputError(ValueError):
 
 def as_array(x: ArrayLike, name: str) -> Array:
     """``x`` as an array of its own library; lists, columns and frames become NumPy."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise InputError(f"{name} is a masked array: drop the masked rows first")
+    if isinstance(x, np.ndarray):
+        return np.asarray(x)  # not a subclass, whose operators may mean something else
     if is_array(x):
         return x
     if isinstance(x, list | tuple | range):
@@ -30,10 +35,19 @@ def as_array(x: ArrayLike, name: str) -> Array:
     return to_numpy(_from_frame(x, name).to_numpy())
 
 
+def as_column(x: ArrayLike, name: str) -> np.ndarray:
+    """A column to slice by, ``(n,)`` on the host; mixed and missing values become text."""
+    column = to_numpy(as_array(x, name))
+    if column.ndim != 1:
+        raise InputError(f"{name} must be one value a row; got shape {column.shape}")
+    return column.astype(str) if column.dtype == object else column
+
+
 def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:
     """The column names when ``x`` is a pandas, polars or other data frame, else ``None``."""
-    columns = None if is_array(x) else getattr(x, "columns", None)
-    return None if columns is None else tuple(columns)
+    if is_array(x) or isinstance(x, list | tuple | range) or not hasattr(x, "columns"):
+        return None
+    return tuple(_from_frame(x, "y_pred").columns)
 
 
 def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
@@ -66,7 +80,8 @@ def check_not_empty(x: Array, name: str) -> None:
 def check_finite(x: Array, name: str) -> tuple[float, float]:
     """Refuse NaN and infinity, naming the first row that has them; gives the least and the largest value."""
     xp = namespace(x)
-    low, high = float(xp.min(x)), float(xp.max(x))
+    values = detached(x)
+    low, high = float(xp.min(values)), float(xp.max(values))
     if math.isfinite(low) and math.isfinite(high):  # NaN would have passed through min and max
         return low, high
     host = to_numpy(x)
@@ -78,30 +93,43 @@ def check_finite(x: Array, name: str) -> tuple[float, float]:
     )
 
 
+def as_real(x: ArrayLike, name: str) -> Array:
+    """Finite real numbers as a floating array of their own library."""
+    values = as_array(x, name)
+    check_not_empty(values, name)
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "fiub":
+        raise InputError(f"{name} must hold real numbers; got values like {values.reshape(-1)[0]!r}")
+    xp = namespace(values)
+    if is_integer(values):
+        values = xp.astype(values, xp.float64)
+    elif not is_floating(values):
+        raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
+    check_finite(values, name)
+    return values
+
+
 def as_probabilities(x: ArrayLike, name: str) -> Array:
     """A floating array with all values in [0, 1]; rounding errors beyond the ends are clipped."""
-    p = as_array(x, name)
-    check_not_empty(p, name)
-    if isinstance(p, np.ndarray) and p.dtype.kind not in "fiub":
-        raise InputError(f"{name} must hold numbers between 0 and 1; got values like {p.reshape(-1)[0]!r}")
+    p = as_working_precision(as_real(x, name))
     xp = namespace(p)
-    if is_integer(p):
-        p = xp.astype(p, xp.float64)
-    elif not is_floating(p):
-        raise InputError(f"{name} must hold real numbers; got dtype {p.dtype}")
-    elif xp.finfo(p.dtype).bits < 32:  # half precision cannot add up a row of probabilities
-        p = xp.astype(p, xp.float32)
     low, high = check_finite(p, name)
     if low < -RANGE_SLACK or high > 1 + RANGE_SLACK:
         raise InputError(_out_of_range(low, high, name))
     return xp.clip(p, 0.0, 1.0) if low < 0 or high > 1 else p
 
 
+def as_working_precision(x: Array) -> Array:
+    """Half precision lifted to float32, which can add up a row of probabilities; longer floats cut to float64."""
+    xp = namespace(x)
+    bits = xp.finfo(x.dtype).bits
+    return x if bits in (32, 64) else xp.astype(x, xp.float32 if bits < 32 else xp.float64)
+
+
 def _out_of_range(low: float, high: float, name: str) -> str:
-    worst = low if low < 0 else high
-    if high > 1 and low >= 0 and float(high).is_integer():
+    worst = low if low < -RANGE_SLACK else high
+    if worst == high and high.is_integer():
         remedy = "these look like class labels or percentages: give probabilities, and the truth as first argument"
-    elif low < 0:
+    elif worst == low:
         remedy = "these look like logits: apply a softmax or sigmoid first, or use Categorical.from_logits"
     else:
         remedy = "divide percentages by 100"
@@ -153,7 +181,7 @@ def check_count(value: int, name: str, *, least: int = 1) -> None:
 
 def check_fraction(value: float, name: str) -> None:
     """Refuse a level that does not lie strictly between 0 and 1."""
-    if not isinstance(value, int | float) or not 0 < value < 1:
+    if not isinstance(value, Real) or not 0 < value < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1; got {value!r}")
 
 

@@ -14,6 +14,10 @@ from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.laplace import Laplace
+from calibrant.distributions.mvnormal import MultivariateNormal
+from calibrant.distributions.normal import Normal
 from calibrant.spec import parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
@@ -23,6 +27,10 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Bernoulli": Bernoulli,
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
+    "Ensemble": Ensemble,
+    "Laplace": Laplace,
+    "MultivariateNormal": MultivariateNormal,
+    "Normal": Normal,
 }
 """What ``--predict`` may name; arguments are columns."""
 
@@ -65,26 +73,28 @@ def read(
 
     >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
     >>> data.y_pred
-    <Categorical: 1,797 predictions of 10 classes, labels=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)>
+    <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
     table = _open(Path(path))
     truth_names = table.find(y_true, TRUTH_NAMES, "--y-true")
-    truth = table.values(truth_names)
-    truth = _whole(truth if truth.shape[1] > 1 else truth[:, 0])
+    truth = _whole(table.values(truth_names), truth_names)
+    truth = truth if truth.shape[1] > 1 else truth[:, 0]
     if predict is not None:
+        if y_pred is not None or pos_label is not None:
+            raise InputError("--predict names the columns itself: leave out --y-pred and --pos-label")
         y, prediction, source = truth, _family(predict, table), predict
     else:
-        pattern_names = PREDICTION_NAMES if y_pred is None else (y_pred,)
         names = table.find(y_pred, PREDICTION_NAMES, "--y-pred")
-        y, prediction = _classes(truth, table.values(names), _stars(names, pattern_names), pos_label)
+        if truth.ndim == 2:
+            names = _in_order_of(truth_names, names, y_true, y_pred)
+        stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
+        y, prediction = _classes(truth, table.values(names), stars, pos_label)
         source = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
     return Dataset(
         y_true=y,
         y_pred=prediction,
-        by={name: table.values(table.find(name, (), "--by"))[:, 0] for name in by},
-        sample_weight=None
-        if sample_weight is None
-        else table.values(table.find(sample_weight, (), "--sample-weight"))[:, 0],
+        by={name: table.single(name, "--by") for name in by},
+        sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
     )
 
@@ -93,15 +103,26 @@ def _classes(
     truth: np.ndarray, probs: np.ndarray, stars: tuple[str, ...] | None, pos_label: str | None
 ) -> tuple[np.ndarray, Distribution]:
     """Truth and class probabilities, with the names that the file's column names give the classes."""
-    if truth.ndim == 2:
+    if truth.ndim == 2 and pos_label is None:
         return truth, Bernoulli(probs, stars)
     if probs.shape[1] == 1:
         return _against(truth, pos_label), Categorical(probs[:, 0])
     if pos_label is not None:
         raise InputError("--pos-label goes with a single column of probabilities; with a column a class, leave it out")
-    if truth.dtype.kind in "iub" and stars is not None and all(_is_whole(s) for s in stars):
-        return truth, Categorical(probs, tuple(map(int, stars)))
     return truth, Categorical(probs, stars)
+
+
+def _in_order_of(truth: list[str], names: list[str], y_true: str | None, y_pred: str | None) -> list[str]:
+    """Columns of probabilities in the order of the columns of truth, matched by what their stars stand for."""
+    labels = _stars(truth, TRUTH_NAMES if y_true is None else (y_true,))
+    found = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
+    if labels is None or found is None:
+        return names
+    if sorted(labels) != sorted(found):
+        raise InputError(
+            f"--y-true has the labels {list(labels)[:5]} and --y-pred has {list(found)[:5]}: they must agree"
+        )
+    return [names[found.index(label)] for label in labels]
 
 
 def _against(truth: np.ndarray, pos_label: str | None) -> np.ndarray:
@@ -119,9 +140,11 @@ def _against(truth: np.ndarray, pos_label: str | None) -> np.ndarray:
 
 
 def _family(text: str, table: "_Columns") -> Distribution:
-    def columns(pattern: object) -> np.ndarray:
+    def columns(pattern: object) -> np.ndarray | float:
+        if isinstance(pattern, int | float):
+            return float(pattern)
         if not isinstance(pattern, str):
-            raise InputError(f"--predict {text!r}: arguments are columns; got {pattern!r}")
+            raise InputError(f"--predict {text!r}: arguments are columns or numbers; got {pattern!r}")
         values = table.values(table.find(pattern, (), "--predict"))
         return values if values.shape[1] > 1 else values[:, 0]
 
@@ -143,15 +166,13 @@ def _stars(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...] | N
     return None
 
 
-def _is_whole(text: str) -> bool:
-    return text.lstrip("-").isdigit()
-
-
-def _whole(truth: np.ndarray) -> np.ndarray:
+def _whole(truth: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Labels that a file stored as 0.0 and 1.0 as the integers they are."""
-    if truth.dtype.kind == "f" and np.all(truth == np.round(truth)):
-        return truth.astype(np.int64)
-    return truth
+    if truth.dtype.kind != "f":
+        return truth
+    if not np.isfinite(truth).all():
+        raise InputError(f"column {names[0]!r} has NaN or infinite values: drop or repair those rows")
+    return truth.astype(np.int64) if np.all(truth == np.round(truth)) else truth
 
 
 class _Columns:
@@ -177,7 +198,20 @@ class _Columns:
 
     def values(self, names: Sequence[str]) -> np.ndarray:
         """These columns side by side, ``(n, columns)``."""
-        return self._load(names)
+        values = self._load(names)
+        if not len(values):
+            raise InputError(f"{self.path.name} has no rows")
+        return values
+
+    def single(self, name: str, option: str) -> np.ndarray:
+        """One column, ``(n,)``."""
+        found = self.find(name, (), option)
+        values = self.values(found)
+        if values.shape[1] != 1:
+            raise InputError(f"{option} takes one column at a time; {name!r} means {', '.join(found[:5])}")
+        if values.dtype == object and any(isinstance(v, list | np.ndarray) for v in values[:100, 0]):
+            raise InputError(f"{option}: column {name!r} holds lists")
+        return values[:, 0]
 
 
 def _open(path: Path) -> _Columns:
@@ -201,7 +235,9 @@ def _npz(path: Path) -> _Columns:
 
     def load(names: Sequence[str]) -> np.ndarray:
         parts = [arrays[name] for name in names]
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+        if any(part.ndim == 0 for part in parts) or len({len(part) for part in parts}) > 1:
+            raise InputError(f"{path.name}: {', '.join(names)} must be arrays with equally many rows")
+        return np.concatenate([part.reshape(len(part), -1) if part.size else part[:, None] for part in parts], axis=1)
 
     return _Columns(path, list(arrays), load)
 
@@ -209,14 +245,19 @@ def _npz(path: Path) -> _Columns:
 def _frame(path: Path) -> _Columns:
     try:
         import polars as pl
+        from polars.selectors import by_name
     except ModuleNotFoundError as error:
         raise InputError(f"reading {path.suffix} files needs polars: pip install 'calibrant[cli]'") from error
 
-    scan: dict[str, Callable[[Path], pl.LazyFrame]] = {".csv": pl.scan_csv, ".parquet": pl.scan_parquet}
     kind = path.suffix.lower()
+    # Types are inferred from all rows: a column may begin with a hundred zeros. Brackets in a name are no pattern.
+    scan: Callable[[], pl.LazyFrame] = {
+        ".csv": lambda: pl.scan_csv(path, glob=False, infer_schema_length=None),
+        ".parquet": lambda: pl.scan_parquet(path, glob=False),
+    }.get(kind, lambda: pl.scan_ndjson(path.read_bytes(), infer_schema_length=None))
 
     def load(names: Sequence[str]) -> np.ndarray:
-        frame = reading(lambda: lazy.select(names).collect())
+        frame = reading(lambda: lazy.select(by_name(*names)).collect().select(names))
         missing = {name: frame[name].null_count() for name in names if frame[name].null_count()}
         if missing:
             name, count = next(iter(missing.items()))
@@ -229,7 +270,7 @@ def _frame(path: Path) -> _Columns:
         except (pl.exceptions.PolarsError, OSError) as error:
             raise InputError(f"{path.name} cannot be read as {kind[1:]}: {_first_line(error)}") from error
 
-    lazy = reading(lambda: scan.get(kind, pl.scan_ndjson)(path))
+    lazy = reading(scan)
     return _Columns(path, reading(lambda: lazy.collect_schema().names()), load)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, as_array, as_weights, check_same_length
+from calibrant._validate import InputError, as_column, as_weights, check_same_length
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
@@ -176,19 +176,17 @@ def groups(
     """
     targets, predictions = as_problem(y_true, y_pred)
     weights = as_weights(sample_weight, len(predictions))
-    labels = to_numpy(as_array(by, "by"))
+    labels = as_column(by, "by")
     check_same_length(len(labels), len(predictions), "by", "y_true")
-    names, which = np.unique(labels.astype(str) if labels.dtype == object else labels, return_inverse=True)
+    names, which = np.unique(labels, return_inverse=True)
     rows = [np.flatnonzero(which == i) for i in range(len(names))]
-    results = [
-        measure(
-            targets[r],
-            predictions[r],
-            **options,
-            **({} if weights is None else {"sample_weight": weights[r]}),
-        )
-        for r in rows
-    ]
+    results = []
+    for name, r in zip(names, rows, strict=True):
+        weighted = {} if weights is None else {"sample_weight": weights[r]}
+        try:
+            results.append(measure(targets[r, ...], predictions[r], **options, **weighted))
+        except InputError as error:
+            raise InputError(f"slice {name!s}: {error}") from error
     return _tidy(names, results)
 
 

@@ -23,6 +23,20 @@ def number(x: float) -> str:
     return f"{x:,.1f}" if abs(x) >= 1000 else f"{x:.4g}"
 
 
+def percent(x: float) -> str:
+    """A share in percent, with three significant digits where it is small.
+
+    >>> percent(0.4567), percent(0.0414), percent(0.000523)
+    ('45.7 %', '4.14 %', '0.0523 %')
+    """
+    return f"{100 * x:.1f} %" if not 0 < abs(x) < 0.0995 else f"{100 * x:.3g} %"
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"the level must lie strictly between 0 and 1; got {level!r}")
+
+
 def jsonable(x: object) -> Any:
     """``x`` in JSON's own types; numbers JSON lacks (NaN, infinity) become their names."""
     if isinstance(x, np.ndarray):
@@ -155,7 +169,8 @@ class Estimate(Result):
     """A number with what is needed to believe it.
 
     ``value`` is the estimate, ``n`` the rows it came from, ``estimator`` the resolved settings (its ``repr`` makes it
-    again), ``reduction`` the question asked of multi-class predictions, ``table`` the bins or slices behind it.
+    again), ``reduction`` the question asked of multi-class predictions, ``table`` the bins or slices behind it, ``route``
+    how expectations under the predictions were computed, ``notes`` what a reader must know.
     ``standard_error`` and ``interval`` are there when the estimator knows them; :class:`calibrant.Bootstrap` gives an
     interval to any estimator, :class:`calibrant.ExactTest` the band a calibrated model would show.
     """
@@ -168,12 +183,15 @@ class Estimate(Result):
     standard_error: float | None = None
     interval: Interval | None = None
     table: Table | None = field(default=None, compare=False)
+    route: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __float__(self) -> float:
         return float(self.value)
 
     def confidence_interval(self, confidence_level: float = 0.95) -> Interval:
         """The interval at this level: the one found, or the normal one from the standard error."""
+        _check_level(confidence_level)
         if self.interval is not None and self.interval.level == confidence_level:
             return self.interval
         if self.standard_error is None:
@@ -204,6 +222,8 @@ class Estimate(Result):
             "standard_error": self.standard_error,
             "interval": None if self.interval is None else self.interval.to_dict(),
             "table": None if self.table is None else self.table.to_dict(),
+            "route": self.route,
+            "notes": list(self.notes),
         }
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -214,6 +234,9 @@ class Estimate(Result):
             lines.append(("standard error", number(self.standard_error)))
         if self.reduction is not None:
             lines.append(("reduction", self.reduction))
+        if self.route is not None:
+            lines.append(("route", self.route))
+        lines += [("note", note) for note in self.notes]
         return [*lines, ("n", f"{self.n:,}"), ("estimator", repr(self.estimator))]
 
 
@@ -239,6 +262,7 @@ class TestResult(Result):
 
     def null_band(self, level: float = 0.95) -> Interval:
         """The central range of the statistic were the model calibrated."""
+        _check_level(level)
         tail = (1 - level) / 2
         low, high = np.quantile(self.null_distribution, [tail, 1 - tail], method="inverted_cdf")
         return Interval(float(low), float(high), level, "calibrated redraws")

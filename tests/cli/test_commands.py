@@ -52,7 +52,7 @@ def test_estimate_gives_the_library_s_numbers(run, data):
 
 def test_estimate_without_a_choice_takes_the_sensible_set(run):
     _, out, _ = run("estimate", DIGITS, *COLUMNS, "--format", "json")
-    assert [e["name"] for e in json.loads(out)["estimates"]] == ["ECE", "Brier", "LogLoss"]
+    assert [e["name"] for e in json.loads(out)["estimates"]] == ["ECE", "SKCE", "Brier", "LogLoss"]
 
 
 def test_estimate_as_table_with_slices_and_intervals(run):
@@ -81,7 +81,7 @@ def test_test_prints_the_result(run):
 def test_report_on_a_file(run, tmp_path):
     page = tmp_path / "page.html"
     code, out, _ = run(
-        "report", DIGITS, *COLUMNS, "--by", "ink", "--out", str(page), "--n-resamples", "49", "--title", "Mine"
+        "report", DIGITS, *COLUMNS, "--by", "ink", "--out", str(page), "--n-resamples", "99", "--title", "Mine"
     )
     assert code == 0
     assert "Mine" in out
@@ -90,7 +90,7 @@ def test_report_on_a_file(run, tmp_path):
 
 def test_report_as_json_prints_nothing_else(run, tmp_path):
     _, out, _ = run(
-        "report", DIGITS, *COLUMNS, "--out", str(tmp_path / "x.html"), "--n-resamples", "19", "--format", "json"
+        "report", DIGITS, *COLUMNS, "--out", str(tmp_path / "x.html"), "--n-resamples", "99", "--format", "json"
     )
     assert json.loads(out)["problem"] == "multi-class"
 
@@ -132,8 +132,15 @@ BAD = {
     "no file": (["report"], "FILE"),
     "not a number": (["report", DIGITS, "--seed", "x"], "--seed"),
     "unknown estimator": (["estimate", DIGITS, *COLUMNS, "--estimator", "EEC()"], "(did you mean 'ECE'?)"),
-    "not an estimator": (["estimate", DIGITS, *COLUMNS, "--estimator", "EqualMass(3)"], "is not an estimator or test"),
+    "not an estimator": (["estimate", DIGITS, *COLUMNS, "--estimator", "EqualMass(3)"], "is not an estimator"),
     "not a test": (["test", DIGITS, *COLUMNS, "--test", "ECE()"], "write 'ExactTest(ECE())'"),
+    "a test as estimator": (["estimate", DIGITS, *COLUMNS, "--estimator", "ExactTest(ECE())"], "is not an estimator"),
+    "a lens in a test": (
+        ["test", DIGITS, *COLUMNS, "--test", "ExactTest(TopLabel())"],
+        "TopLabel() is not an estimator",
+    ),
+    "two slicing columns": (["test", DIGITS, *COLUMNS, "--by", "ink,digit"], "--by takes one column at a time"),
+    "both ways": (["test", DIGITS, *COLUMNS, "--predict", "Normal(p_0, p_1)"], "leave out --y-pred"),
     "no lens": (["estimate", DIGITS, *COLUMNS, "--estimator", "ECE()"], "with 10 classes, say which probabilities"),
     "bad gate": (["estimate", DIGITS, *COLUMNS, "--fail-if", "ECE is big"], "cannot be read: write it as"),
     "unknown gate": (["estimate", DIGITS, *COLUMNS, "--fail-if", "EEC > 1"], "there is no 'EEC'"),
@@ -143,7 +150,7 @@ BAD = {
     ),
     "no redraws": (
         ["report", DIGITS, *COLUMNS, "--n-resamples", "0"],
-        "n_resamples must be a whole number of at least 1",
+        "n_resamples must be a whole number of at least 99",
     ),
     "negative seed": (["test", DIGITS, *COLUMNS, "--seed", "-1"], "rng must be a non-negative integer"),
 }
@@ -159,6 +166,15 @@ def test_bad_input_is_one_line_and_code_2(run, case, tmp_path, monkeypatch):
     assert err.startswith("calibrant: ")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_a_bug_shows_itself_and_uses_no_gate_s_code(run, monkeypatch):
+    from calibrant.cli import commands
+
+    monkeypatch.setattr(commands, "_default_set", lambda predictions: 1 / 0)
+    code, _, err = run("estimate", DIGITS, *COLUMNS)
+    assert code == 70
+    assert "ZeroDivisionError" in err
 
 
 def test_truncated_parquet_from_the_shell(tmp_path):
@@ -192,7 +208,7 @@ def test_without_the_extra_the_remedy_is_named(monkeypatch, capsys):
 
 def test_names_with_brackets_are_printed_as_they_are(run, tmp_path):
     path = tmp_path / "x.csv"
-    path.write_text("y,p,[bold]site\n1,0.9,[red]a\n0,0.2,<b>\n")
+    path.write_text("y,p,[bold]site\n1,0.9,[red]a\n0,0.2,<b>\n1,0.8,[red]a\n0,0.3,<b>\n")
     code, out, err = run("estimate", str(path), "--by", "[bold]site")
     assert (code, err) == (0, "")
     assert "[bold]site" in out

@@ -35,6 +35,16 @@ def test_no_seed_is_seed_zero():
     assert as_seed_sequence(np.int64(7)).entropy == 7
 
 
+def test_a_seed_sequence_can_be_used_again():
+    seeds = np.random.SeedSequence(3)
+    first, second = (draw(normals, 5, width=1, rng=seeds, engine=None) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+def test_any_generator_will_do():
+    assert len(draw(normals, 5, width=1, rng=np.random.Generator(np.random.Philox(key=3)), engine=None)) == 5
+
+
 def test_a_generator_moves_on():
     generator = np.random.default_rng(1)
     first, second = (draw(normals, 5, width=1, rng=generator, engine=None) for _ in range(2))
@@ -44,5 +54,7 @@ def test_a_generator_moves_on():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "a"])
 def test_other_seeds_are_refused(seed):
-    with pytest.raises(InputError, match="rng must be a non-negative integer, a numpy Generator or None; got"):
+    with pytest.raises(
+        InputError, match="rng must be a non-negative integer, a list of those, a numpy Generator or None; got"
+    ):
         as_seed_sequence(seed)

@@ -1,5 +1,6 @@
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import product
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -142,7 +143,7 @@ def test_same_seed_same_digits_whatever_the_workers(rng):
     y = (rng.random(3000) < p).astype(int)
     test = ExactTest(ECE(EqualMass(15)), n_resamples=4000)  # several chunks
     alone = test(y, p, rng=5)
-    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2) as processes:
+    with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2, get_context("spawn")) as processes:
         for engine in (threads, processes):
             other = test(y, p, rng=5, engine=engine)
             assert other.pvalue == alone.pvalue

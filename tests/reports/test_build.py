@@ -27,7 +27,7 @@ def test_numbers_are_those_of_the_plain_calls(problem):
 
 def test_progress_is_told_of_every_step(problem):
     seen = []
-    evaluate(*problem, by={"half": ["a"] * 150 + ["b"] * 150}, n_resamples=9, progress=lambda *step: seen.append(step))
+    evaluate(*problem, by={"half": ["a"] * 150 + ["b"] * 150}, n_resamples=99, progress=lambda *step: seen.append(step))
     assert [step[0] for step in seen] == [
         "Calibration error of the confidence",
         "Class-wise calibration error",
@@ -43,7 +43,7 @@ def test_progress_is_told_of_every_step(problem):
 
 
 def test_the_report_is_plain_data(problem):
-    report = evaluate(*problem, n_resamples=19)
+    report = evaluate(*problem, n_resamples=99)
     data = json.loads(report.to_json())
     assert data["schema"] == "calibrant/1"
     assert data["n"] == 300
@@ -54,7 +54,7 @@ def test_the_report_is_plain_data(problem):
 def test_notes_tell_of_the_data():
     p = [[0.0, 0.5, 0.5, 0.0], [1.0, 0.0, 0.0, 0.0], [0.25, 0.75, 0.0, 0.0]]
     with pytest.warns(UserWarning, match="class 0 never occurs"):
-        notes = evaluate([1, 1, 1], p, n_resamples=9).notes
+        notes = evaluate([1, 1, 1], p, n_resamples=99).notes
     assert notes[0] == "Never seen in the data: 0, 2, 3."
     assert notes[1] == "33.3 % of the probabilities are exactly 0 or 1."
     assert notes[2] == "1 rows had probability 0 for what happened: the log loss is infinite."
@@ -63,9 +63,9 @@ def test_notes_tell_of_the_data():
 def test_binary_and_multi_label(rng):
     p = rng.random((100, 2))
     y = (rng.random((100, 2)) < p).astype(int)
-    binary = evaluate(y[:, 0], p[:, 0], n_resamples=19)
+    binary = evaluate(y[:, 0], p[:, 0], n_resamples=99)
     assert (binary.kind, binary.event, binary.sections) == ("binary", "1", ())
-    labels = evaluate(y, Bernoulli(p, labels=["wet", "cold"]), sample_weight=rng.random(100), n_resamples=19)
+    labels = evaluate(y, Bernoulli(p, labels=["wet", "cold"]), sample_weight=rng.random(100), n_resamples=99)
     assert labels.kind == "multi-label"
     assert labels.sections[0].table["group"].tolist() == ["wet", "cold"]
     assert labels.histogram["weight"].sum() == pytest.approx(labels.reliability["weight"].sum())
@@ -73,15 +73,32 @@ def test_binary_and_multi_label(rng):
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_handful_of_rows(n):
-    report = evaluate([1, 0, 1][:n], [0.6, 0.4, 0.7][:n], n_resamples=19)
-    assert report.verdict.tone == "good"
+    report = evaluate([1, 0, 1][:n], [0.6, 0.4, 0.7][:n], n_resamples=99)
+    assert report.verdict.headline == f"{n} rows are too few to tell."
     assert report.n == n
 
 
 def test_constant_and_certain_predictions():
-    assert evaluate([1, 0, 1, 0], [0.5] * 4, n_resamples=19).verdict.tone == "good"
-    assert evaluate([1, 0, 1, 0], [1.0, 0.0, 1.0, 0.0], n_resamples=99).verdict.tone == "good"
-    assert evaluate([0, 1, 0, 1], [1.0, 0.0, 1.0, 0.0], n_resamples=99).verdict.tone == "bad"
+    y = np.array([1, 0] * 30)
+    assert evaluate(y, np.full(60, 0.5), n_resamples=99).verdict.tone == "good"
+    assert evaluate(y, y.astype(float), n_resamples=99).verdict.tone == "good"
+    assert evaluate(1 - y, y.astype(float), n_resamples=399).verdict.tone == "bad"
+
+
+def test_what_had_been_called_impossible_is_never_green(rng):
+    p = np.r_[rng.random(400), 0.0]
+    y = np.r_[(rng.random(400) < p[:-1]) * 1, 1]
+    assert evaluate(y, p, n_resamples=399).verdict.tone == "bad"
+
+
+def test_too_few_redraws_are_refused():
+    with pytest.raises(InputError, match="n_resamples must be a whole number of at least 99; got 18"):
+        evaluate([0, 1], [0.2, 0.9], n_resamples=18)
+
+
+def test_by_must_be_named():
+    with pytest.raises(InputError, match="by must map names to columns"):
+        evaluate([0, 1], [0.2, 0.9], by=["a", "b"])
 
 
 def test_weights_equal_repetition(rng):
@@ -89,15 +106,15 @@ def test_weights_equal_repetition(rng):
     y = (rng.random(80) < p).astype(int)
     times = rng.integers(1, 4, 80)
     one, other = (
-        evaluate(y, p, sample_weight=times, n_resamples=9),
-        evaluate(np.repeat(y, times), np.repeat(p, times), n_resamples=9),
+        evaluate(y, p, sample_weight=times, n_resamples=99),
+        evaluate(np.repeat(y, times), np.repeat(p, times), n_resamples=99),
     )
     assert one.numbers[0].value == pytest.approx(other.numbers[0].value, rel=1e-12)
     assert one.reliability["observed"] == pytest.approx(other.reliability["observed"])
 
 
 def test_the_report_says_how_many_redraws_it_made(problem):
-    assert evaluate(*problem, n_resamples=19).settings["redraws"] == 19
+    assert evaluate(*problem, n_resamples=99).settings["redraws"] == 99
 
 
 def test_other_families_are_refused_for_now():

@@ -14,7 +14,7 @@ from calibrant.reports.charts import COLOURS, reliability
 @pytest.fixture
 def chart(rng):
     p = rng.random(200)
-    report = evaluate((rng.random(200) < p**3).astype(int), p, n_resamples=19)
+    report = evaluate((rng.random(200) < p**3).astype(int), p, n_resamples=99)
     return report, reliability(report.reliability, report.histogram)
 
 
@@ -41,7 +41,7 @@ def test_the_same_data_give_the_same_picture(chart):
 def test_close_predictions_are_drawn_close_up(rng):
     p = 0.01 + 0.02 * rng.random(3000)
     y = (rng.random(3000) < p).astype(int)
-    report = evaluate(y, p, n_resamples=19)
+    report = evaluate(y, p, n_resamples=99)
     assert report.reliability.n_rows == 15
     labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", reliability(report.reliability, report.histogram))]
     assert max(labels) < 0.2

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture
 def report(rng):
     p = rng.random(60)
-    return evaluate((rng.random(60) < p).astype(int), p, n_resamples=19, title="A <b>title</b>")
+    return evaluate((rng.random(60) < p).astype(int), p, n_resamples=99, title="A <b>title</b>")
 
 
 def test_it_prints_its_verdict_and_numbers(report):

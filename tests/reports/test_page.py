@@ -41,7 +41,7 @@ def hostile(rng):
     p = rng.dirichlet(np.ones(len(HOSTILE)), 120)
     y = rng.choice(HOSTILE, 120)
     return evaluate(
-        y, Categorical(p, labels=HOSTILE), by={HOSTILE[0]: rng.choice(HOSTILE, 120)}, title=HOSTILE[1], n_resamples=19
+        y, Categorical(p, labels=HOSTILE), by={HOSTILE[0]: rng.choice(HOSTILE, 120)}, title=HOSTILE[1], n_resamples=99
     )
 
 
@@ -84,13 +84,13 @@ def test_every_part_is_there(hostile):
 
 
 def test_infinite_scores_can_be_drawn():
-    text = evaluate([1, 0, 1], [0.0, 0.5, 0.9], n_resamples=19).to_html()
+    text = evaluate([1, 0, 1], [0.0, 0.5, 0.9], n_resamples=99).to_html()
     assert "inf" in text
 
 
 def test_report_writes_the_page(tmp_path, rng):
     p = rng.random(50)
     path = tmp_path / "page.html"
-    result = report((rng.random(50) < p).astype(int), p, path, title="Mine", n_resamples=19)
+    result = report((rng.random(50) < p).astype(int), p, path, title="Mine", n_resamples=99)
     assert path.read_text(encoding="utf-8") == result.to_html()
     assert "<title>Mine</title>" in path.read_text(encoding="utf-8")

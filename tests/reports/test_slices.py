@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from calibrant import Categorical, evaluate
+from calibrant import ECE, Categorical, EqualMass, ExactTest, evaluate
 from calibrant._validate import InputError
+from calibrant.inference.multiplicity import holm
 from calibrant.reports.slices import slices
 
 
@@ -41,7 +42,9 @@ def test_many_classes_show_the_worst_and_pay_for_all(rng):
     section = evaluate(y, p, n_resamples=99).sections[0]
     assert section.table.n_rows == 20
     assert "The 20 with the largest error, of 30" in section.remark
-    assert section.table["pvalue"].min() > 0.01
+    single = ExactTest(ECE(EqualMass(15)), 1199)
+    plain = [single((y == int(c)).astype(int), p[:, int(c)]).pvalue for c in section.table["group"]]
+    assert section.table["pvalue"] == pytest.approx(holm(plain, hypotheses=30))
 
 
 def test_numeric_columns_are_cut_at_their_quartiles():
@@ -54,9 +57,27 @@ def test_numeric_columns_are_cut_at_their_quartiles():
     assert np.bincount(skewed).tolist() == [90, 13]
 
 
+def test_missing_values_are_a_slice_of_their_own():
+    labels, names = slices([*range(20), np.nan], "age")
+    assert names[-1] == "missing"
+    assert np.bincount(labels).tolist() == [5, 5, 5, 5, 1]
+
+
+def test_large_numbers_keep_their_digits():
+    assert slices(10_000_000 + np.arange(20), "id")[1][0] == "10000000 to 10000004"
+
+
+def test_slices_of_two_classes_show_the_event(rng):
+    p = 0.1 + 0.05 * rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    table = evaluate(y, p, by={"half": ["a"] * 200 + ["b"] * 200}, n_resamples=99).sections[0].table
+    assert table["claimed"] == pytest.approx([p[:200].mean(), p[200:].mean()])
+    assert table["happened"] == pytest.approx([y[:200].mean(), y[200:].mean()])
+
+
 def test_lengths_and_weights_are_checked(spoiled):
     y, p, site = spoiled
     with pytest.raises(InputError, match=r"by\['site'\] has 3 rows and y_true has 1,500"):
-        evaluate(y, p, by={"site": ["a", "b", "c"]}, n_resamples=9)
+        evaluate(y, p, by={"site": ["a", "b", "c"]}, n_resamples=99)
     with pytest.raises(InputError, match="slice 'west' of 'site' has no row with weight"):
-        evaluate(y, p, by={"site": site}, sample_weight=(site != "west") * 1.0, n_resamples=9)
+        evaluate(y, p, by={"site": site}, sample_weight=(site != "west") * 1.0, n_resamples=99)

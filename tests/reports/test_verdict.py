@@ -30,7 +30,7 @@ WORLDS = {
 @pytest.mark.parametrize("world", WORLDS)
 def test_the_defect_is_named(world, rng):
     truth, tone, words = WORLDS[world]
-    verdict = evaluate(*binary(rng, truth), n_resamples=199).verdict
+    verdict = evaluate(*binary(rng, truth), n_resamples=399).verdict
     assert verdict.tone == tone
     assert words in verdict.headline
 
@@ -40,26 +40,51 @@ def test_several_classes(rng):
     honest = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     y = (rng.random((1500, 1)) >= np.cumsum(honest, axis=1)[:, :-1]).sum(axis=1)
     sharp, flat = (np.exp(s * z) / np.exp(s * z).sum(axis=1, keepdims=True) for s in (2, 0.5))
-    assert "over-confident" in evaluate(y, sharp, n_resamples=99).verdict.headline
-    assert "under-confident" in evaluate(y, flat, n_resamples=99).verdict.headline
-    assert evaluate(y, honest, n_resamples=99).verdict.tone == "good"
+    assert "over-confident" in evaluate(y, sharp, n_resamples=399).verdict.headline
+    assert "under-confident" in evaluate(y, flat, n_resamples=399).verdict.headline
+    assert evaluate(y, honest, n_resamples=399).verdict.tone == "good"
 
 
 def test_several_labels(rng):
     p = rng.random((1000, 3))
     y = (rng.random((1000, 3)) < 0.7 * p).astype(int)
-    verdict = evaluate(y, Bernoulli(p), n_resamples=99).verdict
+    verdict = evaluate(y, Bernoulli(p), n_resamples=399).verdict
     assert "they are too high" in verdict.headline
+
+
+def test_classes_that_are_swapped_behind_an_honest_confidence_are_found(rng):
+    p = rng.dirichlet([8, 3, 1], 2000)
+    y = (rng.random((2000, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
+    swapped = np.where(p.argmax(axis=1)[:, None] == 0, p[:, [0, 2, 1]], p)
+    verdict = evaluate(y, swapped, n_resamples=399).verdict
+    assert verdict.tone == "bad"
+    assert "single classes are not" in verdict.headline
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_rate_that_is_off_is_called_so_on_either_side_of_a_half(dtype, rng):
+    p = (0.5 * rng.beta(1, 5, 4000)).astype(dtype)
+    for claims, truth, word in ((p, 1.5 * p, "too low"), (1 - p, 1 - 1.5 * p, "too high")):
+        y = (rng.random(4000) < truth).astype(int)
+        assert word in evaluate(y, claims, n_resamples=399).verdict.headline
+
+
+def test_rare_events_are_readable(rng):
+    p = rng.beta(1, 2000, 200_000)
+    y = (rng.random(200_000) < 3 * p).astype(int)
+    verdict = evaluate(y, p, n_resamples=399).verdict
+    assert "They average 0.0" in verdict.evidence[0]
+    assert "too low" in verdict.headline
 
 
 def test_false_alarms_are_rare(rng):
     """One hundred calibrated data sets of 60 rows: at most 5 % should alarm; 99.9 % bound of the binomial."""
-    alarms = sum(evaluate(*binary(rng, lambda p: p, 60), n_resamples=99).verdict.tone != "good" for _ in range(100))
+    alarms = sum(evaluate(*binary(rng, lambda p: p, 60), n_resamples=399).verdict.tone != "good" for _ in range(100))
     assert alarms <= 13
 
 
 def test_the_good_verdict_says_what_is_not_ruled_out(rng):
-    evidence = evaluate(*binary(rng, lambda p: p, 200), n_resamples=199).verdict.evidence
+    evidence = evaluate(*binary(rng, lambda p: p, 200), n_resamples=399).verdict.evidence
     assert "is not ruled out" in evidence[1]
 
 

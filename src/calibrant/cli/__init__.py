@@ -1,12 +1,13 @@
 """The command line: thin commands over the library."""
 
 import sys
+import traceback
 
 from calibrant._validate import InputError
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run ``calibrant`` and leave with 0, with 1 when a gate failed, with 2 on bad input, in one line."""
+    """Run ``calibrant`` and leave with 0, with 1 when a gate failed, with 2 and one line on bad input."""
     try:
         from calibrant.cli.commands import app
     except ModuleNotFoundError as error:
@@ -21,6 +22,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(_fail(f"{' '.join(str(error).split())} (see calibrant --help)"))
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception:  # a bug of ours: show it, and leave with a code that no gate uses
+        traceback.print_exc()
+        sys.exit(70)
     sys.exit(code if isinstance(code, int) else 0)
 
 

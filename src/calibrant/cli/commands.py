@@ -9,22 +9,28 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 import calibrant
-from calibrant import io
+from calibrant import io, kernels
 from calibrant._validate import InputError
 from calibrant.cli import display
 from calibrant.cli.gate import Gate
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass, EqualWidth
+from calibrant.estimators.kce import KCE, MMCE
 from calibrant.estimators.scores import Brier, LogLoss
+from calibrant.estimators.skce import SKCE
+from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, default_lens, groups
 from calibrant.reports.build import evaluate
 from calibrant.reports.model import Report
 from calibrant.reports.slices import slices as slices_of
+from calibrant.residuals import Route
 from calibrant.results import Estimate, Table, TestResult, jsonable
 from calibrant.spec import parse
 
@@ -37,8 +43,11 @@ app = App(
 SETTINGS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
-        *(ECE, Brier, LogLoss, EqualWidth, EqualMass, ExactTest, Bootstrap),
-        *(PositiveClass, TopLabel, ClassWise, MultiLabel),
+        *(ECE, SKCE, KCE, MMCE, UCME, Brier, LogLoss, ExactTest, Bootstrap),
+        *(EqualWidth, EqualMass, PositiveClass, TopLabel, ClassWise, MultiLabel),
+        *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
+        *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
+        *(BuresWasserstein, MixtureWasserstein, SampledLocations, OptimisedLocations, Route),
     )
 }
 """What ``--estimator`` and ``--test`` may name."""
@@ -89,7 +98,7 @@ def demo(*, out: Path = Path("calibrant-demo.html"), seed: Seed = 0) -> int:
     _check_writable(out)
     data = io.read(io.example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
     _write_report(data, out, "Handwritten digits, read by a small neural network", 999, seed)
-    display.out.print("\nThe same for your own file:  calibrant report FILE --y-true COLUMN --y-pred 'p_*' --by COLUMN")
+    display.say("\nThe same for your own file:  calibrant report FILE --y-true COLUMN --y-pred 'p_*' --by COLUMN")
     return 0
 
 
@@ -155,7 +164,9 @@ def estimate(
     """
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(file)
-    chosen = [_parse(text, "--estimator") for text in estimator] or [_default_error(read.y_pred), Brier(), LogLoss()]
+    chosen = [_parse(text, "--estimator", (BaseEstimator,), "an estimator") for text in estimator] or _default_set(
+        read.y_pred
+    )
     measures = [_Seeded(Bootstrap(e), seed) if interval else e for e in chosen]
     results: list[Estimate] = [_measure(m, read) for m in measures]
     slices = [
@@ -199,9 +210,7 @@ def exact_test(
     """
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(file)
-    chosen = ExactTest(_default_error(read.y_pred), n_resamples) if test is None else _parse(test, "--test")
-    if not isinstance(chosen, ExactTest):
-        raise InputError(f"--test {test!r} is no test: write 'ExactTest({test})'")
+    chosen = ExactTest(_default_error(read.y_pred), n_resamples) if test is None else _parse_test(test)
     measure = _Seeded(chosen, seed)
     result: TestResult = _measure(measure, read)
     slices = {name: _sliced(measure, read, name) for name in read.by}
@@ -235,20 +244,38 @@ def _sliced(measure: Callable[..., Any], data: io.Dataset, name: str) -> Table:
     return Table({**table, "group": [names[i] for i in table["group"]]})
 
 
-def _default_error(predictions: Distribution) -> ECE:
-    """The error that needs no choice: of the confidence where classes are many."""
+def _default_set(predictions: Distribution) -> list[BaseEstimator]:
+    """What `estimate` shows when nothing is asked for."""
+    if isinstance(predictions, Categorical):
+        return [_default_error(predictions), SKCE(), Brier(), LogLoss()]
+    if isinstance(predictions, Bernoulli):
+        return [_default_error(predictions), Brier(), LogLoss()]
+    return [SKCE(), LogLoss()]
+
+
+def _default_error(predictions: Distribution) -> BaseEstimator:
+    """The error that needs no choice: of the confidence where classes are many, of the kernel where there are none."""
+    if not isinstance(predictions, Categorical | Bernoulli):
+        return SKCE()
     several = isinstance(predictions, Categorical) and predictions.n_classes > 2
     return ECE(EqualMass(15), lens=TopLabel() if several else default_lens(predictions))
 
 
-def _parse(text: str, option: str) -> Any:
+def _parse(text: str, option: str, kinds: tuple[type, ...], noun: str) -> Any:
     try:
         value = parse(text, SETTINGS)
     except InputError as error:
         raise InputError(f"{option} {error}") from error
-    if isinstance(value, BaseEstimator | ExactTest | Bootstrap):
+    if isinstance(value, kinds):
         return value
-    raise InputError(f"{option} {text!r} is not an estimator or test")
+    raise InputError(f"{option} {text!r} is not {noun}")
+
+
+def _parse_test(text: str) -> ExactTest:
+    chosen: ExactTest = _parse(text, "--test", (ExactTest,), f"a test: write 'ExactTest({text})'")
+    if not isinstance(chosen.estimator, BaseEstimator):
+        raise InputError(f"--test {text!r}: {chosen.estimator!r} is not an estimator")
+    return chosen
 
 
 def _write_report(
@@ -270,7 +297,7 @@ def _write_report(
         print(result.to_json())
     else:
         display.show_report(result)
-        display.out.print(f"\nWritten to {out}")
+        display.say(f"\nWritten to {out}")
     return result
 
 

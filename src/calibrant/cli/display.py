@@ -20,6 +20,11 @@ out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
 
 
+def say(text: str) -> None:
+    """A line, as it is."""
+    out.print(Text(text))
+
+
 def show_report(report: Report) -> None:
     """The verdict, then the numbers."""
     tone = TONES[report.verdict.tone]

@@ -28,7 +28,7 @@ class Gate:
         """Read ``NAME > NUMBER``, with any of ``> >= < <=``."""
         found = re.fullmatch(r"\s*([^<>]+?)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*", text)
         try:
-            if found is None:
+            if found is None or math.isnan(float(found[3])):
                 raise ValueError
             return cls(found[1], found[2], float(found[3]))
         except ValueError:

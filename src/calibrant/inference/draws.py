@@ -18,12 +18,14 @@ Task = Callable[[np.random.SeedSequence, int], np.ndarray]
 def as_seed_sequence(rng: Seed) -> np.random.SeedSequence:
     """The seeds behind ``rng``; ``None`` is the fixed seed 0, so that results repeat unless asked otherwise."""
     if isinstance(rng, np.random.SeedSequence):
-        return rng
+        return np.random.SeedSequence(rng.entropy, spawn_key=rng.spawn_key)  # as if unused: spawning counts
     if isinstance(rng, np.random.Generator):
-        return rng.bit_generator.seed_seq.spawn(1)[0]  # type: ignore[attr-defined]
+        return np.random.SeedSequence(rng.integers(0, 1 << 32, 4).tolist())
+    if isinstance(rng, list | tuple) and rng:
+        return np.random.SeedSequence(list(rng))
     if rng is None or (isinstance(rng, int | np.integer) and rng >= 0):
         return np.random.SeedSequence(0 if rng is None else int(rng))
-    raise InputError(f"rng must be a non-negative integer, a numpy Generator or None; got {rng!r}")
+    raise InputError(f"rng must be a non-negative integer, a list of those, a numpy Generator or None; got {rng!r}")
 
 
 def draw(task: Task, n_draws: int, *, width: int, rng: Seed, engine: Engine | None) -> np.ndarray:

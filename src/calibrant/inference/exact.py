@@ -1,19 +1,19 @@
 """The exact test of calibration: keep the predictions, redraw the targets from them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
-from calibrant._validate import InputError, as_weights, check_count
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_problem
-from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
+from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic, as_estimate
 from calibrant.inference.draws import draw
-from calibrant.results import Estimate, TestResult
-from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
+from calibrant.results import TestResult
+from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
 ROUNDING = 1e-12
 """Statistics closer than this, relative to their size, count as ties: rounding must not decide a p-value."""
@@ -26,8 +26,9 @@ class ExactTest:
     If the model is calibrated then, given the predictions, targets are independent draws from them. So redraw them
     ``n_resamples`` times, and let ``p = (1 + #{T* >= T}) / (n_resamples + 1)``. The level holds exactly for *every*
     n and *every* statistic: a poor statistic costs power, never validity. The redraws are also the estimator's null
-    band. ``alternative="two-sided"`` suits scores, which are too small when the model is under-confident; it ranks the
-    rank of the nearer tail, which is exact too.
+    band. Weights are taken as given: rows count more or less, but each remains one independent draw, so counts of
+    aggregated rows must be written out. ``alternative="two-sided"`` suits scores, which are too small when the model is
+    under-confident; it ranks the rank of the nearer tail, which is exact too.
 
     >>> import numpy as np
     >>> from calibrant import ECE, ExactTest
@@ -61,17 +62,15 @@ class ExactTest:
         engine: Engine | None = None,
     ) -> TestResult:
         """Redraw, compare and count."""
-        targets, predictions = as_problem(y_true, y_pred)
-        weights = as_weights(sample_weight, len(predictions))
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         estimator: Any = self.estimator
+        estimate = as_estimate(estimator, targets, predictions, weights)
         if isinstance(estimator, BaseEstimator):
-            estimate = estimator.estimate(targets, predictions, weights)
             estimator, targets, predictions = estimator.reduce(targets, predictions)
             statistic = estimator.given(predictions, weights)
         else:
-            estimate = _as_estimate(estimator, targets, predictions, weights)
             statistic = EachDraw(estimator, predictions, weights)
-        observed = float(statistic(np.asarray(targets)[None])[0])
+        observed = float(statistic(to_numpy(targets)[None])[0])
         redraw = partial(_redraw, statistic, predictions)
         null = draw(redraw, self.n_resamples, width=int(np.prod(targets.shape)), rng=rng, engine=engine)
         return TestResult(
@@ -97,16 +96,6 @@ class ExactTest:
         both = np.searchsorted(np.sort(nearer), nearer, side="right")
         ranks = {"greater": greater, "less": less, "two-sided": both}[self.alternative]
         return float(ranks[-1] / len(pool))
-
-
-def _as_estimate(
-    estimator: Callable[..., Any], targets: Array, predictions: Distribution, weights: np.ndarray | None
-) -> Estimate:
-    """What a foreign estimator returns, wrapped if it is a bare number."""
-    value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
-    if isinstance(value, Estimate):
-        return value
-    return Estimate(getattr(estimator, "__name__", "statistic"), float(value), len(predictions), estimator)
 
 
 def _redraw(statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError, as_weights, check_count, check_fraction
+from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_problem
-from calibrant.estimators.base import BaseEstimator
+from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.estimators.base import as_estimate
 from calibrant.inference.draws import draw
 from calibrant.results import Estimate, Interval, TestResult
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
@@ -56,8 +56,7 @@ class Bootstrap:
         engine: Engine | None = None,
     ) -> Estimate:
         """The estimate, its standard error and interval."""
-        targets, predictions = as_problem(y_true, y_pred)
-        weights = as_weights(sample_weight, len(predictions))
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         value = partial(_value_of_rows, self.estimator, targets, predictions, weights)
         estimate: Estimate = value(slice(None))
         resample = partial(_resample, value, len(predictions))
@@ -102,11 +101,9 @@ def _value_of_rows(
     predictions: Distribution,
     weights: np.ndarray | None,
     rows: slice | np.ndarray,
-) -> Any:
+) -> Estimate:
     w = None if weights is None else weights[rows]
-    if isinstance(estimator, BaseEstimator):
-        return estimator.estimate(targets[rows], predictions[rows], w)
-    return estimator(targets[rows], predictions[rows], **({} if w is None else {"sample_weight": w}))
+    return as_estimate(estimator, targets[rows, ...], predictions[rows], w)
 
 
 def _resample(value: Callable[[np.ndarray], Any], n: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:

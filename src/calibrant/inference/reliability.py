@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from calibrant._validate import as_weights, check_count, check_fraction
+from calibrant._validate import check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import Binning, EqualMass
 from calibrant.estimators.counts import EventCounts
@@ -49,8 +49,7 @@ class ReliabilityCurve:
         engine: Engine | None = None,
     ) -> Table:
         """The curve of the lens's events, one after the other."""
-        targets, predictions = as_problem(y_true, y_pred)
-        weights = as_weights(sample_weight, len(predictions))
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         ece = ECE(self.bins, lens=self.lens or default_lens(predictions))
         table = ece.estimate(targets, predictions, weights).table
         ece, targets, predictions = ece.reduce(targets, predictions)
@@ -65,6 +64,11 @@ class ReliabilityCurve:
         low = np.quantile(drawn, tail, axis=0, method="lower")
         high = np.quantile(drawn, 1 - tail, axis=0, method="higher")
         return Table({**table, "low": low, "high": high})
+
+
+def beyond_chance(curve: Table) -> np.ndarray:
+    """Which bins of a curve lie outside their band, rounding aside."""
+    return (curve["observed"] < curve["low"] - 1e-9) | (curve["observed"] > curve["high"] + 1e-9)
 
 
 def _frequencies(

@@ -23,7 +23,7 @@ from calibrant.inference.reliability import ReliabilityCurve
 from calibrant.lenses import ClassWise
 from calibrant.reports.model import KeyNumber, Report, Section
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
-from calibrant.reports.slices import by_class, by_column, claims
+from calibrant.reports.slices import by_class, by_column, claims, event_claims
 from calibrant.reports.verdict import Leaning, judge
 from calibrant.results import Interval, Table
 from calibrant.typing import ArrayLike, Engine, Seed
@@ -76,9 +76,11 @@ def evaluate(
     targets, predictions = as_problem(y_true, y_pred)
     if not isinstance(predictions, Categorical | Bernoulli):
         raise InputError(f"reports take class probabilities so far; got {type(predictions).__name__} predictions")
-    check_count(n_resamples, "n_resamples")
+    check_count(n_resamples, "n_resamples", least=99)
+    if not isinstance(by, Mapping | None):
+        raise InputError("by must map names to columns, such as by={'site': column}")
     weights = as_weights(sample_weight, len(predictions))
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
+    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=399)
     problem = Problem(targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     return _report(problem, title, dict(by or {}), progress or _silent)
 
@@ -105,7 +107,7 @@ def _report(problem: Problem, title: str, by: Mapping[str, ArrayLike], progress:
         title=title,
         n=len(problem),
         kind=problem.kind,
-        verdict=judge(numbers[0], Leaning.of(*claims(problem), problem.weights), _rate(problem), curve, len(problem)),
+        verdict=judge(numbers, Leaning.of(*claims(problem), problem.weights), _rate(problem), curve, len(problem)),
         numbers=tuple(numbers),
         reliability=curve,
         histogram=_histogram(problem),
@@ -137,10 +139,11 @@ def _number(problem: Problem, label: str, meaning: str, estimator: BaseEstimator
     # A score is too small when the model is under-confident; an error can only be too large.
     test = problem.test(estimator, two_sided=not is_error)
     interval: Interval | None = None
-    if is_error:
+    if estimator == problem.error and problem.kind != "multi-label":  # averaged errors have none: see decision 5
         interval = include_null(problem.interval(estimator).confidence_interval(), test)
     elif test.estimate.standard_error is not None:
         interval = test.estimate.confidence_interval()
+        interval = replace(interval, low=max(interval.low, 0.0))
     return KeyNumber(label, meaning, test.statistic, unit, interval, test.null_band(), test.pvalue, repr(estimator))
 
 
@@ -170,15 +173,15 @@ def _rate(problem: Problem) -> Leaning | None:
     """Mean probability of the events against how often they happened; says nothing when classes compete."""
     if problem.kind == "multi-class":
         return None
-    events = problem.lens.events(problem.predictions)
-    p = np.stack([e.probability for e in events], axis=1)
-    return Leaning.of(p, np.stack([e.happened(problem.targets) for e in events], axis=1), problem.weights)
+    return Leaning.of(*event_claims(problem), problem.weights)
 
 
 def _histogram(problem: Problem) -> Table:
-    """How the predicted probabilities are spread over forty equal parts of [0, 1]."""
-    edges = np.linspace(0, 1, 41)
+    """How the predicted probabilities are spread over forty equal parts of [0, 1], or of the range they fill."""
     events = problem.lens.events(problem.predictions)
+    scores = np.concatenate([event.probability for event in events])
+    low, high = float(scores.min()), float(scores.max())
+    edges = np.linspace(0, 1, 41) if high - low > NARROW or high == low else np.linspace(low, high, 41)
     counts = sum(np.histogram(e.probability, edges, weights=problem.weights)[0] for e in events)
     return Table(lower=edges[:-1], upper=edges[1:], weight=counts)
 

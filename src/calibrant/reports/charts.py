@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant.inference.reliability import beyond_chance
 from calibrant.results import Table
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def reliability(curve: Table, histogram: Table) -> str:
 
 def _draw_curve(axes: "Axes", curve: Table) -> None:
     x, observed, low, high = (curve[name] for name in ("predicted", "observed", "low", "high"))
-    outside = (observed < low) | (observed > high)
+    outside = beyond_chance(curve)
     axes.plot([0, 1], [0, 1], color=COLOURS["muted"], linewidth=1, dashes=(4, 3), zorder=1)
     axes.fill_between(x, low, high, color=COLOURS["band"], alpha=0.25, linewidth=0, zorder=2)
     axes.vlines(x, low, high, color=COLOURS["band"], alpha=0.55, linewidth=3, zorder=3)
@@ -91,6 +92,7 @@ def _grid(axes: "Axes") -> None:
     axes.grid(visible=True, color=COLOURS["grid"], linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
+    axes.ticklabel_format(style="plain", useOffset=False)
 
 
 def _svg(figure: "Figure") -> str:

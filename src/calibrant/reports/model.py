@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from calibrant.results import SCHEMA, Interval, Result, Table, number
+from calibrant.results import SCHEMA, Interval, Result, Table, number, percent
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class KeyNumber:
 
     def text(self, value: float) -> str:
         """A value in this number's unit."""
-        return f"{100 * value:.2f} %" if self.unit == "percent" else f"{value:.3f}"
+        return percent(value) if self.unit == "percent" else f"{value:.3f}"
 
     def line(self) -> str:
         """The value, what a calibrated model would show, and how likely that is to go so far."""

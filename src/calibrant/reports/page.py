@@ -9,6 +9,7 @@ from typing import Any
 from calibrant._validate import InputError
 from calibrant.reports.build import Progress, evaluate
 from calibrant.reports.model import KeyNumber, Report
+from calibrant.results import percent
 from calibrant.typing import ArrayLike, Engine, Seed
 
 
@@ -61,15 +62,11 @@ def to_html(report: Report) -> str:
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters.update(percent=_percent, pvalue=_pvalue)
+    environment.filters.update(percent=percent, pvalue=_pvalue)
     source = files("calibrant.reports").joinpath("page.html.jinja").read_text(encoding="utf-8")
     template = environment.from_string(source)
     data = base64.b64encode(report.to_json(indent=None).encode()).decode()
     return template.render(report=report, chart=chart, data=data, scales=[_scale(x) for x in report.numbers])
-
-
-def _percent(x: float) -> str:
-    return f"{100 * x:.1f} %"
 
 
 def _pvalue(p: float) -> str:

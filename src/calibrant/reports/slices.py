@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, as_array, check_same_length
+from calibrant._validate import InputError, as_column, check_same_length
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.inference.multiplicity import holm
 from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel
 from calibrant.reports.model import Section
-from calibrant.reports.problem import Problem
+from calibrant.reports.problem import TEST_WORK, Problem, affordable
 from calibrant.results import Table, TestResult
 from calibrant.typing import ArrayLike
 
@@ -38,7 +38,7 @@ def by_class(problem: Problem) -> Section:
         [events[i].name for i in shown],
         [int(singles[i].targets.sum()) for i in shown],
         [_means(to_numpy(singles[i].predictions.probs), to_numpy(singles[i].targets), problem.weights) for i in shown],
-        [singles[i].test(error, least_resamples=_enough(len(events))) for i in shown],
+        [singles[i].test(error, least_resamples=_enough(len(events), len(problem))) for i in shown],
         hypotheses=len(events),
     )
     more = f" The {MOST_ROWS} with the largest error, of {len(events)}." if len(events) > MOST_ROWS else ""
@@ -60,8 +60,8 @@ def by_column(problem: Problem, name: str, column: ArrayLike) -> Section:
     table = _table(
         [names[i] for i in shown],
         [len(part) for part in parts],
-        [_means(*claims(part), part.weights) for part in parts],
-        [part.test(problem.error, least_resamples=_enough(len(shown))) for part in parts],
+        [_means(*event_claims(part), part.weights) for part in parts],
+        [part.test(problem.error, least_resamples=_enough(len(shown), len(part))) for part in parts],
         hypotheses=len(shown),
     )
     more = f" The {MOST_ROWS} largest of {len(names)}." if len(names) > MOST_ROWS else ""
@@ -74,14 +74,29 @@ def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
     >>> slices([*range(20)], "age")[1]
     ['0 to 4', '5 to 9', '10 to 14', '15 to 19']
     """
-    values = to_numpy(as_array(column, name))
-    values = values.astype(str) if values.dtype == object else values
+    values = as_column(column, name)
     found, labels = np.unique(values, return_inverse=True)
     if values.dtype.kind not in "iuf" or len(found) <= MOST_VALUES:
         return labels, [str(value) for value in found.tolist()]
-    cut = np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values, side="left")
+    missing = np.isnan(values)
+    cut = np.searchsorted(np.quantile(values[~missing], [0.25, 0.5, 0.75]), values, side="left")
+    cut[missing] = 4
     used, labels = np.unique(cut, return_inverse=True)
-    return labels, [f"{values[cut == i].min():g} to {values[cut == i].max():g}" for i in used]
+    parts = [values[cut == i] for i in used]
+    names = [f"{_short(part.min())} to {_short(part.max())}" for part in parts]
+    return labels, [*names[:-1], "missing"] if missing.any() else names
+
+
+def _short(x: float) -> str:
+    """A number with as many digits as it needs, at most ten."""
+    return f"{x:.10g}"
+
+
+def event_claims(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the report's events, ``(n, events)``, and whether they happened."""
+    events = problem.lens.events(problem.predictions)
+    probability = np.stack([event.probability for event in events], axis=1)
+    return probability, np.stack([event.happened(problem.targets) for event in events], axis=1)
 
 
 def claims(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -99,9 +114,9 @@ def _means(probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | 
     return float(np.average(claimed, weights=weights)), float(np.average(seen, weights=weights))
 
 
-def _enough(tests: int) -> int:
-    """Redraws that leave the smallest p-value at 0.025 after Holm."""
-    return 40 * tests - 1
+def _enough(tests: int, n: int) -> int:
+    """Redraws that leave the smallest p-value at 0.025 after Holm, as far as the work allows."""
+    return affordable(40 * tests - 1, n, TEST_WORK, least=1)
 
 
 def _table(

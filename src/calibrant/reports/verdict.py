@@ -1,14 +1,20 @@
 """The verdict in words: whether to believe the probabilities, which way they err, and where."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant.inference.multiplicity import holm
+from calibrant.inference.reliability import beyond_chance
 from calibrant.reports.model import KeyNumber, Verdict
-from calibrant.results import Table, number
+from calibrant.results import Table, number, percent
 
-DOUBT, CERTAINTY = 0.05, 0.01
+DOUBT, CERTAINTY = 0.05, 0.02
 """P-values below which miscalibration is likely, and below which it is taken as shown."""
+
+FEW = 50
+"""Fewer rows than this do not show that a model is calibrated, only that they cannot tell."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +37,27 @@ class Leaning:
         return cls(claimed, seen, gap / spread if spread > 0 else float(np.sign(gap) * (np.inf if gap else 0.0)))
 
 
-def judge(headline: KeyNumber, confidence: Leaning, rate: Leaning | None, curve: Table, n: int) -> Verdict:
-    """The verdict from the main error and its exact test, the mean confidence, the mean rate, and the curve."""
-    if headline.pvalue > DOUBT:
-        return _consistent(headline, n)
-    direction, claim = _direction(confidence, rate)
-    shown = headline.pvalue <= CERTAINTY
+def judge(numbers: Sequence[KeyNumber], confidence: Leaning, rate: Leaning | None, curve: Table, n: int) -> Verdict:
+    """The verdict from all numbers and their exact tests together, the mean confidence, the mean rate, and the curve.
+
+    The p-values are adjusted for their number (Holm), so that calibrated models raise an alarm in at most 5 % of cases.
+    """
+    adjusted = holm([x.pvalue for x in numbers])
+    if adjusted.min() > DOUBT:
+        return _consistent(numbers[0], n)
+    strongest = numbers[int(np.argmin(adjusted))]
+    shown = adjusted.min() <= CERTAINTY
     words = "Do not take these probabilities at face value" if shown else "Treat these probabilities with care"
-    low, high = map(headline.text, headline.null_band)
+    if adjusted[0] <= DOUBT:
+        strongest = numbers[0]
+        direction, claim = _direction(confidence, rate)
+    else:
+        direction, claim = _elsewhere(rate), _mean_confidence(confidence)
+    low, high = map(strongest.text, strongest.null_band)
     evidence = (
         f"{claim} (n = {n:,}).",
-        f"The calibration error is {headline.text(headline.value)}; a calibrated model with these very predictions "
-        f"would show {low} to {high} (p = {number(headline.pvalue)}).",
+        f"{strongest.label}: {strongest.text(strongest.value)}; a calibrated model with these very predictions would "
+        f"show {low} to {high} (p = {number(strongest.pvalue)}).",
         *_where(curve),
     )
     return Verdict("bad" if shown else "unsure", f"{words}: {direction}.", evidence)
@@ -51,40 +66,46 @@ def judge(headline: KeyNumber, confidence: Leaning, rate: Leaning | None, curve:
 def _consistent(headline: KeyNumber, n: int) -> Verdict:
     low, high = map(headline.text, headline.null_band)
     evidence = [
-        f"The calibration error of {headline.text(headline.value)} is what chance alone would show: a calibrated model "
-        f"with these very predictions gives {low} to {high} (p = {number(headline.pvalue)}, n = {n:,})."
+        f"{headline.label}: {headline.text(headline.value)}, as chance alone would show: a calibrated model with these "
+        f"very predictions gives {low} to {high} (p = {number(headline.pvalue)}, n = {n:,})."
     ]
-    if headline.interval is not None:
-        evidence.append(
-            f"With this many rows, an error of up to {headline.text(headline.interval.high)} is not ruled out."
-        )
+    if n < FEW:
+        return Verdict("unsure", f"{n:,} rows are too few to tell.", tuple(evidence))
+    # Where nothing varies the bootstrap cannot see an error; chance alone leaves room up to the end of its band.
+    limit = max(headline.null_band.high, -np.inf if headline.interval is None else headline.interval.high)
+    evidence.append(f"With this many rows, an error of up to {headline.text(limit)} is not ruled out.")
     return Verdict("good", "These probabilities agree with what happened.", tuple(evidence))
+
+
+def _elsewhere(rate: Leaning | None) -> str:
+    if rate is None:
+        return "the favoured class is right as often as claimed, but single classes are not"
+    return "their errors cancel on average, but what happened was too often unlikely, or too often likely"
+
+
+def _mean_confidence(confidence: Leaning) -> str:
+    claimed, right = percent(confidence.claimed), percent(confidence.happened)
+    return f"The model claims {claimed} on average and is right {right} of the time"
 
 
 def _direction(confidence: Leaning, rate: Leaning | None) -> tuple[str, str]:
     """Which way the model errs, and the two means that show it."""
-    if rate is not None and abs(rate.z) >= abs(confidence.z) and abs(rate.z) > 2:
+    # Where all predictions lie on one side of 1/2 the two differ by rounding only: then it is the rate.
+    if rate is not None and abs(rate.z) >= 0.999 * abs(confidence.z) and abs(rate.z) > 2:
         direction = "they are too high" if rate.z > 0 else "they are too low"
-        return (
-            direction,
-            f"They average {_percent(rate.claimed)}, and the event happened {_percent(rate.happened)} of the time",
-        )
-    claimed, right = _percent(confidence.claimed), _percent(confidence.happened)
-    claim = f"The model claims {claimed} on average and is right {right} of the time"
+        means = f"They average {percent(rate.claimed)}, and the event happened {percent(rate.happened)} of the time"
+        return direction, means
     if abs(confidence.z) <= 2:
-        return "they are too high in places and too low in others", claim
-    return f"the model is {'over' if confidence.z > 0 else 'under'}-confident", claim
+        return "they are too high in places and too low in others", _mean_confidence(confidence)
+    direction = f"the model is {'over' if confidence.z > 0 else 'under'}-confident"
+    return direction, _mean_confidence(confidence)
 
 
 def _where(curve: Table) -> tuple[str, ...]:
     """The widest gap beyond chance, in words."""
-    outside = (curve["observed"] < curve["low"]) | (curve["observed"] > curve["high"])
+    outside = beyond_chance(curve)
     if not outside.any():
         return ()
     worst = int(np.argmax(np.where(outside, np.abs(curve["gap"]), -1)))
-    claimed, seen = curve["predicted"][worst], curve["observed"][worst]
-    return (f"The gap is widest where the claim is about {_percent(claimed)}: {_percent(seen)} came true.",)
-
-
-def _percent(x: float) -> str:
-    return f"{100 * x:.1f} %"
+    claimed, seen = percent(curve["predicted"][worst]), percent(curve["observed"][worst])
+    return (f"The gap is widest where the claim is about {claimed}: {seen} came true.",)
