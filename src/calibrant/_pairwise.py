@@ -11,6 +11,9 @@ from calibrant.typing import Array, Engine
 TILE = 512
 """Rows and columns of a tile: large enough for matrix products, small enough for the cache."""
 
+CALL = 64
+"""Rows of a tile below which calling costs more than computing: smaller blocks share a tile."""
+
 
 class Rows(Protocol):
     """Anything with rows that can be cut: arrays, distributions, residuals, and tuples of those in a class."""
@@ -80,9 +83,10 @@ class Pairwise:
 
     def block_sums(self, size: int) -> Array:
         """Sums over pairs i != j within consecutive blocks of so many rows; an incomplete last block is left out."""
-        blocks = [self.rows[i * size : (i + 1) * size] for i in range(len(self.rows) // size)]
-        values = list(self._map(partial(_block_sum, self.form, self.tile), blocks))
-        return namespace(values[0]).stack(values)
+        whole = len(self.rows) // size * size
+        groups = [self.rows[cut] for cut in _cuts(whole, max(CALL // size, 1) * size)]
+        values = list(self._map(partial(_block_sums, self.form, self.tile, size), groups))
+        return namespace(values[0]).concat(values)
 
     def matmul(self, v: Array, *, diagonal: bool = True) -> Array:
         """``H @ v`` for v ``(n, q)``, with or without the diagonal."""
@@ -122,8 +126,16 @@ def _panel(form: Callable[[Any, Any], Array], tile: int, rows: Any) -> Moments:
     return Moments(xp.concat(sums), squares, diagonal)
 
 
-def _block_sum(form: Callable[[Any, Any], Array], tile: int, rows: Any) -> Array:
-    return Pairwise(form, rows, tile).moments().total
+def _block_sums(form: Callable[[Any, Any], Array], tile: int, size: int, rows: Any) -> Array:
+    """The sum of one large block, or of several small ones from the tile that holds them all."""
+    if len(rows) == size:
+        total = Pairwise(form, rows, tile).moments().total
+        return namespace(total).reshape(total, (1,))
+    square = form(rows, rows)
+    xp = namespace(square)
+    blocks = len(rows) // size
+    sums = _diagonal(xp.sum(xp.reshape(square, (blocks, size, blocks, size)), axis=(1, 3)))
+    return sums - xp.sum(xp.reshape(_diagonal(square), (blocks, size)), axis=1)
 
 
 def _panel_product(form: Callable[[Any, Any], Array], tile: int, columns: Any, v: Array, rows: Any) -> Array:

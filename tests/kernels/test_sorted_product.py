@@ -3,7 +3,7 @@ import pytest
 
 from calibrant.kernels import Energy, Exponential, Matern
 
-KERNELS = [Exponential(0.8), Matern(1.5, 0.8), Matern(2.5, 0.8), Energy()]
+KERNELS = [Exponential(0.8), Matern(1.5, 0.8), Matern(2.5, 0.8), Energy(), 0.3 * Matern(1.5, 0.8)]
 
 
 def points(n, rng):
@@ -13,10 +13,11 @@ def points(n, rng):
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("n", [1, 2, 3, 64, 257])
 @pytest.mark.parametrize("diagonal", [True, False])
-def test_products_in_every_library(kernel, xp, n, diagonal, rng):
+@pytest.mark.parametrize("power", [1, 2])
+def test_products_in_every_library(kernel, xp, n, diagonal, power, rng):
     x, v = points(n, rng), rng.normal(size=(n, 3))
-    matrix = kernel(x[:, None], x[:, None]) * (1 if diagonal else 1 - np.eye(n))
-    product = np.asarray(kernel.product(xp.asarray(x), xp.asarray(v), diagonal=diagonal))
+    matrix = kernel(x[:, None], x[:, None]) ** power * (1 if diagonal else 1 - np.eye(n))
+    product = np.asarray(kernel.product(xp.asarray(x), xp.asarray(v), diagonal=diagonal, power=power))
     assert np.abs(product - matrix @ v).max() <= 1e-12 * max(np.abs(matrix).sum(axis=1).max(), 1)
 
 

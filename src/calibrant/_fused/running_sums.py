@@ -1,34 +1,57 @@
-"""Running sums over sorted points, compiled: the states behind products with one-dimensional kernels."""
+"""Running sums over sorted points, compiled: products with kernels that are a polynomial times an exponential."""
 
 import numpy as np
-from numba import njit
+
+from calibrant._fused.strips import EXACT, compiled, exp_negative
+
+CHUNK = 512
+"""Steps whose exponentials are taken together, as vector instructions."""
+
+FARTHEST = 709.0
+"""The exponential is 0 from here on, and powers of the distance stay finite."""
 
 
-def running_sums(x: np.ndarray, v: np.ndarray, order: int) -> np.ndarray:
-    """``M_m(j) = sum_{i < j} s^m exp(-s) v_i``, ``s = x_j - x_i``, for m = 0 .. order <= 2; ``(order + 1, n, q)``.
+def running_sums(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """``sum_{i != j} p(s) exp(-s) v_i`` with ``s = |x_j - x_i|`` and ``p(s) = sum_m coefficients[m] s^m``; ``(n, q)``.
 
-    x ``(n,)`` is sorted; the sums are exact at any range, since each step multiplies by ``exp(-s) <= 1``.
+    x ``(n,)`` is sorted. The sums ``M_m = sum s^m exp(-s) v_i`` over all points on one side are carried from point to
+    point; each step multiplies by ``exp(-s) <= 1``, so that nothing overflows at any range. O(n q).
 
-    >>> running_sums(np.array([0.0, np.log(2.0)]), np.ones((2, 1)), 0)[0, :, 0]
-    array([0. , 0.5])
+    >>> running_sums(np.array([0.0, np.log(2.0)]), np.ones((2, 1)), np.ones(1))[:, 0]
+    array([0.5, 0.5])
     """
     x, v = np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(v, dtype=np.float64)
-    return _sums(x, v, order)
-
-
-@njit(cache=True, nogil=True)
-def _sums(x: np.ndarray, v: np.ndarray, order: int) -> np.ndarray:
-    n, q = v.shape
-    out = np.zeros((order + 1, n, q))
-    for j in range(1, n):
-        step = x[j] - x[j - 1]
-        decay = np.exp(-step)
-        for c in range(q):
-            whole = out[0, j - 1, c] + v[j - 1, c]
-            out[0, j, c] = decay * whole
-            if order > 0:
-                first = out[1, j - 1, c]
-                out[1, j, c] = decay * (first + step * whole)
-                if order > 1:
-                    out[2, j, c] = decay * (out[2, j - 1, c] + 2 * step * first + step * step * whole)
+    out = np.zeros_like(v)
+    _add_earlier(x, v, coefficients, out)
+    _add_earlier(x[::-1], v[::-1], coefficients, out[::-1])
     return out
+
+
+@compiled(EXACT)
+def _steps(x: np.ndarray, start: int, step: np.ndarray, decay: np.ndarray) -> int:
+    """Distances to the next point and their exponentials, from ``start`` on; returns how many."""
+    count = min(CHUNK, len(x) - 1 - start)
+    for i in range(count):
+        step[i] = min(abs(x[start + i + 1] - x[start + i]), FARTHEST)
+        decay[i] = exp_negative(-step[i])
+    return count
+
+
+@compiled(EXACT)
+def _add_earlier(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+    """Add the sums over all earlier points."""
+    q, order = v.shape[1], len(coefficients) - 1
+    state, step, decay = np.zeros((order + 1, q)), np.empty(CHUNK), np.empty(CHUNK)
+    for start in range(0, len(x) - 1, CHUNK):
+        for i in range(_steps(x, start, step, decay)):
+            for c in range(q):
+                state[0, c] += v[start + i, c]
+            # (s + t)^m in powers of s, by Pascal's triangle in place: M_m += t M_{m-1}, from the last one down, m times.
+            for times in range(order):
+                for m in range(order, times, -1):
+                    for c in range(q):
+                        state[m, c] += step[i] * state[m - 1, c]
+            for m in range(order + 1):
+                for c in range(q):
+                    state[m, c] *= decay[i]
+                    out[start + i + 1, c] += coefficients[m] * state[m, c]

@@ -72,9 +72,9 @@ def _add_squares(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
 
 
 @compiled(EXACT)
-def _add_products(a: np.ndarray, stride: int, x: np.ndarray, out: np.ndarray) -> None:
-    """Add products of 4 features, ``stride`` apart, of 4 rows and a block of columns."""
-    b, c, d = a[stride:], a[2 * stride :], a[3 * stride :]
+def _add_products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
+    """Add products of 4 features of 4 rows and a block of columns."""
+    b, c, d = a[BLOCK:], a[2 * BLOCK :], a[3 * BLOCK :]
     a0, a1, a2, a3 = a[0], a[1], a[2], a[3]
     b0, b1, b2, b3 = b[0], b[1], b[2], b[3]
     c0, c1, c2, c3 = c[0], c[1], c[2], c[3]
@@ -88,12 +88,13 @@ def _add_products(a: np.ndarray, stride: int, x: np.ndarray, out: np.ndarray) ->
 
 
 @compiled(EXACT)
-def _multiply(rows: np.ndarray, stride: int, columns: np.ndarray, out: np.ndarray) -> None:
-    """Write ``sum_k rows[k stride + i] columns[k]`` to row i of ``out``, added to what is there."""
+def _products(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+    """Inner products of a strip of rows and a block of columns."""
+    out[:] = 0.0
     for k in range(0, columns.size // BLOCK, 4):
-        for i in range(0, out.size // BLOCK, 4):
+        for i in range(0, STRIP, 4):
             x, o = columns[k * BLOCK : (k + 4) * BLOCK], out[i * BLOCK : (i + 4) * BLOCK]
-            _add_products(rows[k * stride + i :], stride, x, o)
+            _add_products(rows[k * BLOCK + i :], x, o)
 
 
 @compiled(EXACT)
@@ -106,23 +107,10 @@ def _square_distances(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) ->
             _add_squares(rows[k * BLOCK + i :], x, o)
 
 
-@compiled(EXACT)
-def _kernel(rows: np.ndarray, columns: np.ndarray, law: Law, out: np.ndarray) -> None:
-    """Kernel between a strip of rows and a block of columns."""
-    scale, gaussian, _ = law
-    _square_distances(rows, columns, out)
-    if gaussian:
-        for j in range(STRIP * BLOCK):
-            out[j] = exp_negative(out[j] * scale)
-    else:
-        for j in range(STRIP * BLOCK):
-            out[j] = exp_negative(np.sqrt(out[j]) * scale)
-
-
 @compiled(SUMS)
-def _add_moments(k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> tuple[float, float]:
-    """Sum and sum of squares of ``h = k r`` in a strip; row and column sums are added to where they belong."""
-    total = square = 0.0
+def _add_moments(k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> float:
+    """The sum of squares of ``h = k r`` in a strip; row and column sums are added to where they belong."""
+    square = 0.0
     for i in range(STRIP):
         a, b = k[i * BLOCK : (i + 1) * BLOCK], r[i * BLOCK : (i + 1) * BLOCK]
         s = t = 0.0
@@ -132,18 +120,8 @@ def _add_moments(k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.nda
             t += h * h
             columns[j] += h
         rows[i] += s
-        total += s
         square += t
-    return total, square
-
-
-@compiled(SUMS)
-def _product_sum(k: np.ndarray, r: np.ndarray) -> float:
-    """Sum of ``k r`` in a strip."""
-    total = 0.0
-    for j in range(STRIP * BLOCK):
-        total += k[j] * r[j]
-    return total
+    return square
 
 
 @compiled(EXACT)
@@ -170,24 +148,24 @@ def _strip(
 ) -> None:
     """Two factors ``k, h`` of the matrix between a strip of rows and a block of columns."""
     scale, gaussian, g = law
+    _square_distances(x, x2, k)
+    for j in range(STRIP * BLOCK):
+        k[j] = scale * (k[j] if gaussian else np.sqrt(k[j]))
     if g > 0.0:
-        _square_distances(x, x2, k)
-        for j in range(STRIP * BLOCK):
-            k[j] = scale * (k[j] if gaussian else np.sqrt(k[j]))
         _normal_products(r, r2, g, k, h)
         k[:] = 1.0
     else:
-        _kernel(x, x2, law, k)
-        h[:] = 0.0
-        _multiply(r, BLOCK, r2, h)
+        for j in range(STRIP * BLOCK):
+            k[j] = exp_negative(k[j])
+        _products(r, r2, h)
 
 
 @compiled(SUMS)
-def triangle(x: np.ndarray, r: np.ndarray, law: Law, n: int, group: int, total: np.ndarray, sums: np.ndarray) -> None:
-    """Moments above the diagonal in the blocks of rows ``group, group + GROUPS, ...``; without room no row sums."""
+def triangle(x: np.ndarray, r: np.ndarray, law: Law, n: int, group: int, square: np.ndarray, sums: np.ndarray) -> None:
+    """Moments above the diagonal in the blocks of rows ``group, group + GROUPS, ...``."""
     k, h = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK)
     for p in range(group, len(x), GROUPS):
-        part = square = 0.0
+        part = 0.0
         for t in range(p, len(x)):
             for first in range(0, BLOCK, STRIP):
                 _strip(x[p, first:], r[p, first:], x[t], r[t], law, k, h)
@@ -196,39 +174,5 @@ def triangle(x: np.ndarray, r: np.ndarray, law: Law, n: int, group: int, total: 
                         h[i * BLOCK : i * BLOCK + first + i + 1] = 0.0
                     if (t + 1) * BLOCK > n:
                         h[i * BLOCK + n - t * BLOCK : (i + 1) * BLOCK] = 0.0
-                if len(sums):
-                    s, q = _add_moments(k, h, sums[p, first:], sums[t])
-                    part += s
-                    square += q
-                else:
-                    part += _product_sum(k, h)
-        total[0] += part
-        total[1] += square
-
-
-@compiled(SUMS)
-def rectangle(
-    x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, group: int, total: np.ndarray
-) -> None:
-    """Sum over all columns of the blocks of rows ``group, group + GROUPS, ...``; filled rows have features 0."""
-    k, h = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK)
-    for p in range(group, len(x), GROUPS):
-        part = 0.0
-        for t in range(len(x2)):
-            for first in range(0, BLOCK, STRIP):
-                _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h)
-                part += _product_sum(k, h)
-        total[0] += part
-
-
-@compiled(EXACT)
-def matmul_block(x: np.ndarray, v: np.ndarray, law: Law, diagonal: bool, block: int, out: np.ndarray) -> None:
-    """One block of columns of the kernel matrix, transposed, times ``v``, whose rows lie one after the other."""
-    k, q = np.empty(STRIP * BLOCK), out.size // BLOCK
-    for p in range(len(x)):
-        for first in range(0, BLOCK, STRIP):
-            _kernel(x[p, first:], x[block], law, k)
-            if p == block and not diagonal:
-                for i in range(STRIP):
-                    k[i * BLOCK + first + i] = 0.0
-            _multiply(v[p, first * q :], q, k, out)
+                part += _add_moments(k, h, sums[p, first:], sums[t])
+        square[0] += part

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._pairwise import Pairwise
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.kernel_problem import coordinates
 from calibrant.kernels import Identity, Kernel, LabelMatrix
@@ -51,6 +50,6 @@ class LabelRedraws:
             sums += ((tile @ flat) * flat[rows]).reshape(-1, m, features.shape[2]).sum(axis=(0, 2))
         if not self.unbiased:
             return sums / n**2
-        diagonal = Pairwise(self.kernel, points).diagonal()
+        diagonal = self.kernel.diagonal(points)
         pairs = n * (n - 1) if self.weights is None else n**2 * (1 - (self.weights**2).sum() / self.weights.sum() ** 2)
         return (sums - np.einsum("n,nmq->m", diagonal, features**2)) / pairs

@@ -27,12 +27,18 @@ class Kernel(ABC):
         """The kernel with every open setting fixed from these points."""
         return self
 
+    def diagonal(self, points: Array) -> Array:
+        """``k(x_i, x_i)``, ``(n,)``."""
+        xp = namespace(points)
+        cuts = [points[i : min(i + 16, len(points)), :] for i in range(0, len(points), 16)]
+        return xp.concat([xp.linalg.diagonal(self(x, x)) for x in cuts])
+
     def spectrum(self, span: float) -> Any:
         """Frequencies and weights such that ``k(x, y) = sum_j w_j cos(f_j (x - y))`` for ``|x - y| <= span``."""
         return NotImplemented
 
-    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
-        """``K @ v`` for sorted one-dimensional points, in O(n)."""
+    def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
+        """``K @ v`` for sorted one-dimensional points, in O(n); with the entries of K raised to a power."""
         return NotImplemented
 
     def squared(self) -> Any:
@@ -67,6 +73,10 @@ class Radial(Kernel):
     def __call__(self, x: Array, y: Array) -> Array:
         """The profile of the scaled distances."""
         return self.profile(self.metric(x, y) / self.unit)
+
+    def diagonal(self, points: Array) -> Array:
+        """The profile at distance zero."""
+        return self.profile(0 * points[:, 0])
 
     @property
     def unit(self) -> float:
@@ -140,6 +150,15 @@ class Scaled(Kernel):
     def __call__(self, x: Array, y: Array) -> Array:
         """Scaled."""
         return self.factor * self.kernel(x, y)
+
+    def diagonal(self, points: Array) -> Array:
+        """Scaled."""
+        return self.factor * self.kernel.diagonal(points)
+
+    def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
+        """Scaled."""
+        product = self.kernel.product(x, v, diagonal=diagonal, power=power)
+        return NotImplemented if product is NotImplemented else self.factor**power * product
 
     def resolve(self, points: Array) -> "Scaled":
         """The kernel inside."""

@@ -25,6 +25,10 @@ class Energy(Kernel):
         origin = namespace(x).zeros_like(x[:1, ...])
         return (distance(x, origin) + distance(origin, y) - distance(x, y)) / 2
 
-    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
+    def diagonal(self, points: Array) -> Array:
+        """Distances from the origin."""
+        return Euclidean()(points, namespace(points).zeros_like(points[:1, :]))[:, 0]
+
+    def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """Prefix sums."""
-        return energy_product(x, v, diagonal=diagonal)
+        return energy_product(x, v, diagonal=diagonal, power=power)

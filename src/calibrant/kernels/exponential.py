@@ -35,11 +35,11 @@ class Exponential(Radial):
         """``exp(-u^power)``."""
         return namespace(distance).exp(-distance if self.power == 1 else -(distance**self.power))
 
-    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
+    def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """One running sum from the left, one from the right."""
-        if self.power != 1:
+        if self.power != 1 or not self.metric.is_absolute:
             return NotImplemented
-        return exponential_product(x, v, self.unit, diagonal=diagonal)
+        return exponential_product(x, v, 1 / self.unit, (1.0,), diagonal=diagonal, power=power)
 
     def squared(self) -> Any:
         """The same shape with a shorter length scale."""

@@ -8,7 +8,7 @@ from calibrant._array import namespace
 from calibrant._validate import InputError
 from calibrant.kernels.base import Radial
 from calibrant.kernels.metrics import Euclidean, Metric
-from calibrant.kernels.sorted_product import matern_product
+from calibrant.kernels.sorted_product import exponential_product
 from calibrant.typing import Array
 
 
@@ -33,9 +33,16 @@ class Matern(Radial):
     def profile(self, distance: Array) -> Array:
         """A polynomial times an exponential."""
         s = math.sqrt(2 * self.smoothness) * distance
-        polynomial = 1 + s if self.smoothness == 1.5 else 1 + s + s**2 / 3
+        polynomial = sum(c * s**m for m, c in enumerate(self._coefficients))
         return polynomial * namespace(distance).exp(-s)
 
-    def product(self, x: Array, v: Array, *, diagonal: bool) -> Any:
-        """Running sums with two or three states."""
-        return matern_product(x, v, self.unit, self.smoothness, diagonal=diagonal)
+    @property
+    def _coefficients(self) -> tuple[float, ...]:
+        return (1.0, 1.0) if self.smoothness == 1.5 else (1.0, 1.0, 1 / 3)
+
+    def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
+        """Running sums with as many states as the polynomial has terms."""
+        if not self.metric.is_absolute:
+            return NotImplemented
+        rate = math.sqrt(2 * self.smoothness) / self.unit
+        return exponential_product(x, v, rate, self._coefficients, diagonal=diagonal, power=power)

@@ -19,6 +19,9 @@ class Metric(ABC):
     name: str
     """What SciPy calls it."""
 
+    is_absolute: bool = False
+    """Whether it is ``|x - y|`` in one dimension."""
+
     @abstractmethod
     def __call__(self, x: Array, y: Array) -> Array:
         """Distances ``(n, m)`` of points ``(n, d)`` and ``(m, d)``."""
@@ -38,6 +41,7 @@ class Euclidean(Metric):
     """
 
     name = "euclidean"
+    is_absolute = True
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Distances; the square root is taken where it has a derivative."""
@@ -66,6 +70,7 @@ class Cityblock(Metric):
     """
 
     name = "cityblock"
+    is_absolute = True
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Distances, one coordinate after the other."""

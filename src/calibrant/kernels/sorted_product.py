@@ -1,11 +1,13 @@
 """Products with kernel matrices of sorted one-dimensional points, in O(n) or O(n log n) instead of O(n^2).
 
-With ``s = (x_j - x_i) / l``, kernels that are a polynomial in s times ``exp(-s)`` split into running sums
+Kernels that are a polynomial in the distance s times ``exp(-s)`` split into running sums
 ``M_m(j) = sum_{i < j} s^m exp(-s) v_i``. Moving such a sum from ``x_i`` to ``x_j`` multiplies by ``exp(-s) <= 1``, so nothing
-overflows at any range. NumPy arrays take one compiled pass; other libraries add up by doubling, in log n vectorised steps.
+overflows at any range. NumPy arrays take one compiled pass a side; other libraries add up by doubling, in log n vectorised
+steps.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,56 +15,60 @@ from calibrant._array import namespace
 from calibrant.typing import Array
 
 
-def exponential_product(x: Array, v: Array, lengthscale: float, *, diagonal: bool) -> Array:
-    """``K @ v`` for ``exp(-d / l)``; x ``(n,)`` sorted, v ``(n, q)``."""
-    (left,), (right,) = _both_sides(x / lengthscale, v, 0)
-    return left + right + (v if diagonal else 0)
+def exponential_product(
+    x: Array, v: Array, rate: float, coefficients: Sequence[float], *, diagonal: bool, power: int
+) -> Array:
+    """``K @ v`` for ``K_ij = (p(s) exp(-s))^power``, ``s = rate |x_i - x_j|``, p of the coefficients; v ``(n, q)``."""
+    polynomial = np.ones(1)
+    for _ in range(power):
+        polynomial = np.convolve(polynomial, coefficients)
+    scaled = polynomial / float(power) ** np.arange(len(polynomial))  # in powers of power * s
+    product = _both_sides(rate * power * x, v, scaled)
+    return product + float(polynomial[0]) * v if diagonal else product
 
 
-def matern_product(x: Array, v: Array, lengthscale: float, smoothness: float, *, diagonal: bool) -> Array:
-    """``K @ v`` for the Matérn kernels of smoothness 3/2 and 5/2; x ``(n,)`` sorted, v ``(n, q)``."""
-    factors = (1.0, 1.0) if smoothness == 1.5 else (1.0, 1.0, 1 / 3)
-    left, right = _both_sides(math.sqrt(2 * smoothness) * x / lengthscale, v, len(factors) - 1)
-    total = sum(f * (a + b) for f, a, b in zip(factors, left, right, strict=True))
-    return total + (v if diagonal else 0)
-
-
-def energy_product(x: Array, v: Array, *, diagonal: bool) -> Array:
-    """``K @ v`` for ``(|x| + |y| - |x - y|) / 2``; x ``(n,)`` sorted, v ``(n, q)``."""
+def energy_product(x: Array, v: Array, *, diagonal: bool, power: int) -> Array:
+    """``K @ v`` for ``K_ij = ((|x_i| + |x_j| - |x_i - x_j|) / 2)^power``: the smaller of two numbers of one sign, else 0."""
     xp = namespace(x, v)
     x = x[:, None]
-    below, moments = xp.cumulative_sum(v, axis=0), xp.cumulative_sum(x * v, axis=0)
-    total, moment = below[-1:, :], moments[-1:, :]
-    distances = x * (2 * below - total) + moment - 2 * moments
-    product = (xp.abs(x) * total + xp.sum(xp.abs(x) * v, axis=0, keepdims=True) - distances) / 2
-    return product if diagonal else product - xp.abs(x) * v
+    size = xp.abs(x) ** power
+    product = _smaller(size, xp.where(x > 0, v, xp.zeros_like(v)))
+    mirrored = _smaller(xp.flip(size, axis=0), xp.flip(xp.where(x < 0, v, xp.zeros_like(v)), axis=0))
+    product = xp.where(x > 0, product, xp.flip(mirrored, axis=0))
+    return product if diagonal else product - size * v
 
 
-def _both_sides(x: Array, v: Array, order: int) -> tuple[list[Array], list[Array]]:
-    """Running sums of the points to the left and to the right of each."""
+def _smaller(size: Array, v: Array) -> Array:
+    """``sum_i min(size_i, size_j) v_i`` of increasing sizes."""
+    xp = namespace(size, v)
+    below = xp.cumulative_sum(v, axis=0)
+    return xp.cumulative_sum(size * v, axis=0) + size * (below[-1:, :] - below)
+
+
+def _both_sides(x: Array, v: Array, coefficients: np.ndarray) -> Array:
+    """Sums over the points to the left and to the right of each."""
     xp = namespace(x, v)
     if isinstance(v, np.ndarray) and isinstance(x, np.ndarray):
         from calibrant._fused.running_sums import running_sums
 
-        mirrored = running_sums(-x[::-1], v[::-1], order)
-        return list(running_sums(x, v, order)), [part[::-1] for part in mirrored]
-    right = _doubled(-xp.flip(x), xp.flip(v, axis=0), order)
-    return _doubled(x, v, order), [xp.flip(part, axis=0) for part in right]
+        return running_sums(x, v, coefficients)
+    left = _doubled(x, v, coefficients)
+    return left + xp.flip(_doubled(-xp.flip(x), xp.flip(v, axis=0), coefficients), axis=0)
 
 
-def _doubled(x: Array, v: Array, order: int) -> list[Array]:
-    """``M_0 .. M_order`` of the points strictly to the left, by doubling the stretch that is summed."""
+def _doubled(x: Array, v: Array, coefficients: np.ndarray) -> Array:
+    """Sums over the points strictly to the left, by doubling the stretch that is summed."""
     xp = namespace(x, v)
     n = x.shape[0]
-    sums = [v] + [xp.zeros_like(v)] * order
+    sums = [v] + [xp.zeros_like(v)] * (len(coefficients) - 1)
     step = 1
     while step < n:
         moved = _move([part[: n - step, :] for part in sums], (x[step:] - x[: n - step])[:, None])
         sums = [xp.concat([part[:step, :], part[step:, :] + new]) for part, new in zip(sums, moved, strict=True)]
         step *= 2
     moved = _move([part[: n - 1, :] for part in sums], (x[1:] - x[: n - 1])[:, None])
-    nothing = xp.zeros_like(v[:1, :])
-    return [xp.concat([nothing, part]) for part in moved]
+    total = sum(float(c) * part for c, part in zip(coefficients, moved, strict=True))
+    return xp.concat([xp.zeros_like(v[:1, :]), total])
 
 
 def _move(sums: list[Array], distance: Array) -> list[Array]:
