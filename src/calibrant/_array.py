@@ -1,12 +1,14 @@
 """The seam to array libraries: the one file that asks which library an array belongs to."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj, is_jax_array, is_torch_array
 
 from calibrant.typing import Array
+
+Result = TypeVar("Result")
 
 
 def is_array(x: object) -> bool:
@@ -31,6 +33,20 @@ def to_numpy(x: Array) -> np.ndarray:
     if is_torch_array(x):
         return np.asarray(x.detach().cpu())
     return np.asarray(x)
+
+
+def is_traced(x: Array) -> bool:
+    """Whether ``x`` stands for values to come, inside a JAX transformation: it cannot be looked at."""
+    if not is_jax_array(x):
+        return False
+    from jax.core import Tracer
+
+    return isinstance(x, Tracer)
+
+
+def as_number(x: Array) -> Any:
+    """A plain float; the array itself where its library records gradients through it."""
+    return x if is_traced(x) or (is_torch_array(x) and x.requires_grad) else float(x)
 
 
 def is_floating(x: Array) -> bool:
@@ -70,13 +86,14 @@ def _erfcx_of_jax(x: Array) -> Array:
     return jnp.where(x < 10, jnp.exp(near**2) * erfc(near), total / (far * jnp.pi**0.5))
 
 
-def rematerialised(function: Callable[[], Array], witness: Array) -> Array:
-    """``function()``; where ``witness`` belongs to a library that records gradients, its inner values are not kept."""
-    if not is_torch_array(witness):
+def rematerialised(function: Callable[[], Result], witness: Array) -> Result:
+    """``function()``; where gradients are recorded through ``witness``, inner values are made again instead of kept."""
+    if is_traced(witness):
+        import jax
+
+        return jax.checkpoint(function)()
+    if not is_torch_array(witness) or not witness.requires_grad:
         return function()
-    import torch
     from torch.utils.checkpoint import checkpoint
 
-    if not torch.is_grad_enabled():
-        return function()
-    return checkpoint(function, use_reentrant=False)
+    return checkpoint(function, use_reentrant=False, preserve_rng_state=False)

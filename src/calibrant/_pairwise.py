@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, Self
 
-from calibrant._array import namespace
+from calibrant._array import namespace, rematerialised
 from calibrant.typing import Array, Engine
 
 TILE = 512
@@ -46,8 +46,8 @@ class Pairwise:
     """The symmetric matrix ``H_ij = form(rows_i, rows_j)``, evaluated in tiles of one triangle.
 
     Panels of rows are tasks for an engine; each task carries its slices of the data, and results are added in the order of
-    the tasks, so the digits do not depend on the engine. O(n^2) time, O(n) memory, also under automatic differentiation
-    if ``form`` rematerialises its tiles.
+    the tasks, so the digits do not depend on the engine. O(n^2) time, O(n) memory, also under automatic differentiation:
+    tiles are made again on the way back.
 
     >>> import numpy as np
     >>> outer = Pairwise(lambda a, b: a[:, None] * b[None, :], np.array([1.0, 2.0, 3.0]))
@@ -112,18 +112,30 @@ def _diagonal(square: Array) -> Array:
 def _panel(form: Callable[[Any, Any], Array], tile: int, rows: Any) -> Moments:
     """The first ``tile`` rows against themselves and all that follow."""
     own, *others = _cuts(len(rows), tile)
+    witness = form(rows[:1], rows[:1])
     first = rows[own]
-    square = form(first, first)
-    xp = namespace(square)
-    diagonal = _diagonal(square)
-    sums = [xp.sum(square, axis=1) - diagonal]
-    squares = xp.sum(square * square) - xp.sum(diagonal * diagonal)
+    along, squares, diagonal = rematerialised(lambda: _reduced_square(form(first, first)), witness)
+    below = []
     for cut in others:
-        values = form(first, rows[cut])
-        sums[0] = sums[0] + xp.sum(values, axis=1)
-        sums.append(xp.sum(values, axis=0))
-        squares = squares + 2 * xp.sum(values * values)
-    return Moments(xp.concat(sums), squares, diagonal)
+        other = rows[cut]
+        right, under, square = rematerialised(lambda other=other: _reduced(form(first, other)), witness)  # type: ignore[misc]
+        along = along + right
+        below.append(under)
+        squares = squares + 2 * square
+    return Moments(namespace(along).concat([along, *below]), squares, diagonal)
+
+
+def _reduced(values: Array) -> tuple[Array, Array, Array]:
+    """Sums along rows and columns, and of squares."""
+    xp = namespace(values)
+    return xp.sum(values, axis=1), xp.sum(values, axis=0), xp.sum(values * values)
+
+
+def _reduced_square(values: Array) -> tuple[Array, Array, Array]:
+    """Sums along rows and of squares without the diagonal, and the diagonal."""
+    xp = namespace(values)
+    diagonal = _diagonal(values)
+    return xp.sum(values, axis=1) - diagonal, xp.sum(values * values) - xp.sum(diagonal * diagonal), diagonal
 
 
 def _block_sums(form: Callable[[Any, Any], Array], tile: int, size: int, rows: Any) -> Array:
@@ -131,16 +143,21 @@ def _block_sums(form: Callable[[Any, Any], Array], tile: int, size: int, rows: A
     if len(rows) == size:
         total = Pairwise(form, rows, tile).moments().total
         return namespace(total).reshape(total, (1,))
-    square = form(rows, rows)
+    return rematerialised(lambda: _sums_of_blocks(form(rows, rows), size), form(rows[:1], rows[:1]))
+
+
+def _sums_of_blocks(square: Array, size: int) -> Array:
     xp = namespace(square)
-    blocks = len(rows) // size
+    blocks = square.shape[0] // size
     sums = _diagonal(xp.sum(xp.reshape(square, (blocks, size, blocks, size)), axis=(1, 3)))
     return sums - xp.sum(xp.reshape(_diagonal(square), (blocks, size)), axis=1)
 
 
 def _panel_product(form: Callable[[Any, Any], Array], tile: int, columns: Any, v: Array, rows: Any) -> Array:
+    witness = form(rows[:1], columns[:1])
+
+    def product(cut: slice) -> Array:
+        return rematerialised(lambda: form(rows, columns[cut]) @ v[cut, :], witness)
+
     first, *others = _cuts(len(columns), tile)
-    product = form(rows, columns[first]) @ v[first, :]
-    for cut in others:
-        product = product + form(rows, columns[cut]) @ v[cut, :]
-    return product
+    return sum((product(cut) for cut in others), start=product(first))

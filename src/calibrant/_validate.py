@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._array import detached, is_array, is_floating, is_integer, namespace, to_numpy
+from calibrant._array import detached, is_array, is_floating, is_integer, is_traced, namespace, to_numpy
 from calibrant.typing import Array, ArrayLike
 
 SUM_SLACK = 1e-3
@@ -78,7 +78,12 @@ def check_not_empty(x: Array, name: str) -> None:
 
 
 def check_finite(x: Array, name: str) -> tuple[float, float]:
-    """Refuse NaN and infinity, naming the first row that has them; gives the least and the largest value."""
+    """Refuse NaN and infinity, naming the first row that has them; gives the least and the largest value.
+
+    Values that cannot be looked at pass, with NaN for both.
+    """
+    if is_traced(x):
+        return math.nan, math.nan
     xp = namespace(x)
     values = detached(x)
     low, high = float(xp.min(values)), float(xp.max(values))
@@ -138,7 +143,9 @@ def _out_of_range(low: float, high: float, name: str) -> str:
 
 def check_rows_sum_to_one(p: Array, name: str) -> None:
     """Refuse rows of class probabilities that are further than the slack from summing to one."""
-    xp = namespace(p)
+    if is_traced(p):
+        return
+    xp, p = namespace(p), detached(p)
     error = xp.abs(xp.sum(p, axis=1) - 1)
     if float(xp.max(error)) <= SUM_SLACK:
         return

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from calibrant._array import namespace
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator
@@ -35,7 +37,7 @@ class KCE(BaseEstimator):
         resolved = squared.estimator
         assert isinstance(resolved, SKCE)
         estimator = KCE(resolved.on_predictions, resolved.on_targets)
-        return Estimate("KCE", math.sqrt(max(float(squared), 0.0)), squared.n, estimator, route=squared.route)
+        return Estimate("KCE", _root(squared.value), squared.n, estimator, route=squared.route)
 
 
 @dataclass(frozen=True)
@@ -64,5 +66,14 @@ class MMCE(BaseEstimator):
         hit, confidence = TopLabel()(targets, predictions)
         kernel = Exponential(2**0.5 * self.lengthscale)
         squared = SKCE(kernel, unbiased=False).estimate(hit, confidence, weights)
-        value = math.sqrt(max(float(squared), 0.0) / 2)
+        value = _root(squared.value / 2)
         return replace(squared, name="MMCE", value=value, estimator=self, reduction="top-label", standard_error=None)
+
+
+def _root(square: Any) -> Any:
+    """The root of what rounding may have left below zero; its derivative is zero there."""
+    if isinstance(square, float):
+        return math.sqrt(max(square, 0.0))
+    xp = namespace(square)
+    positive = square > 0
+    return xp.where(positive, xp.sqrt(xp.where(positive, square, xp.ones_like(square))), xp.zeros_like(square))

@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, rematerialised, to_numpy
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.kernels import Euclidean, Gaussian, Identity, Kernel
+from calibrant.kernels import Gaussian, Identity, Kernel
 from calibrant.kernels.base import as_points
 from calibrant.residuals import Residuals, Route, residuals
 from calibrant.spectral import mean_embedding
@@ -40,9 +40,6 @@ class KernelForm:
 
     def __call__(self, a: KernelRows, b: KernelRows) -> Array:
         """All pairs of two sets of rows, ``(n, m)``."""
-        return rematerialised(lambda: self._tile(a, b), a.coords)
-
-    def _tile(self, a: KernelRows, b: KernelRows) -> Array:
         tile = self.on_predictions(a.coords, b.coords) * a.residuals.inner(b.residuals)
         if a.weights is None or b.weights is None:
             return tile
@@ -58,11 +55,10 @@ def target_kernel(kernel: Kernel | None, targets: Array, predictions: Distributi
 
 def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: Kernel) -> Array:
     """Points for the kernel on predictions: what its metric embeds, the family's own, or the mean embedding."""
-    metric = getattr(on_predictions, "metric", None)
-    embed: Any = getattr(metric, "embed", None)
+    embed: Any = getattr(getattr(on_predictions, "metric", None), "embed", None)
     if embed is not None:
         return embed(predictions)
-    if isinstance(predictions, Categorical) and predictions.n_classes == 2 and isinstance(metric, Euclidean):
+    if isinstance(predictions, Categorical) and predictions.n_classes == 2 and on_predictions.is_euclidean:
         return 2**0.5 * predictions.probability(1)[:, None]  # the same distances as of (1 - p, p), in one dimension
     coords = predictions.coords
     if coords is NotImplemented:

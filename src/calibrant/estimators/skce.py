@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import as_number, is_traced, namespace, to_numpy
 from calibrant._pairwise import Moments, Pairwise
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
@@ -71,7 +71,7 @@ class SKCE(BaseEstimator):
             value, error, notes = *_all_pairs(form, rows, unbiased=self.unbiased), ()
         return Estimate(
             name="SKCE",
-            value=float(value) if isinstance(value, np.generic | np.ndarray) else value,
+            value=as_number(value),
             n=n,
             estimator=replace(self, on_predictions=on_predictions, on_targets=on_targets),
             standard_error=error,
@@ -114,17 +114,21 @@ def _blocks(form: KernelForm, rows: KernelRows, size: int) -> tuple[Array, float
     means = Pairwise(form, rows, min(size, _tile(rows))).block_sums(size) / (size * (size - 1))
     left_out = n % size
     notes = (f"the last {left_out:,} rows do not fill a block of {size:,} and are left out",) if left_out else ()
-    host = to_numpy(means)
-    error = float(np.std(host, ddof=1) / np.sqrt(len(host))) if len(host) > 1 else None
+    error = None
+    if means.shape[0] > 1 and not is_traced(means):
+        error = float(np.std(to_numpy(means), ddof=1) / np.sqrt(means.shape[0]))
     return namespace(means).mean(means), error, notes
 
 
 def _standard_error(moments: Moments, n: int) -> float | None:
-    """Both Hoeffding terms of the variance of a U-statistic, each estimated without bias, none below zero."""
-    if n < 4:
+    """Both Hoeffding terms of the variance of a U-statistic, each estimated without bias but never below zero.
+
+    So next to calibration, where the first term vanishes, the error is about a third too large rather than too small.
+    """
+    if n < 4 or is_traced(moments.row_sums):
         return None
     sums = to_numpy(moments.row_sums).astype(np.float64)
-    squares, total = float(moments.sum_of_squares), sums.sum()
+    squares, total = float(to_numpy(moments.sum_of_squares)), sums.sum()
     row_squares = float(sums @ sums)
     one_shared = (row_squares - squares) / (n * (n - 1) * (n - 2))
     none_shared = (total**2 - 4 * row_squares + 2 * squares) / (n * (n - 1) * (n - 2) * (n - 3))

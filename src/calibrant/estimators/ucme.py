@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import as_number, namespace, to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_problem
@@ -67,7 +67,7 @@ class SampledLocations(Locations):
     def choose(self, measure: "UCME", targets: Array, predictions: Distribution) -> tuple[Problem, Problem]:
         """Rows drawn without replacement; all rows are left."""
         rows = np.random.default_rng(self.seed).permutation(len(predictions))[: self.count]
-        return (targets[rows, ...], predictions[rows]), (targets, predictions)
+        return _taken(targets, predictions, rows), (targets, predictions)
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,19 @@ class OptimisedLocations(Locations):
             raise InputError(f"optimised locations need at least 4 rows; got {n}")
         order = np.random.default_rng(self.seed).permutation(n)
         first, second = order[: n // 2], order[n // 2 :]
-        trained = targets[first, ...], predictions[first]
         tried = first[: self.candidates]
-        values = to_numpy(measure.values((targets[tried, ...], predictions[tried]), trained))
+        problems = _taken(targets, predictions, tried), _taken(targets, predictions, first)
+        values = to_numpy(measure.values(*problems))
         signal = np.abs(values.mean(axis=1)) / (values.std(axis=1) + 1e-12)
         best = tried[np.argsort(-signal, kind="stable")[: self.count]]
-        return (targets[best, ...], predictions[best]), (targets[second, ...], predictions[second])
+        return _taken(targets, predictions, best), _taken(targets, predictions, second)
+
+
+def _taken(targets: Array, predictions: Distribution, rows: np.ndarray) -> Problem:
+    """Some rows of a problem."""
+    xp = namespace(targets)
+    index = xp.asarray(rows)
+    return xp.take(targets, index, axis=0), predictions[index]
 
 
 @dataclass(frozen=True)
@@ -133,8 +140,7 @@ class UCME(BaseEstimator):
         xp = namespace(values)
         w = xp.ones(values.shape[1], dtype=values.dtype) if weights is None else xp.asarray(weights)
         means = values @ w / xp.sum(w)
-        value = xp.mean(means**2)
-        return Estimate("UCME", float(value) if isinstance(value, np.generic) else value, len(predictions), resolved)
+        return Estimate("UCME", as_number(xp.mean(means**2)), len(predictions), resolved)
 
     def resolve(self, targets: Array, predictions: Distribution) -> "UCME":
         """Both kernels with their numbers fixed."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from calibrant._array import to_numpy
+from calibrant._array import is_traced, to_numpy
+from calibrant._validate import InputError
 from calibrant.kernels.metrics import Metric
 from calibrant.typing import Array
 
@@ -21,6 +22,8 @@ def median_distance(points: Array, metric: Metric) -> float:
     """
     from scipy.spatial.distance import pdist
 
+    if is_traced(points):
+        raise InputError("give a length scale: the median distance of values that are being traced is not known yet")
     host = to_numpy(points).astype(np.float64)
     if len(host) > MOST_ROWS:
         host = host[np.random.default_rng(0).choice(len(host), MOST_ROWS, replace=False)]

@@ -27,6 +27,11 @@ class Kernel(ABC):
         """The kernel with every open setting fixed from these points."""
         return self
 
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether the kernel depends on points only through their Euclidean distances."""
+        return False
+
     def diagonal(self, points: Array) -> Array:
         """``k(x_i, x_i)``, ``(n,)``."""
         xp = namespace(points)
@@ -93,7 +98,7 @@ class Radial(Kernel):
 
     @property
     def is_euclidean(self) -> bool:
-        """Whether distances are Euclidean."""
+        """Whether the metric is."""
         return isinstance(self.metric, Euclidean)
 
 
@@ -113,6 +118,11 @@ class Sum(Kernel):
         """Added up."""
         return sum(kernel(x, y) for kernel in self.kernels)
 
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether all are."""
+        return all(kernel.is_euclidean for kernel in self.kernels)
+
     def resolve(self, points: Array) -> "Sum":
         """Each on its own."""
         return Sum(tuple(kernel.resolve(points) for kernel in self.kernels))
@@ -130,6 +140,11 @@ class Product(Kernel):
         for value in rest:
             first = first * value
         return first
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether all are."""
+        return all(kernel.is_euclidean for kernel in self.kernels)
 
     def resolve(self, points: Array) -> "Product":
         """Each on its own."""
@@ -150,6 +165,11 @@ class Scaled(Kernel):
     def __call__(self, x: Array, y: Array) -> Array:
         """Scaled."""
         return self.factor * self.kernel(x, y)
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether the kernel inside is."""
+        return self.kernel.is_euclidean
 
     def diagonal(self, points: Array) -> Array:
         """Scaled."""

@@ -9,7 +9,8 @@ from calibrant.typing import Array
 DIRECT = 16
 """Up to so many coordinates, distances are sums of squared differences; beyond, they come from inner products.
 
-Inner products are faster in many dimensions but lose half of the digits where points nearly coincide.
+Inner products are faster in many dimensions but lose half of the digits where points nearly coincide, so that
+distances that rounding could have made are zero.
 """
 
 
@@ -56,8 +57,10 @@ class Euclidean(Metric):
         if x.shape[1] <= DIRECT:
             return sum((x[:, c][:, None] - y[:, c][None, :]) ** 2 for c in range(x.shape[1]))
         inner = xp.matmul(x, xp.permute_dims(y, (1, 0)))
-        squared = xp.sum(x * x, axis=1)[:, None] + xp.sum(y * y, axis=1)[None, :] - 2 * inner
-        return xp.where(squared > 0, squared, xp.zeros_like(squared))
+        size = xp.sum(x * x, axis=1)[:, None] + xp.sum(y * y, axis=1)[None, :]
+        squared = size - 2 * inner
+        rounding = 4 * float(xp.finfo(squared.dtype).eps)
+        return xp.where(squared > rounding * size, squared, xp.zeros_like(squared))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,135 @@
+"""Every fast path against plain tiles."""
+
+import numpy as np
+import pytest
+
+from calibrant import SKCE, Categorical, Normal
+from calibrant._pairwise import Pairwise
+from calibrant.estimators import accelerated
+from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
+from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, LabelMatrix, Matern
+from calibrant.residuals import Route
+
+N = 2300
+
+ON_LINE = [Exponential(0.3), Matern(1.5, 0.3), Matern(2.5, 0.3), 2.5 * Exponential(0.3)]
+IN_SPACE = [Exponential(0.3), Gaussian(0.3)]
+
+
+def assert_same(kernel, on_targets, y, predictions, weights=None, route=None):
+    resolved, _, rows = resolve_problem(kernel, on_targets, route, y, predictions, weights)
+    fast = accelerated_moments(resolved, rows)
+    slow = Pairwise(KernelForm(resolved), rows).moments()
+    assert fast is not NotImplemented
+    size = np.sqrt(float(slow.sum_of_squares) / len(rows))
+    assert np.asarray(fast.row_sums) == pytest.approx(np.asarray(slow.row_sums), rel=1e-10, abs=1e-11 * size)
+    assert float(fast.sum_of_squares) == pytest.approx(float(slow.sum_of_squares), rel=1e-11)
+    assert np.asarray(fast.diagonal) == pytest.approx(np.asarray(slow.diagonal), rel=1e-11, abs=1e-14)
+
+
+def classes(rng, k, n=N):
+    p = rng.dirichlet(np.ones(k), n)
+    p[: n // 10] = p[n // 10 : 2 * (n // 10)]  # ties
+    return rng.integers(0, k, n), Categorical(p)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kernel", ON_LINE, ids=repr)
+def test_two_classes_are_sorted(kernel, weighted, rng):
+    y, predictions = classes(rng, 2)
+    assert_same(kernel, None, y, predictions, rng.random(N) if weighted else None)
+
+
+def test_sorted_with_several_features(rng):
+    """Two classes seen through a matrix: two features at points on a line."""
+    y, predictions = classes(rng, 2)
+    assert_same(Exponential(0.3), LabelMatrix(((1.0, 0.4), (0.4, 2.0))), y, predictions)
+
+
+def test_sorted_in_every_library(xp, rng):
+    y, predictions = classes(rng, 2)
+    other = Categorical(xp.asarray(predictions.probs))
+    assert_same(Exponential(0.3), None, xp.asarray(y), other)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("k", [3, 10, 40])
+@pytest.mark.parametrize("kernel", IN_SPACE, ids=repr)
+def test_many_classes_are_compiled(kernel, k, weighted, rng):
+    y, predictions = classes(rng, k)
+    assert_same(kernel, None, y, predictions, rng.random(N) if weighted else None)
+
+
+@pytest.mark.parametrize("kernel", IN_SPACE, ids=repr)
+def test_normals_are_compiled(kernel, rng):
+    predictions = Normal.example(rng, N)
+    assert_same(kernel, Gaussian(0.7), predictions.sample(rng, 1)[0], predictions)
+
+
+def test_spectral_features_are_compiled(rng):
+    predictions = Normal.example(rng, N)
+    y = predictions.sample(rng, 1)[0]
+    assert_same(Exponential(0.3), Gaussian(0.7), y, predictions, rng.random(N), Route.SPECTRAL)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "on_targets"),
+    [
+        (Exponential(0.3, power=0.5), None),
+        (Exponential(0.3, Cityblock()), None),
+        (Gaussian(0.3) + Exponential(0.3), None),
+        (Matern(1.5, 0.3), None),
+        (Energy(), None),
+    ],
+)
+def test_others_take_tiles(kernel, on_targets, rng):
+    y, predictions = classes(rng, 3)
+    resolved, _, rows = resolve_problem(kernel, on_targets, None, y, predictions)
+    assert accelerated_moments(resolved, rows) is NotImplemented
+
+
+def test_normals_with_another_kernel_on_targets_take_tiles(rng):
+    predictions = Normal.example(rng, N)
+    y = predictions.sample(rng, 1)[0]
+    for kernel, target, weights in [
+        (Exponential(0.3), Energy(), None),
+        (Matern(1.5, 0.3), Gaussian(1.0), None),
+        (Exponential(0.3), Gaussian(1.0), np.ones(N)),
+    ]:
+        resolved, _, rows = resolve_problem(kernel, target, None, y, predictions, weights)
+        assert accelerated_moments(resolved, rows) is NotImplemented
+
+
+def test_other_libraries_take_tiles(rng):
+    torch = pytest.importorskip("torch")
+    y, predictions = classes(rng, 3)
+    resolved, _, rows = resolve_problem(
+        Exponential(0.3), None, None, torch.asarray(y), Categorical(torch.asarray(predictions.probs))
+    )
+    assert accelerated_moments(resolved, rows) is NotImplemented
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_estimate_does_not_change_where_the_path_does(k, rng, monkeypatch):
+    y, predictions = classes(rng, k, accelerated.FEW + 1)
+    fast = SKCE(Exponential(0.3))(y, predictions)
+    monkeypatch.setattr(accelerated, "FEW", 10**9)
+    slow = SKCE(Exponential(0.3))(y, predictions)
+    assert fast.value == pytest.approx(slow.value, rel=1e-10)
+    assert fast.standard_error == pytest.approx(slow.standard_error, rel=1e-10)
+
+
+def test_gradients_flow_through_sorting(rng):
+    torch = pytest.importorskip("torch")
+    y, predictions = classes(rng, 2, accelerated.FEW + 1)
+    p = torch.tensor(predictions.probability(1), requires_grad=True)
+    SKCE(Exponential(0.3))(y, p).value.backward()
+    host = predictions.probability(1).copy()
+    for i in (accelerated.FEW, accelerated.FEW // 2):
+        values = []
+        for step in (1e-6, -1e-6):
+            host[i] += step
+            values.append(SKCE(Exponential(0.3))(y, host).value)
+            host[i] -= step
+        assert float(p.grad[i]) == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-4, abs=1e-10)

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from calibrant import SKCE, Categorical
+from calibrant.estimators import kernel_redraws
+from calibrant.estimators.base import EachDraw
+from calibrant.estimators.kernel_redraws import LabelRedraws
+from calibrant.kernels import Exponential, LabelMatrix
+
+ORDERED = LabelMatrix(((1.0, 0.5, 0.2), (0.5, 1.0, 0.5), (0.2, 0.5, 1.0)))
+
+
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("estimator", [SKCE(), SKCE(unbiased=False), SKCE(Exponential(0.3), ORDERED)], ids=repr)
+def test_many_redraws_at_once_are_redraws_one_by_one(estimator, weighted, stored, rng, monkeypatch):
+    if not stored:
+        monkeypatch.setattr(kernel_redraws, "STORED", 0)
+    predictions = Categorical(rng.dirichlet(np.ones(3), 600))
+    weights = rng.random(600) if weighted else None
+    drawn = predictions.sample(rng, 70)
+    fast = estimator.given(predictions, weights)
+    assert isinstance(fast, LabelRedraws)
+    assert fast(drawn) == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-9, abs=1e-15)
+
+
+def test_two_classes(rng):
+    predictions = Categorical(rng.random(100))
+    drawn = predictions.sample(rng, 5)
+    fast = SKCE().given(predictions, None)(drawn)
+    assert fast == pytest.approx(EachDraw(SKCE(), predictions, None)(drawn), rel=1e-10)
+
+
+def test_blocks_are_redrawn_one_by_one(rng):
+    predictions = Categorical(rng.dirichlet(np.ones(3), 30))
+    assert isinstance(SKCE(block=5).given(predictions, None), EachDraw)
