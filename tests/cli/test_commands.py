@@ -5,8 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from calibrant import ECE, EqualMass, ExactTest, TopLabel, io
+from calibrant import ECE, SKCE, EqualMass, ExactTest, Normal, TopLabel, io
 from calibrant.cli import main
+from calibrant.kernels import Exponential, Gaussian
 
 pytest.importorskip("cyclopts")
 pytest.importorskip("polars")
@@ -223,3 +224,36 @@ def test_real_networks_in_npz(network, run):
     assert json.loads(out)["estimates"][0]["value"] == pytest.approx(
         ECE(lens=TopLabel())(y, p.astype(np.float64)).value, rel=1e-6
     )
+
+
+def test_reproducing_a_study(run, monkeypatch):
+    from calibrant.lab.papers import estimator_error
+
+    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", {"sizes": (4,), "seed": 0, "engine": None})
+    code, out, _ = run("reproduce", "estimator-error", "--data-sets", "100")
+    assert code == 0
+    assert "largest difference: " in out
+    code, out, _ = run("reproduce", "estimator-error", "--data-sets", "100", "--format", "json")
+    assert code == 0
+    assert len(json.loads(out)["error_z"]) == 16
+    monkeypatch.setattr(estimator_error, "BOUND", 0.01)
+    assert run("reproduce", "estimator-error", "--data-sets", "100")[0] == 1
+    code, _, err = run("reproduce", "estimator-error", "--data-sets", "3")
+    assert (code, err) == (2, "calibrant: --data-sets must be a whole number of at least 100; got 3\n")
+
+
+def test_kernel_errors_of_regression_files(run, tmp_path, rng):
+    mu, sigma = rng.normal(size=60), rng.uniform(0.5, 2, 60)
+    y = mu + sigma * rng.normal(size=60)
+    path = tmp_path / "forecasts.csv"
+    np.savetxt(path, np.stack([y, mu, sigma], axis=1), delimiter=",", header="y,mu,sigma", comments="", fmt="%.17g")
+    text = "SKCE(Exponential(1.0), Gaussian(1.0))"
+    options = ["--y-true", "y", "--predict", "Normal(loc=mu, scale=sigma)", "--format", "json"]
+    code, out, _ = run("estimate", str(path), "--estimator", text, *options)
+    assert code == 0
+    expected = SKCE(Exponential(1.0), Gaussian(1.0))(y, Normal(mu, sigma))
+    assert json.loads(out)["estimates"][0]["value"] == pytest.approx(expected.value, rel=1e-12)
+    assert json.loads(out)["estimates"][0]["route"] == "closed"
+    code, out, _ = run("test", str(path), "--n-resamples", "99", *options)
+    assert code == 0
+    assert json.loads(out)["pvalue"] > 0.01

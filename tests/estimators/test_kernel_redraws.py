@@ -5,7 +5,7 @@ from calibrant import SKCE, Categorical
 from calibrant.estimators import kernel_redraws
 from calibrant.estimators.base import EachDraw
 from calibrant.estimators.kernel_redraws import LabelRedraws
-from calibrant.kernels import Exponential, LabelMatrix
+from calibrant.kernels import Exponential, Gaussian, LabelMatrix, Matern
 
 ORDERED = LabelMatrix(((1.0, 0.5, 0.2), (0.5, 1.0, 0.5), (0.2, 0.5, 1.0)))
 
@@ -24,11 +24,21 @@ def test_many_redraws_at_once_are_redraws_one_by_one(estimator, weighted, stored
     assert fast(drawn) == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-9, abs=1e-15)
 
 
-def test_two_classes(rng):
+@pytest.mark.parametrize("kernel", [Exponential(), Gaussian(), Matern(2.5)], ids=repr)
+def test_two_classes(kernel, rng):
+    """On a line the product is by sorting where the kernel has one."""
     predictions = Categorical(rng.random(100))
     drawn = predictions.sample(rng, 5)
-    fast = SKCE().given(predictions, None)(drawn)
-    assert fast == pytest.approx(EachDraw(SKCE(), predictions, None)(drawn), rel=1e-10)
+    fast = SKCE(kernel).given(predictions, None)(drawn)
+    assert fast == pytest.approx(EachDraw(SKCE(kernel), predictions, None)(drawn), rel=1e-10)
+
+
+def test_memory_bounds_the_batch(rng, monkeypatch):
+    predictions = Categorical(rng.dirichlet(np.ones(3), 40))
+    drawn = predictions.sample(rng, 9)
+    whole = SKCE().given(predictions, None)(drawn)
+    monkeypatch.setattr(kernel_redraws, "ROOM", 500)
+    assert SKCE().given(predictions, None)(drawn) == pytest.approx(whole, rel=1e-12)
 
 
 def test_blocks_are_redrawn_one_by_one(rng):

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from calibrant import ECE, Bernoulli, Brier, EqualMass, ExactTest, TopLabel, evaluate
+from calibrant import ECE, SKCE, Bernoulli, Brier, EqualMass, ExactTest, TopLabel, evaluate
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 
@@ -21,8 +21,27 @@ def test_numbers_are_those_of_the_plain_calls(problem):
     assert report.numbers[0].value == main.statistic
     assert report.numbers[0].pvalue == main.pvalue
     assert report.numbers[0].null_band == main.null_band()
-    assert [x.label for x in report.numbers][2:] == ["Brier score", "Log loss"]
-    assert report.numbers[2].interval == Brier()(y, p).confidence_interval()
+    assert [x.label for x in report.numbers][2:] == ["Kernel error (SKCE)", "Brier score", "Log loss"]
+    assert report.numbers[3].interval == Brier()(y, p).confidence_interval()
+    kernel = ExactTest(SKCE(), 199)(y, p, rng=4)
+    assert report.numbers[2].value == kernel.statistic
+    assert report.numbers[2].pvalue == kernel.pvalue
+    assert report.numbers[2].interval == SKCE()(y, p).confidence_interval()
+
+
+def test_the_kernel_error_of_many_rows_comes_without_a_test_and_block_by_block(problem, monkeypatch):
+    monkeypatch.setattr("calibrant.reports.problem.KERNEL_WORK", 1000)
+    untested = evaluate(*problem, n_resamples=99)
+    assert untested.numbers[2].pvalue is None
+    assert untested.numbers[2].null_band is None
+    assert untested.numbers[2].value == SKCE()(*problem).value
+    assert "Kernel error (SKCE)" in untested.to_html()
+    assert untested.to_dict()["numbers"][2]["null_band"] is None
+    assert "p =" not in untested.numbers[2].line()
+    monkeypatch.setattr("calibrant.reports.problem.PAIRS", 300 * 50)
+    in_blocks = evaluate(*problem, n_resamples=99)
+    assert in_blocks.numbers[2].value == SKCE(block=50)(*problem).value
+    assert len(evaluate(*problem, sample_weight=np.ones(300), n_resamples=99).numbers) == 4  # blocks take no weights
 
 
 def test_progress_is_told_of_every_step(problem):
@@ -31,6 +50,7 @@ def test_progress_is_told_of_every_step(problem):
     assert [step[0] for step in seen] == [
         "Calibration error of the confidence",
         "Class-wise calibration error",
+        "Kernel error (SKCE)",
         "Brier score",
         "Log loss",
         "Reliability curve",
@@ -38,8 +58,8 @@ def test_progress_is_told_of_every_step(problem):
         "By half",
         "Done",
     ]
-    assert [step[1] for step in seen] == list(range(8))
-    assert {step[2] for step in seen} == {7}
+    assert [step[1] for step in seen] == list(range(9))
+    assert {step[2] for step in seen} == {8}
 
 
 def test_the_report_is_plain_data(problem):

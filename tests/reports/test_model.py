@@ -29,4 +29,4 @@ def test_it_saves_a_page_or_its_data(report, tmp_path):
 
 def test_a_percent_is_a_percent(report):
     assert report.numbers[0].text(0.0123) == "1.23 %"
-    assert report.numbers[1].text(0.0123) == "0.012"
+    assert report.numbers[1].text(0.0123) == "0.0123"

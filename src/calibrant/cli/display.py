@@ -33,9 +33,9 @@ def show_report(report: Report) -> None:
     grid = _grid("", "value", "95 % interval", "if calibrated", "p")
     for x in report.numbers:
         interval = "" if x.interval is None else f"{x.text(x.interval.low)} to {x.text(x.interval.high)}"
-        band = f"{x.text(x.null_band.low)} to {x.text(x.null_band.high)}"
-        grid.add_row(Text(x.label), x.text(x.value), interval, band, number(x.pvalue))
-    out.print(grid)
+        pvalue = "" if x.pvalue is None else number(x.pvalue)
+        grid.add_row(Text(x.label), x.text(x.value), interval, x.band(), pvalue)
+    _print(grid)
 
 
 def show_estimates(estimates: list[Estimate]) -> None:
@@ -44,7 +44,7 @@ def show_estimates(estimates: list[Estimate]) -> None:
     for estimate in estimates:
         interval = "" if estimate.interval is None else str(estimate.interval)
         grid.add_row(Text(repr(estimate.estimator)), number(float(estimate)), interval, f"{estimate.n:,}")
-    out.print(grid)
+    _print(grid)
 
 
 def show_test(result: TestResult) -> None:
@@ -58,7 +58,13 @@ def show_table(table: Table, title: str) -> None:
     grid = _grid(*table)
     for row in table.rows():
         grid.add_row(*(Text(v) if isinstance(v, str) else number(float(v)) for v in row.values()))
-    out.print(grid)
+    _print(grid)
+
+
+def _print(grid: RichTable) -> None:
+    """Within the terminal's width; as wide as it needs to be in a file or a pipe."""
+    console = out if out.is_terminal else Console(file=out.file, width=400, highlight=False)
+    console.print(grid)
 
 
 def _grid(first: str, *columns: str) -> RichTable:
@@ -88,7 +94,7 @@ class ProgressEngine:
         """Apply ``fn`` to each task in turn."""
         jobs = list(zip(*tasks, strict=True))
         with _bar() as bar:
-            task = bar.add_task("Redrawing", total=len(jobs))
+            task = bar.add_task("Working", total=len(jobs))
             for job in jobs:
                 yield fn(*job)
                 bar.advance(task)

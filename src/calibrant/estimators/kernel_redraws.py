@@ -1,10 +1,12 @@
 """The kernel error under redrawn class labels: the kernel on predictions is evaluated once for many redraws."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._pairwise import Pairwise
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.kernel_problem import coordinates
 from calibrant.kernels import Identity, Kernel, LabelMatrix
@@ -16,7 +18,8 @@ STORED = 4096
 BATCH = 64
 """Redraws that share a kernel tile."""
 
-TILE = 512
+ROOM = 20_000_000
+"""Numbers that the residuals of one batch may take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,24 +35,34 @@ class LabelRedraws:
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
         points = to_numpy(coordinates(self.predictions, self.kernel, self.on_targets)).astype(np.float64)
-        stored = self.kernel(points, points) if len(points) <= STORED else None
-        batches = [targets[i : i + BATCH] for i in range(0, len(targets), BATCH)]
-        return np.concatenate([self._batch(batch, points, stored) for batch in batches])
+        multiply, diagonal = _multiplication(self.kernel, points), self.kernel.diagonal(points)
+        size = min(BATCH, max(1, ROOM // (len(points) * self.predictions.n_classes)))
+        batches = [targets[i : i + size] for i in range(0, len(targets), size)]
+        return np.concatenate([self._batch(batch, multiply, diagonal) for batch in batches])
 
-    def _batch(self, targets: np.ndarray, points: np.ndarray, stored: np.ndarray | None) -> np.ndarray:
-        n, m = len(points), len(targets)
+    def _batch(
+        self, targets: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray
+    ) -> np.ndarray:
+        n = len(diagonal)
         made = [residuals(self.on_targets, y, self.predictions).features for y in targets]
         features = np.stack([to_numpy(f).astype(np.float64) for f in made], axis=1)  # (n, m, q)
         if self.weights is not None:
             features = features * (self.weights * (n / self.weights.sum()))[:, None, None]
-        flat = features.reshape(n, -1)
-        sums = np.zeros(m)
-        for start in range(0, n, TILE):
-            rows = slice(start, start + TILE)
-            tile = self.kernel(points[rows], points) if stored is None else stored[rows]
-            sums += ((tile @ flat) * flat[rows]).reshape(-1, m, features.shape[2]).sum(axis=(0, 2))
+        product = multiply(features.reshape(n, -1)).reshape(features.shape)
+        sums = np.einsum("nmq,nmq->m", product, features)
         if not self.unbiased:
             return sums / n**2
-        diagonal = self.kernel.diagonal(points)
         pairs = n * (n - 1) if self.weights is None else n**2 * (1 - (self.weights**2).sum() / self.weights.sum() ** 2)
-        return (sums - np.einsum("n,nmq->m", diagonal, features**2)) / pairs
+        return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / pairs
+
+
+def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again."""
+    order = np.argsort(points[:, 0])
+    line, none = points[order, 0], np.zeros((len(points), 0))
+    if points.shape[1] == 1 and kernel.product(line, none, diagonal=True) is not NotImplemented:
+        inverse = np.argsort(order)
+        return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
+    if len(points) <= STORED:
+        return kernel(points, points).__matmul__
+    return Pairwise(kernel, points).matmul

@@ -9,7 +9,7 @@ from calibrant._pairwise import Moments, Pairwise
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.accelerated import FEW, accelerated_moments
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem
 from calibrant.estimators.kernel_redraws import LabelRedraws
@@ -90,10 +90,7 @@ class SKCE(BaseEstimator):
 
 
 def _all_pairs(form: KernelForm, rows: KernelRows, *, unbiased: bool) -> tuple[Array, float | None]:
-    moments = accelerated_moments(form.on_predictions, rows)
-    if moments is NotImplemented:
-        moments = Pairwise(form, rows, _tile(rows)).moments()
-    n = len(rows)
+    moments, n = _moments(form, rows), len(rows)
     if not unbiased:
         xp = namespace(moments.diagonal)
         return (moments.total + xp.sum(moments.diagonal)) / n**2, _standard_error(moments, n)
@@ -111,13 +108,26 @@ def _blocks(form: KernelForm, rows: KernelRows, size: int) -> tuple[Array, float
         raise InputError(f"block must not exceed the number of rows, {n:,}; got {size:,}")
     if rows.weights is not None:
         raise InputError("block takes no sample_weight: blocks are of equal weight")
-    means = Pairwise(form, rows, min(size, _tile(rows))).block_sums(size) / (size * (size - 1))
+    means = _block_sums(form, rows, size) / (size * (size - 1))
     left_out = n % size
     notes = (f"the last {left_out:,} rows do not fill a block of {size:,} and are left out",) if left_out else ()
     error = None
     if means.shape[0] > 1 and not is_traced(means):
         error = float(np.std(to_numpy(means), ddof=1) / np.sqrt(means.shape[0]))
     return namespace(means).mean(means), error, notes
+
+
+def _block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
+    """Each large block by the best path, small ones in tiles."""
+    if size <= FEW:
+        return Pairwise(form, rows, min(size, _tile(rows))).block_sums(size)
+    totals = [_moments(form, rows[i * size : (i + 1) * size]).total for i in range(len(rows) // size)]
+    return namespace(totals[0]).stack(totals)
+
+
+def _moments(form: KernelForm, rows: KernelRows) -> Moments:
+    moments = accelerated_moments(form.on_predictions, rows)
+    return Pairwise(form, rows, _tile(rows)).moments() if moments is NotImplemented else moments
 
 
 def _standard_error(moments: Moments, n: int) -> float | None:

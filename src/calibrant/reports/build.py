@@ -17,7 +17,9 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass, EqualWidth
 from calibrant.estimators.scores import Brier, LogLoss
+from calibrant.estimators.skce import SKCE
 from calibrant.inference.draws import as_seed_sequence
+from calibrant.inference.exact import ExactTest
 from calibrant.inference.intervals import include_null
 from calibrant.inference.reliability import ReliabilityCurve
 from calibrant.lenses import ClassWise
@@ -25,7 +27,7 @@ from calibrant.reports.model import KeyNumber, Report, Section
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
 from calibrant.reports.slices import by_class, by_column, claims, event_claims
 from calibrant.reports.verdict import Leaning, judge
-from calibrant.results import Interval, Table
+from calibrant.results import Estimate, Interval, Table
 from calibrant.typing import ArrayLike, Engine, Seed
 
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -33,6 +35,9 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 NARROW = 0.3
 """Predictions with a smaller range than this are drawn close up."""
+
+LEAST_REDRAWS = 199
+"""Fewer redraws than this say too little about a p-value."""
 
 Unit: TypeAlias = Literal["percent", "number"]
 Measure: TypeAlias = tuple[str, str, BaseEstimator, Unit]
@@ -44,6 +49,8 @@ MEANINGS = {
     "class": "The same for the probability of every class in turn, averaged over classes.",
     "event": "How far the predicted probability is from how often the event happened, on average over 15 groups of "
     "equally many rows.",
+    "kernel": "How far the probabilities of all classes together are from what happened, with no groups to choose. "
+    "Unbiased: a calibrated model shows values around zero.",
     "brier": "Mean squared distance of the probabilities from what happened; smaller is better.",
     "log": "Mean negative log probability of what happened, in nats; smaller is better.",
 }
@@ -120,31 +127,51 @@ def _report(problem: Problem, title: str, by: Mapping[str, ArrayLike], progress:
 
 def _measures(problem: Problem) -> list[Measure]:
     """The numbers of the report; the verdict rests on the first."""
-    scores: list[Measure] = [
+    kernel = problem.kernel_error
+    rest: list[Measure] = [] if kernel is None else [("Kernel error (SKCE)", MEANINGS["kernel"], kernel, "number")]
+    rest += [
         ("Brier score", MEANINGS["brier"], Brier(), "number"),
         ("Log loss", MEANINGS["log"], LogLoss(), "number"),
     ]
     if problem.kind != "multi-class":
-        return [("Calibration error", MEANINGS["event"], problem.error, "percent"), *scores]
+        return [("Calibration error", MEANINGS["event"], problem.error, "percent"), *rest]
     each = ECE(EqualMass(15), lens=ClassWise())
     return [
         ("Calibration error of the confidence", MEANINGS["top"], problem.error, "percent"),
         ("Class-wise calibration error", MEANINGS["class"], each, "percent"),
-        *scores,
+        *rest,
     ]
 
 
 def _number(problem: Problem, label: str, meaning: str, estimator: BaseEstimator, unit: Unit) -> KeyNumber:
+    if isinstance(estimator, SKCE):
+        return _kernel_number(problem, label, meaning, estimator, unit)
     is_error = isinstance(estimator, ECE)
     # A score is too small when the model is under-confident; an error can only be too large.
     test = problem.test(estimator, two_sided=not is_error)
     interval: Interval | None = None
     if estimator == problem.error and problem.kind != "multi-label":  # averaged errors have none: see decision 5
         interval = include_null(problem.interval(estimator).confidence_interval(), test)
-    elif test.estimate.standard_error is not None:
-        interval = test.estimate.confidence_interval()
+    elif (interval := _normal(test.estimate)) is not None:
         interval = replace(interval, low=max(interval.low, 0.0))
     return KeyNumber(label, meaning, test.statistic, unit, interval, test.null_band(), test.pvalue, repr(estimator))
+
+
+def _kernel_number(problem: Problem, label: str, meaning: str, estimator: SKCE, unit: Unit) -> KeyNumber:
+    """With its test where redraws are affordable."""
+    draws = problem.kernel_resamples
+    if draws < min(LEAST_REDRAWS, problem.n_resamples) or estimator.block is not None:
+        estimate = estimator.estimate(problem.targets, problem.predictions, problem.weights)
+        return KeyNumber(label, meaning, float(estimate), unit, _normal(estimate), None, None, repr(estimate.estimator))
+    test = problem.run(ExactTest(estimator, draws))
+    resolved = repr(test.estimate.estimator)
+    return KeyNumber(
+        label, meaning, test.statistic, unit, _normal(test.estimate), test.null_band(), test.pvalue, resolved
+    )
+
+
+def _normal(estimate: Estimate) -> Interval | None:
+    return None if estimate.standard_error is None else estimate.confidence_interval()
 
 
 def _curve(problem: Problem) -> Table:

@@ -10,25 +10,35 @@ from calibrant.results import SCHEMA, Interval, Result, Table, number, percent
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """One number that matters: its value, how sure it is, and what a calibrated model would show."""
+    """One number that matters: its value, how sure it is, and what a calibrated model would show.
+
+    ``null_band`` and ``pvalue`` are ``None`` where redrawing would take too long.
+    """
 
     label: str
     meaning: str
     value: float
     unit: Literal["percent", "number"]
     interval: Interval | None
-    null_band: Interval
-    pvalue: float
+    null_band: Interval | None
+    pvalue: float | None
     estimator: str
 
     def text(self, value: float) -> str:
         """A value in this number's unit."""
-        return percent(value) if self.unit == "percent" else f"{value:.3f}"
+        if self.unit == "percent":
+            return percent(value)
+        return f"{value:.3g}" if 0 < abs(value) < 0.0995 else f"{value:.3f}"
+
+    def band(self) -> str:
+        """What a calibrated model would show, in words."""
+        return "" if self.null_band is None else f"{self.text(self.null_band.low)} to {self.text(self.null_band.high)}"
 
     def line(self) -> str:
         """The value, what a calibrated model would show, and how likely that is to go so far."""
-        low, high = map(self.text, self.null_band)
-        return f"{self.text(self.value)}  (if calibrated {low} to {high}, p = {number(self.pvalue)})"
+        if self.pvalue is None:
+            return self.text(self.value)
+        return f"{self.text(self.value)}  (if calibrated {self.band()}, p = {number(self.pvalue)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -37,7 +47,7 @@ class KeyNumber:
             "value": self.value,
             "unit": self.unit,
             "interval": None if self.interval is None else self.interval.to_dict(),
-            "null_band": self.null_band.to_dict(),
+            "null_band": None if self.null_band is None else self.null_band.to_dict(),
             "pvalue": self.pvalue,
             "estimator": self.estimator,
             "meaning": self.meaning,

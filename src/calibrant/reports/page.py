@@ -75,7 +75,7 @@ def _pvalue(p: float) -> str:
 
 def _scale(x: KeyNumber) -> dict[str, Any]:
     """Where the value, its interval and the null band lie on a line from 0 to 100."""
-    ends = [x.value, *x.null_band, *(x.interval or ())]
+    ends = [x.value, *(x.null_band or ()), *(x.interval or ())]
     finite = [e for e in ends if abs(e) < float("inf")]
     low, high = min([0.0, *finite]), max(finite)
     span = 1.05 * (high - low) or 1.0
@@ -85,6 +85,6 @@ def _scale(x: KeyNumber) -> dict[str, Any]:
 
     return {
         "value": place(x.value),
-        "band": [place(v) for v in x.null_band],
-        "interval": None if x.interval is None else [place(v) for v in x.interval],
+        "band": [place(v) for v in x.null_band or ()],
+        "interval": [place(v) for v in x.interval or ()],
     }

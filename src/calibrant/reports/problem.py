@@ -10,6 +10,7 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
+from calibrant.estimators.skce import SKCE
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import Lens, TopLabel, default_lens
@@ -20,6 +21,12 @@ T = TypeVar("T")
 
 TEST_WORK = 200_000_000
 """Redrawn targets a test may cost before a report makes do with fewer redraws."""
+
+KERNEL_WORK = 60_000_000_000
+"""Multiplications a test of the kernel error may cost before a report goes without."""
+
+PAIRS = 4_000_000_000
+"""Pairs of rows the kernel error may cost before a report takes it block by block."""
 
 BOOTSTRAP_WORK = 40_000_000
 """Resampled rows an interval may cost before a report makes do with fewer resamples."""
@@ -74,6 +81,24 @@ class Problem:
         """The problem of these rows alone."""
         weights = None if self.weights is None else self.weights[index]
         return replace(self, targets=self.targets[index], predictions=self.predictions[index], weights=weights)
+
+    @property
+    def kernel_error(self) -> SKCE | None:
+        """The kernel error of all classes at once; of blocks of rows where all pairs are too many."""
+        n = len(self) if self.weights is None else int((self.weights > 0).sum())
+        if not isinstance(self.predictions, Categorical) or n < 2:
+            return None
+        if self.predictions.n_classes == 2 or n**2 <= PAIRS:
+            return SKCE()
+        return SKCE(block=PAIRS // n) if self.weights is None and PAIRS // n > 1 else None
+
+    @property
+    def kernel_resamples(self) -> int:
+        """How many redraws the kernel error may have; two classes take O(n log n), more take O(n^2 k)."""
+        assert isinstance(self.predictions, Categorical)
+        if self.predictions.n_classes == 2:
+            return self.n_resamples
+        return min(self.n_resamples, KERNEL_WORK // (len(self) ** 2 * self.predictions.n_classes))
 
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
         """The exact test of an estimator."""

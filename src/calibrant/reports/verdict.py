@@ -42,7 +42,8 @@ def judge(numbers: Sequence[KeyNumber], confidence: Leaning, rate: Leaning | Non
 
     The p-values are adjusted for their number (Holm), so that calibrated models raise an alarm in at most 5 % of cases.
     """
-    adjusted = holm([x.pvalue for x in numbers])
+    numbers = [x for x in numbers if x.pvalue is not None]
+    adjusted = holm([x.pvalue for x in numbers if x.pvalue is not None])
     if adjusted.min() > DOUBT:
         return _consistent(numbers[0], n)
     strongest = numbers[int(np.argmin(adjusted))]
@@ -50,29 +51,28 @@ def judge(numbers: Sequence[KeyNumber], confidence: Leaning, rate: Leaning | Non
     words = "Do not take these probabilities at face value" if shown else "Treat these probabilities with care"
     if adjusted[0] <= DOUBT:
         strongest = numbers[0]
+    if strongest is numbers[0] or (rate is not None and strongest.estimator.startswith("SKCE")):
         direction, claim = _direction(confidence, rate)
     else:
         direction, claim = _elsewhere(rate), _mean_confidence(confidence)
-    low, high = map(strongest.text, strongest.null_band)
     evidence = (
         f"{claim} (n = {n:,}).",
         f"{strongest.label}: {strongest.text(strongest.value)}; a calibrated model with these very predictions would "
-        f"show {low} to {high} (p = {number(strongest.pvalue)}).",
+        f"show {strongest.band()} (p = {number(strongest.pvalue or 0.0)}).",
         *_where(curve),
     )
     return Verdict("bad" if shown else "unsure", f"{words}: {direction}.", evidence)
 
 
 def _consistent(headline: KeyNumber, n: int) -> Verdict:
-    low, high = map(headline.text, headline.null_band)
     evidence = [
         f"{headline.label}: {headline.text(headline.value)}, as chance alone would show: a calibrated model with these "
-        f"very predictions gives {low} to {high} (p = {number(headline.pvalue)}, n = {n:,})."
+        f"very predictions gives {headline.band()} (p = {number(headline.pvalue or 0.0)}, n = {n:,})."
     ]
     if n < FEW:
         return Verdict("unsure", f"{n:,} rows are too few to tell.", tuple(evidence))
     # Where nothing varies the bootstrap cannot see an error; chance alone leaves room up to the end of its band.
-    limit = max(headline.null_band.high, -np.inf if headline.interval is None else headline.interval.high)
+    limit = max(part.high for part in (headline.null_band, headline.interval) if part is not None)
     evidence.append(f"With this many rows, an error of up to {headline.text(limit)} is not ruled out.")
     return Verdict("good", "These probabilities agree with what happened.", tuple(evidence))
 
