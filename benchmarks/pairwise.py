@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibrant import SKCE, Categorical, Normal
-from calibrant.estimators import accelerated
+from calibrant.estimators import kernel_sums
 from calibrant.kernels import Exponential, Gaussian, Matern
 
 ROWS = 10_000
@@ -39,12 +39,12 @@ def best(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
 
 def in_tiles(work: Callable[[], Any]) -> Any:
     """Without the fast paths."""
-    few = accelerated.FEW
-    accelerated.FEW = 10**9
+    few = kernel_sums.FEW
+    kernel_sums.FEW = 10**9
     try:
         return work()
     finally:
-        accelerated.FEW = few
+        kernel_sums.FEW = few
 
 
 def classes(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -24,10 +24,11 @@ def normal_matrix(x, mu, s, y, lengthscale, gaussian, target):
 
     def expected(a, b, variance):
         spread = 1 + variance / target**2
-        return np.exp(-((a - b) ** 2) / (2 * target**2) / spread) / np.sqrt(spread)
+        squared = ((a[:, None] - b) ** 2).sum(axis=2)
+        return np.exp(-squared / (2 * target**2) / spread) / spread ** (mu.shape[1] / 2)
 
-    m, v, t = mu[:, None], s[:, None] ** 2, y[:, None]
-    inner = expected(t, y, 0 * v) - expected(m, y, v) - expected(t, mu, s**2) + expected(m, mu, v + s**2)
+    v = s[:, None] ** 2
+    inner = expected(y, y, 0 * v) - expected(mu, y, v) - expected(y, mu, s**2) + expected(mu, mu, v + s**2)
     k = kernel(x, lengthscale, gaussian)
     return k * inner, k
 
@@ -48,9 +49,9 @@ def rows_of(rng, n, d, q):
     return x, r
 
 
-def normals_of(rng, n):
-    mu, s = rng.normal(size=n).round(1), rng.uniform(0.5, 2, size=n).round(1)
-    return np.stack([mu, s], axis=1), mu, s, mu + s * rng.normal(size=n)
+def normals_of(rng, n, d=1):
+    mu, s = rng.normal(size=(n, d)).round(1), rng.uniform(0.5, 2, size=n).round(1)
+    return np.column_stack([mu, s]), mu, s, mu + s[:, None] * rng.normal(size=(n, d))
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -77,9 +78,9 @@ def test_near_identical_rows_keep_their_distance():
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
-@pytest.mark.parametrize("n", [1, 2, 3, 128, 300])
-def test_moments_of_normals_are_those_of_the_matrix(rng, n, gaussian):
-    data = normals_of(rng, n)
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 1), (3, 2), (128, 3), (300, 1), (300, 4), (200, 10)])
+def test_moments_of_normals_are_those_of_the_matrix(rng, n, d, gaussian):
+    data = normals_of(rng, n, d)
     assert_moments(normal_moments(*data, 0.7, gaussian, 1.3), *normal_matrix(*data, 0.7, gaussian, 1.3))
 
 
@@ -94,7 +95,8 @@ def test_extreme_lengthscales_of_normals(rng, lengthscale, target):
 def test_two_equal_normals_by_hand():
     # mu = y = 0, s = t = 1: g = 1/2 and h = 1 - 2 / sqrt(2) + 1 / sqrt(3).
     h = 1 - np.sqrt(2) + 1 / np.sqrt(3)
-    rows, squares = normal_moments(np.zeros((2, 1)), np.zeros(2), np.ones(2), np.zeros(2), 1.0, True, 1.0)
+    zero = np.zeros((2, 1))
+    rows, squares = normal_moments(zero, zero, np.ones(2), zero, 1.0, True, 1.0)
     assert [*rows, squares] == pytest.approx([h, h, 2 * h**2], rel=1e-14)
 
 

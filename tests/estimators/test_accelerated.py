@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from calibrant import SKCE, Categorical, Normal
+from calibrant import SKCE, Categorical, MultivariateNormal, Normal
 from calibrant._pairwise import Pairwise
-from calibrant.estimators import accelerated
+from calibrant.estimators import kernel_sums
 from calibrant.estimators.accelerated import accelerated_moments
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, LabelMatrix, Matern
@@ -67,6 +67,17 @@ def test_normals_are_compiled(kernel, rng):
     assert_same(kernel, Gaussian(0.7), predictions.sample(rng, 1)[0], predictions)
 
 
+@pytest.mark.parametrize("d", [2, 5])
+def test_normals_in_several_dimensions_with_one_spread_are_compiled(d, rng):
+    loc, scale = rng.normal(size=(N, d)), rng.uniform(0.5, 2, N)
+    predictions = MultivariateNormal(loc, scale=scale)
+    y = predictions.sample(rng, 1)[0]
+    assert_same(Exponential(0.3), Gaussian(0.7), y, predictions)
+    several = MultivariateNormal(loc, scale=rng.uniform(0.5, 2, (N, d)))
+    resolved, _, rows = resolve_problem(Exponential(0.3), Gaussian(0.7), None, y, several)
+    assert accelerated_moments(resolved, rows) is NotImplemented
+
+
 def test_spectral_features_are_compiled(rng):
     predictions = Normal.example(rng, N)
     y = predictions.sample(rng, 1)[0]
@@ -112,9 +123,9 @@ def test_other_libraries_take_tiles(rng):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_estimate_does_not_change_where_the_path_does(k, rng, monkeypatch):
-    y, predictions = classes(rng, k, accelerated.FEW + 1)
+    y, predictions = classes(rng, k, kernel_sums.FEW + 1)
     fast = SKCE(Exponential(0.3))(y, predictions)
-    monkeypatch.setattr(accelerated, "FEW", 10**9)
+    monkeypatch.setattr(kernel_sums, "FEW", 10**9)
     slow = SKCE(Exponential(0.3))(y, predictions)
     assert fast.value == pytest.approx(slow.value, rel=1e-10)
     assert fast.standard_error == pytest.approx(slow.standard_error, rel=1e-10)
@@ -122,11 +133,11 @@ def test_the_estimate_does_not_change_where_the_path_does(k, rng, monkeypatch):
 
 def test_gradients_flow_through_sorting(rng):
     torch = pytest.importorskip("torch")
-    y, predictions = classes(rng, 2, accelerated.FEW + 1)
+    y, predictions = classes(rng, 2, kernel_sums.FEW + 1)
     p = torch.tensor(predictions.probability(1), requires_grad=True)
     SKCE(Exponential(0.3))(y, p).value.backward()
     host = predictions.probability(1).copy()
-    for i in (accelerated.FEW, accelerated.FEW // 2):
+    for i in (kernel_sums.FEW, kernel_sums.FEW // 2):
         values = []
         for step in (1e-6, -1e-6):
             host[i] += step

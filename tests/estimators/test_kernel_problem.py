@@ -10,11 +10,19 @@ from calibrant.kernels import Cityblock, Exponential, Gaussian, Identity, Matern
 
 def test_default_kernels_on_targets(rng):
     predictions = Normal.example(rng, 50)
-    y = predictions.sample(rng, 1)[0]
-    kernel = target_kernel(None, y, predictions)
+    y = predictions.sample(np.random.default_rng(0), 1)[0]
+    kernel = target_kernel(None, predictions)
     assert isinstance(kernel, Gaussian)
     assert kernel.lengthscale == pytest.approx(np.median(np.abs(y[:, None] - y)[np.triu_indices(50, 1)]))
-    assert target_kernel(None, np.array([0, 1]), Categorical([0.2, 0.4])) == Identity()
+    assert target_kernel(None, Categorical([0.2, 0.4])) == Identity()
+
+
+def test_length_scales_of_many_rows_come_from_some(rng):
+    predictions = Normal.example(rng, 5000)
+    y = predictions.sample(rng, 1)[0]
+    median = np.median(np.abs(y[:, None] - y[:2000]))
+    assert target_kernel(None, predictions).lengthscale == pytest.approx(median, rel=0.1)
+    assert target_kernel(Gaussian(2.0), predictions) == Gaussian(2.0)
 
 
 def test_two_classes_are_points_on_a_line(rng):

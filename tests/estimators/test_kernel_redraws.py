@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from calibrant import SKCE, Categorical
+from calibrant import SKCE, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal
 from calibrant.estimators import kernel_redraws
 from calibrant.estimators.base import EachDraw
-from calibrant.estimators.kernel_redraws import LabelRedraws
+from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws
 from calibrant.kernels import Exponential, Gaussian, LabelMatrix, Matern
 
 ORDERED = LabelMatrix(((1.0, 0.5, 0.2), (0.5, 1.0, 0.5), (0.2, 0.5, 1.0)))
@@ -39,6 +39,19 @@ def test_memory_bounds_the_batch(rng, monkeypatch):
     whole = SKCE().given(predictions, None)(drawn)
     monkeypatch.setattr(kernel_redraws, "ROOM", 500)
     assert SKCE().given(predictions, None)(drawn) == pytest.approx(whole, rel=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("n", [20, 150])
+@pytest.mark.parametrize("family", [Normal, Laplace, Ensemble, Mixture, MultivariateNormal])
+def test_targets_of_any_family(family, n, weighted, rng):
+    predictions = family.example(rng, n)
+    weights = rng.random(n) if weighted else None
+    drawn = predictions.sample(rng, 3)
+    for estimator in (SKCE(), SKCE(unbiased=False)):
+        fast = estimator.given(predictions, weights)
+        assert isinstance(fast, TargetRedraws)
+        assert fast(drawn) == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-9, abs=1e-15)
 
 
 def test_blocks_are_redrawn_one_by_one(rng):

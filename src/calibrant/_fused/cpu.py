@@ -35,15 +35,17 @@ def normal_moments(
     x: np.ndarray, mu: np.ndarray, s: np.ndarray, y: np.ndarray, lengthscale: float, gaussian: bool,
     target_lengthscale: float, *, threads: int | None = None,
 ) -> tuple[np.ndarray, float]:  # fmt: skip
-    """The same for normal predictions ``mu, s`` and targets ``y``, all ``(n,)``, with a Gaussian kernel on targets.
+    """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, one s for all coordinates ``(n,)``.
 
     ``<r_i, r_j> = L(y_i, y_j, 0) - L(mu_i, y_j, s_i^2) - L(y_i, mu_j, s_j^2) + L(mu_i, mu_j, s_i^2 + s_j^2)`` with
-    ``g = 1 / (2 t^2)`` for the target length scale t and ``L(m, m', v) = (1 + 2 g v)^(-1/2) exp(-g (m - m')^2 / (1 + 2 g v))``.
+    ``g = 1 / (2 t^2)`` for the target length scale t and ``L(m, m', v) = (1 + 2 g v)^(-d/2) exp(-g |m - m'|^2 / (1 + 2 g v))``.
     """
+    d = mu.shape[1]
     g = 0.5 / target_lengthscale**2
     v = 2 * g * s.astype(np.float64) ** 2
     a = 1 / (1 + v)
-    return _moments(x, np.stack([mu, y, v, a, np.sqrt(a)], axis=1), _law(lengthscale, gaussian, g), threads)
+    features = np.concatenate([_whole(mu), _whole(y), np.stack([v, a, a ** (d / 2)], axis=1)], axis=1)
+    return _moments(x, features, _law(lengthscale, gaussian, g, d), threads)
 
 
 def _moments(x: np.ndarray, r: np.ndarray, law: Law, threads: int | None) -> tuple[np.ndarray, float]:
@@ -56,16 +58,22 @@ def _moments(x: np.ndarray, r: np.ndarray, law: Law, threads: int | None) -> tup
 
 
 def _packed(x: np.ndarray) -> np.ndarray:
-    """Blocks of rows in float64, one feature after the other, filled up to multiples of 4 features; ``(blocks, d BLOCK)``."""
-    n, d = x.shape
-    filled = np.zeros((-(-n // BLOCK), BLOCK, -(-d // 4) * 4))
-    filled.reshape(-1, filled.shape[2])[:n, :d] = x
-    return np.ascontiguousarray(filled.transpose(0, 2, 1)).reshape(len(filled), -1)
+    """Blocks of rows, one feature after the other, ``(blocks, d BLOCK)``; the last block is filled up with zeros."""
+    whole = _whole(x)
+    filled = np.zeros((-(-len(x) // BLOCK) * BLOCK, whole.shape[1]))
+    filled[: len(x)] = whole
+    blocks = filled.reshape(-1, BLOCK, whole.shape[1]).transpose(0, 2, 1)
+    return np.ascontiguousarray(blocks).reshape(len(blocks), -1)
 
 
-def _law(lengthscale: float, gaussian: bool, g: float = 0.0) -> Law:
+def _whole(x: np.ndarray) -> np.ndarray:
+    """Features in float64, filled up with zeros to a multiple of 4."""
+    return np.pad(x.astype(np.float64), ((0, 0), (0, -x.shape[1] % 4)))
+
+
+def _law(lengthscale: float, gaussian: bool, g: float = 0.0, d: int = 0) -> Law:
     """Factor of the distance or squared distance, kept finite so that equal rows have kernel 1."""
-    return -min(0.5 / lengthscale / lengthscale if gaussian else 1.0 / lengthscale, 1e300), gaussian, g
+    return -min(0.5 / lengthscale / lengthscale if gaussian else 1.0 / lengthscale, 1e300), gaussian, g, d
 
 
 def _in_threads(work: Callable[[int], None], parts: int, threads: int | None) -> None:

@@ -19,7 +19,9 @@ BLOCK, STRIP, GROUPS = 128, 16, 32
 EXACT, SUMS = {"contract", "nsz"}, {"contract", "nsz", "reassoc"}
 ROUNDING = 1.5 * 2.0**52  # adding it leaves the rounded number in the last bits
 
-Law = tuple[float, bool, float]  # factor of the distance, Gaussian or exponential, g of normals or 0
+Law = tuple[
+    float, bool, float, int
+]  # factor of the distance, Gaussian or exponential; g and dimensions of normals, or 0
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -125,21 +127,50 @@ def _add_moments(k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.nda
 
 
 @compiled(EXACT)
-def _normal_products(rows: np.ndarray, columns: np.ndarray, g: float, k: np.ndarray, h: np.ndarray) -> None:
+def _add_term(
+    kind: int, law: Law, rows: np.ndarray, columns: np.ndarray, log: np.ndarray, squared: np.ndarray, out: np.ndarray
+) -> None:
+    """Add one of the four terms of the inner product of normals, times the kernel, from squared distances.
+
+    ``rows`` and ``columns`` start at ``v = 2 g s^2, a = 1 / (1 + v), a^(d/2)``. Kinds: targets, mean and target,
+    target and mean, means.
+    """
+    _, _, g, d = law
+    for i in range(STRIP):
+        first, last = i * BLOCK, (i + 1) * BLOCK
+        k, q, o = log[first:last], squared[first:last], out[first:last]
+        v, a, root = rows[i], rows[i + BLOCK], rows[i + 2 * BLOCK]
+        if kind == 0:
+            for j in range(BLOCK):
+                o[j] += exp_negative(k[j] - g * q[j])
+        elif kind == 1:
+            for j in range(BLOCK):
+                o[j] -= root * exp_negative(k[j] - g * a * q[j])
+        elif kind == 2:
+            for j in range(BLOCK):
+                o[j] -= columns[j + 2 * BLOCK] * exp_negative(k[j] - g * columns[j + BLOCK] * q[j])
+        else:
+            for j in range(BLOCK):
+                both = 1.0 / (1.0 + v + columns[j])
+                power = np.sqrt(both) if d % 2 else 1.0
+                for _ in range(d // 2):
+                    power *= both
+                o[j] += power * exp_negative(k[j] - g * both * q[j])
+
+
+@compiled(EXACT)
+def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray) -> None:
     """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials a pair.
 
-    The features are ``mu, y, v = 2 g s^2, a = 1 / (1 + v), sqrt(a)``.
+    The features are the mean and the target, d each, filled up to multiples of 4, then those of `_add_term`.
     """
-    for i in range(STRIP):
-        log, out, row = k[i * BLOCK : (i + 1) * BLOCK], h[i * BLOCK : (i + 1) * BLOCK], rows[i:]
-        mu, y, v, ga, root = row[0], row[BLOCK], row[2 * BLOCK], g * row[3 * BLOCK], row[4 * BLOCK]
-        for j in range(BLOCK):
-            mu_j, y_j, a_j = columns[j], columns[j + BLOCK], columns[j + 3 * BLOCK]
-            both = 1.0 / (1.0 + v + columns[j + 2 * BLOCK])
-            inner = exp_negative(log[j] - g * (y - y_j) ** 2)
-            inner -= root * exp_negative(log[j] - ga * (mu - y_j) ** 2)
-            inner -= columns[j + 4 * BLOCK] * exp_negative(log[j] - g * a_j * (y - mu_j) ** 2)
-            out[j] = inner + np.sqrt(both) * exp_negative(log[j] - g * both * (mu - mu_j) ** 2)
+    width = -(-law[3] // 4) * 4 * BLOCK
+    squared = np.empty(STRIP * BLOCK)
+    h[:] = 0.0
+    for kind in range(4):
+        row, column = (width, 0, width, 0)[kind], (width, width, 0, 0)[kind]
+        _square_distances(rows[row:], columns[column : column + width], squared)
+        _add_term(kind, law, rows[2 * width :], columns[2 * width :], log, squared, h)
 
 
 @compiled(EXACT)
@@ -147,12 +178,12 @@ def _strip(
     x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, k: np.ndarray, h: np.ndarray
 ) -> None:
     """Two factors ``k, h`` of the matrix between a strip of rows and a block of columns."""
-    scale, gaussian, g = law
+    scale, gaussian, _, d = law
     _square_distances(x, x2, k)
     for j in range(STRIP * BLOCK):
         k[j] = scale * (k[j] if gaussian else np.sqrt(k[j]))
-    if g > 0.0:
-        _normal_products(r, r2, g, k, h)
+    if d > 0:
+        _normal_products(r, r2, law, k, h)
         k[:] = 1.0
     else:
         for j in range(STRIP * BLOCK):

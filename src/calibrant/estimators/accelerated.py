@@ -10,13 +10,12 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._pairwise import Moments
+from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
 from calibrant.estimators.kernel_problem import KernelRows
 from calibrant.kernels import Euclidean, Exponential, Gaussian, Kernel
+from calibrant.residuals import Residuals
 from calibrant.typing import Array
-
-FEW = 2000
-"""Up to so many rows tiles take a fraction of a second, less than it takes to load the compiled code."""
 
 MOST_FEATURES = 6
 """Residuals with more features than this make more products for the sum of squares than sorting saves."""
@@ -24,8 +23,6 @@ MOST_FEATURES = 6
 
 def accelerated_moments(kernel: Kernel, rows: KernelRows) -> Any:
     """The moments by the best path that fits."""
-    if len(rows) <= FEW:
-        return NotImplemented
     features = rows.residuals.features
     if features is None:
         return _normal(kernel, rows)
@@ -86,20 +83,31 @@ def _compiled(kernel: Kernel, coords: Array, features: Array) -> Any:
 
 
 def _normal(kernel: Kernel, rows: KernelRows) -> Any:
-    """Normal predictions with a Gaussian kernel on targets."""
-    residuals = rows.residuals
-    points, spread, target = residuals.points, residuals.spread, residuals.kernel
-    if not isinstance(points, Normal) or not isinstance(spread, Normal) or rows.weights is not None:
+    """Normal predictions, in several dimensions with one spread for all, and a Gaussian kernel on targets."""
+    target, normals = rows.residuals.kernel, _isotropic(rows.residuals)
+    if normals is None or rows.weights is not None or not isinstance(target, Gaussian) or not target.is_euclidean:
         return NotImplemented
-    if not isinstance(target, Gaussian) or not isinstance(target.metric, Euclidean):
-        return NotImplemented
-    arrays = rows.coords, spread.loc, spread.scale, points.loc
-    law = _law(kernel, *arrays)
+    law = _law(kernel, rows.coords, *normals)
     if law is None:
         return NotImplemented
     from calibrant._fused.cpu import normal_moments
 
-    sums, squares = normal_moments(*arrays, *law, target.unit)
-    variance, distance = (spread.scale / target.unit) ** 2, (spread.loc - points.loc) / target.unit
-    cross = np.exp(-0.5 * distance**2 / (1 + variance)) / np.sqrt(1 + variance)
-    return Moments(sums, np.float64(squares), 1 - 2 * cross + 1 / np.sqrt(1 + 2 * variance))
+    sums, squares = normal_moments(rows.coords, *normals, *law, target.unit)
+    mu, scale, y = normals
+    half, variance = mu.shape[1] / 2, (scale / target.unit) ** 2
+    distance = np.sum(((mu - y) / target.unit) ** 2, axis=1)
+    cross = np.exp(-0.5 * distance / (1 + variance)) / (1 + variance) ** half
+    return Moments(sums, np.float64(squares), 1 - 2 * cross + (1 + 2 * variance) ** -half)
+
+
+def _isotropic(residuals: Residuals) -> tuple[Array, Array, Array] | None:
+    """Means ``(n, d)``, standard deviations ``(n,)`` and targets ``(n, d)`` of normal predictions that have them."""
+    points, spread = residuals.points, residuals.spread
+    if isinstance(spread, Normal) and isinstance(points, Normal):
+        return spread.loc[:, None], spread.scale, points.loc[:, None]
+    if not isinstance(spread, MultivariateNormal) or not isinstance(points, MultivariateNormal):
+        return None
+    scale = spread.scale
+    if not isinstance(scale, np.ndarray) or np.any(scale != scale[:, :1]):
+        return None
+    return spread.loc, scale[:, 0], points.loc

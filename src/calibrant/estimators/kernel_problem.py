@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import namespace
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.kernels import Gaussian, Identity, Kernel
+from calibrant.kernels.bandwidth import MOST_ROWS
 from calibrant.kernels.base import as_points
 from calibrant.residuals import Residuals, Route, residuals
 from calibrant.spectral import mean_embedding
@@ -46,11 +47,20 @@ class KernelForm:
         return tile * a.weights[:, None] * b.weights[None, :]
 
 
-def target_kernel(kernel: Kernel | None, targets: Array, predictions: Distribution) -> Kernel:
-    """The kernel on targets with its numbers fixed: identity of classes or, by default, a Gaussian at the median distance."""
+def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
+    """The kernel on targets with its numbers fixed; by default the identity of classes, else a Gaussian.
+
+    An open length scale is the median distance of targets drawn from the predictions with a fixed seed: it depends on the
+    predictions alone, so that redrawn targets share the kernel and tests stay exact.
+    """
     if kernel is None:
         kernel = Identity() if isinstance(predictions, Categorical) else Gaussian()
-    return kernel.resolve(as_points(to_numpy(targets)))
+    if not kernel.is_open:
+        return kernel
+    rng = np.random.default_rng(0)
+    if len(predictions) > MOST_ROWS:
+        predictions = predictions[np.sort(rng.choice(len(predictions), MOST_ROWS, replace=False))]
+    return kernel.resolve(as_points(predictions.sample(rng, 1)[0]))
 
 
 def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: Kernel) -> Array:
@@ -71,6 +81,15 @@ def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: K
     return coords
 
 
+def resolve_kernels(
+    on_predictions: Kernel, on_targets: Kernel | None, predictions: Distribution
+) -> tuple[Kernel, Kernel, Array]:
+    """Both kernels with their numbers fixed, and the coordinates of the predictions."""
+    on_targets = target_kernel(on_targets, predictions)
+    coords = coordinates(predictions, on_predictions, on_targets)
+    return on_predictions.resolve(coords), on_targets, coords
+
+
 def resolve_problem(
     on_predictions: Kernel,
     on_targets: Kernel | None,
@@ -80,8 +99,6 @@ def resolve_problem(
     weights: np.ndarray | None = None,
 ) -> tuple[Kernel, Kernel, KernelRows]:
     """Both kernels with their numbers fixed, and the rows to sum over; weights are scaled to mean 1."""
-    on_targets = target_kernel(on_targets, targets, predictions)
-    coords = coordinates(predictions, on_predictions, on_targets)
-    on_predictions = on_predictions.resolve(coords)
+    on_predictions, on_targets, coords = resolve_kernels(on_predictions, on_targets, predictions)
     w = None if weights is None else namespace(coords).asarray(weights * (len(weights) / weights.sum()))
     return on_predictions, on_targets, KernelRows(coords, residuals(on_targets, targets, predictions, route), w)

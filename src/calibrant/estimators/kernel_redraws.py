@@ -1,4 +1,4 @@
-"""The kernel error under redrawn class labels: the kernel on predictions is evaluated once for many redraws."""
+"""The kernel error under redrawn targets: what depends on the predictions alone is made once for many redraws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,12 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._pairwise import Pairwise
+from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.kernel_problem import coordinates
+from calibrant.estimators.kernel_problem import KernelForm, coordinates, resolve_problem
+from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.kernels import Identity, Kernel, LabelMatrix
-from calibrant.residuals import residuals
+from calibrant.residuals import Route, residuals
 
 STORED = 4096
 """Up to so many rows the kernel matrix is kept; beyond, its tiles are made again for every batch of redraws."""
@@ -20,6 +22,10 @@ BATCH = 64
 
 ROOM = 20_000_000
 """Numbers that the residuals of one batch may take."""
+
+
+FEW_OF_MANY = 100
+"""Up to so many rows, tiles are as fast as compiled code even where it is loaded once for many redraws."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +60,28 @@ class LabelRedraws:
             return sums / n**2
         pairs = n * (n - 1) if self.weights is None else n**2 * (1 - (self.weights**2).sum() / self.weights.sum() ** 2)
         return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / pairs
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRedraws:
+    """The same for targets of any family: redraws share the kernels and the coordinates of the predictions."""
+
+    kernel: Kernel
+    on_targets: Kernel
+    predictions: Distribution
+    weights: np.ndarray | None
+    unbiased: bool
+    route: Route | None
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The statistic of each redraw, ``(m,)``."""
+        form = KernelForm(self.kernel)
+        values = []
+        for y in targets:
+            problem = self.route, y, self.predictions, self.weights
+            _, _, rows = resolve_problem(self.kernel, self.on_targets, *problem)
+            values.append(float(all_pairs(form, rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0]))
+        return np.array(values)
 
 
 def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

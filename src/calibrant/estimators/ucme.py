@@ -10,8 +10,8 @@ from calibrant._array import as_number, namespace, to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_problem
-from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.kernel_problem import coordinates, target_kernel
+from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
+from calibrant.estimators.kernel_problem import coordinates, resolve_kernels
 from calibrant.expectation import expectation
 from calibrant.kernels import Exponential, Kernel
 from calibrant.results import Estimate
@@ -132,7 +132,7 @@ class UCME(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The embedding's mean square over the locations."""
-        resolved = self.resolve(targets, predictions)
+        resolved = self.resolve(predictions)
         places, rows = self.locations.choose(resolved, targets, predictions)
         if weights is not None and len(rows[1]) != len(predictions):
             raise InputError("optimised locations take no sample_weight")
@@ -142,11 +142,14 @@ class UCME(BaseEstimator):
         means = values @ w / xp.sum(w)
         return Estimate("UCME", as_number(xp.mean(means**2)), len(predictions), resolved)
 
-    def resolve(self, targets: Array, predictions: Distribution) -> "UCME":
+    def resolve(self, predictions: Distribution) -> "UCME":
         """Both kernels with their numbers fixed."""
-        on_targets = target_kernel(self.on_targets, targets, predictions)
-        points = coordinates(predictions, self.on_predictions, on_targets)
-        return replace(self, on_predictions=self.on_predictions.resolve(points), on_targets=on_targets)
+        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
+        return replace(self, on_predictions=on_predictions, on_targets=on_targets)
+
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+        """Redraws share the kernels."""
+        return EachDraw(self.resolve(predictions), predictions, weights)
 
     def values(self, places: Problem, rows: Problem) -> Array:
         """``k(S_j, P_i) [l(t_j, y_i) - E l(t_j, Z_i)]``, ``(J, n)``, of a resolved estimator."""

@@ -23,6 +23,11 @@ class Kernel(ABC):
     def __call__(self, x: Array, y: Array) -> Array:
         """The matrix ``k(x_i, y_j)``, ``(n, m)``, of points ``(n, d)`` and ``(m, d)``."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether some setting waits for :meth:`resolve`."""
+        return False
+
     def resolve(self, points: Array) -> "Kernel":
         """The kernel with every open setting fixed from these points."""
         return self
@@ -90,6 +95,11 @@ class Radial(Kernel):
             raise InputError(f"{self!r} has no length scale yet: give one, or call resolve(points)")
         return self.lengthscale
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the length scale is not given."""
+        return self.lengthscale is None
+
     def resolve(self, points: Array) -> Self:
         """The length scale, if not given, is the median distance of the points."""
         if self.lengthscale is not None:
@@ -123,6 +133,11 @@ class Sum(Kernel):
         """Whether all are."""
         return all(kernel.is_euclidean for kernel in self.kernels)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether any is."""
+        return any(kernel.is_open for kernel in self.kernels)
+
     def resolve(self, points: Array) -> "Sum":
         """Each on its own."""
         return Sum(tuple(kernel.resolve(points) for kernel in self.kernels))
@@ -145,6 +160,11 @@ class Product(Kernel):
     def is_euclidean(self) -> bool:
         """Whether all are."""
         return all(kernel.is_euclidean for kernel in self.kernels)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any is."""
+        return any(kernel.is_open for kernel in self.kernels)
 
     def resolve(self, points: Array) -> "Product":
         """Each on its own."""
@@ -179,6 +199,11 @@ class Scaled(Kernel):
         """Scaled."""
         product = self.kernel.product(x, v, diagonal=diagonal, power=power)
         return NotImplemented if product is NotImplemented else self.factor**power * product
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the kernel inside is."""
+        return self.kernel.is_open
 
     def resolve(self, points: Array) -> "Scaled":
         """The kernel inside."""

@@ -1,0 +1,85 @@
+"""Means of ``h_ij`` over pairs of rows, with their standard errors."""
+
+import numpy as np
+
+from calibrant._array import is_traced, namespace, to_numpy
+from calibrant._pairwise import Moments, Pairwise
+from calibrant._validate import InputError
+from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.kernel_problem import KernelForm, KernelRows
+from calibrant.typing import Array
+
+FEW = 2000
+"""Up to so many rows tiles take a fraction of a second, less than it takes to load the compiled code."""
+
+
+def all_pairs(
+    form: KernelForm, rows: KernelRows, *, unbiased: bool, few: int | None = None
+) -> tuple[Array, float | None]:
+    """The mean over pairs with its standard error; more than ``few`` rows take the faster paths."""
+    moments, n = _moments(form, rows, FEW if few is None else few), len(rows)
+    if not unbiased:
+        xp = namespace(moments.diagonal)
+        return (moments.total + xp.sum(moments.diagonal)) / n**2, _standard_error(moments, n)
+    pairs = float(n * (n - 1))
+    if rows.weights is not None:
+        pairs = n**2 - float(namespace(rows.weights).sum(rows.weights**2))
+    if pairs <= 0:
+        raise InputError("sample_weight leaves a single row: the unbiased SKCE needs two")
+    return moments.total / pairs, _standard_error(moments, n)
+
+
+def block_mean(form: KernelForm, rows: KernelRows, size: int) -> tuple[Array, float | None, tuple[str, ...]]:
+    """The mean of the U-statistics of consecutive blocks with its standard error, and notes."""
+    n = len(rows)
+    if size > n:
+        raise InputError(f"block must not exceed the number of rows, {n:,}; got {size:,}")
+    if rows.weights is not None:
+        raise InputError("block takes no sample_weight: blocks are of equal weight")
+    means = _block_sums(form, rows, size) / (size * (size - 1))
+    left_out = n % size
+    notes = (f"the last {left_out:,} rows do not fill a block of {size:,} and are left out",) if left_out else ()
+    error = None
+    if means.shape[0] > 1 and not is_traced(means):
+        error = float(np.std(to_numpy(means), ddof=1) / np.sqrt(means.shape[0]))
+    return namespace(means).mean(means), error, notes
+
+
+def _block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
+    """Each large block by the best path, small ones in tiles."""
+    if size <= FEW:
+        return Pairwise(form, rows, min(size, _tile(rows))).block_sums(size)
+    totals = [_moments(form, rows[i * size : (i + 1) * size], FEW).total for i in range(len(rows) // size)]
+    return namespace(totals[0]).stack(totals)
+
+
+def _moments(form: KernelForm, rows: KernelRows, few: int) -> Moments:
+    moments = accelerated_moments(form.on_predictions, rows) if len(rows) > few else NotImplemented
+    return Pairwise(form, rows, _tile(rows)).moments() if moments is NotImplemented else moments
+
+
+def _standard_error(moments: Moments, n: int) -> float | None:
+    """Both Hoeffding terms of the variance of a U-statistic, each estimated without bias but never below zero.
+
+    So next to calibration, where the first term vanishes, the error is about a third too large rather than too small.
+    """
+    if n < 4 or is_traced(moments.row_sums):
+        return None
+    sums = to_numpy(moments.row_sums).astype(np.float64)
+    squares, total = float(to_numpy(moments.sum_of_squares)), sums.sum()
+    row_squares = float(sums @ sums)
+    one_shared = (row_squares - squares) / (n * (n - 1) * (n - 2))
+    none_shared = (total**2 - 4 * row_squares + 2 * squares) / (n * (n - 1) * (n - 2) * (n - 3))
+    first, second = one_shared - none_shared, squares / (n * (n - 1)) - none_shared
+    variance = 4 * (n - 2) * max(first, 0.0) / (n * (n - 1)) + 2 * max(second, 0.0) / (n * (n - 1))
+    return float(np.sqrt(variance))
+
+
+def _tile(rows: KernelRows) -> int:
+    """Rows of a tile: fewer where the inner product of one pair takes much memory."""
+    spread = rows.residuals.spread
+    members = getattr(spread, "members", None)
+    if members is not None:
+        return max(1, 2048 // int(members.shape[1]))
+    covariance = getattr(spread, "covariance", None)
+    return 512 if covariance is None else max(16, 256 // int(covariance.shape[1]))
