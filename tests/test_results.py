@@ -101,3 +101,13 @@ def test_table_gives_rows_and_columns():
     assert list(table.rows())[1] == {"group": "b", "value": 0.25}
     assert table.n_rows == 2
     assert dict(table)["value"].tolist() == [0.5, 0.25]
+
+
+def test_a_test_without_redraws_has_no_band():
+    result = TestResult(0.1, 0.2, 5, "SomeTest()", Estimate("ECE", 0.1, 5, "ECE()"), notes=("few rows",))
+    with pytest.raises(ValueError, match=r"'SomeTest\(\)' redraws no targets"):
+        result.null_band()
+    assert result.to_dict()["null_band"] is None
+    assert np.isnan(result.to_row()["null_low"])
+    assert "note" in repr(result)
+    assert "if calibrated" not in repr(result)
