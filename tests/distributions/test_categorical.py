@@ -16,6 +16,8 @@ from calibrant import (
     groups,
 )
 from calibrant._validate import InputError
+from calibrant.expectation import expectation
+from calibrant.kernels import Identity, LabelMatrix
 
 
 def test_scalar_two_columns_and_categorical_agree(rng):
@@ -148,3 +150,40 @@ def test_probabilities_of_single_classes():
     assert batch.class_names == ("0", "1")
     with pytest.raises(InputError, match=r"there is no class 5; the classes are \[0, 1\]"):
         batch.index_of(5)
+
+
+@pytest.mark.parametrize("temperature", [1e-4, 0.3, 1.0, 5.0])
+def test_tempering_is_a_power_of_the_probabilities(temperature):
+    p = np.array([[0.5, 0.3, 0.2], [1 / 3, 1 / 3, 1 / 3], [0.4, 0.6, 0.0]])
+    with np.errstate(divide="ignore"):
+        exact = softmax(np.log(p) / temperature, axis=1)
+    assert Categorical(p).temper(temperature).probs == pytest.approx(exact, rel=1e-10, abs=1e-300)
+
+
+def test_tempering_in_single_precision_does_not_vanish():
+    batch = Categorical(np.full((1, 10), 0.1, dtype=np.float32)).temper(0.02)
+    assert batch.probs.dtype == np.float32
+    assert batch.probs == pytest.approx(np.full((1, 10), 0.1), rel=1e-6)
+    assert Categorical([0.2]).temper(0.5).probs == pytest.approx(np.array([[16 / 17, 1 / 17]]), rel=1e-13)
+    with pytest.raises(InputError, match="temperature must be positive; got 0"):
+        Categorical([0.2]).temper(0)
+
+
+def test_closed_forms_are_double_sums(xp, rng):
+    p, q, y = rng.dirichlet(np.ones(3), 4), rng.dirichlet(np.ones(3), 2), np.array([2, 0, 1, 1], dtype=np.uint8)
+    matrix = ((1.0, 0.5, 0.2), (0.5, 1.0, 0.5), (0.2, 0.5, 1.0))
+    ours, other = Categorical(xp.asarray(p)), Categorical(xp.asarray(q))
+    for kernel, table in ((Identity(), np.eye(3)), (LabelMatrix(matrix), np.array(matrix))):
+        exact = sum(table[a, b] * p[:, a][:, None] * q[:, b][None, :] for a, b in np.ndindex(3, 3))
+        assert np.asarray(expectation(kernel, ours, other)) == pytest.approx(exact, rel=1e-13)
+        points = ours.point(y)  # redrawn targets are NumPy arrays, whatever the library of the predictions
+        assert np.asarray(expectation(kernel, points, other)) == pytest.approx(table[y] @ q.T, rel=1e-13)
+
+
+def test_closed_forms_keep_single_precision():
+    torch = pytest.importorskip("torch")
+    kernel = LabelMatrix(((1.0, 0.5), (0.5, 1.0)))
+    for batch in (Categorical(torch.tensor([[0.5, 0.5]])), Categorical(np.array([[0.5, 0.5]], dtype=np.float32))):
+        value = expectation(kernel, batch, batch)
+        assert "float32" in str(value.dtype)
+        assert float(value[0, 0]) == 0.75

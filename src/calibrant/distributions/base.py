@@ -5,7 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._validate import InputError
+from calibrant._array import namespace, to_numpy
+from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
 
@@ -64,9 +65,26 @@ class Distribution(ABC):
         return NotImplemented
 
     def cf(self, w: Array) -> Any:
-        """Real and imaginary part of the characteristic function ``E exp(i w Y)``, ``(n, m)`` each, at w ``(m,)``."""
+        """Real and imaginary part of the characteristic function ``E exp(i w.Y)``, ``(n, m)`` each, at w ``(m,)`` or ``(m, d)``."""
         return NotImplemented
 
     def temper(self, temperature: float) -> Any:
         """The distributions proportional to ``p^(1 / T)``."""
         return NotImplemented
+
+
+def as_numbers(x: ArrayLike, name: str) -> Array:
+    """Finite real numbers, at least one along every axis, in single or double precision."""
+    values = as_array(x, name)
+    if 0 in values.shape:
+        raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
+    return as_working_precision(as_real(values, name))
+
+
+def matched(x: Array, to: Array) -> Array:
+    """Numbers of the host, such as lists and draws, in the library and on the device of another array."""
+    if isinstance(to, np.ndarray):
+        return to_numpy(x)
+    if not isinstance(x, np.ndarray):
+        return x
+    return namespace(to).asarray(x, device=getattr(to, "device", None))  # what JAX traces is nowhere yet

@@ -19,7 +19,7 @@ from calibrant._validate import (
     check_rows_sum_to_one,
     frame_columns,
 )
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, matched
 from calibrant.expectation import closed_form
 from calibrant.kernels import Identity, LabelMatrix
 from calibrant.typing import Array, ArrayLike
@@ -229,15 +229,17 @@ class Categorical(Distribution):
     def point(self, y: Array) -> Self:
         """Certainty of the class that occurred."""
         xp = namespace(self.probs)
-        classes = xp.arange(self.n_classes, dtype=y.dtype)
-        return self._trusted(xp.astype(y[:, None] == classes[None, :], self.probs.dtype), self.labels)
+        happened = y[:, None] == namespace(y).arange(self.n_classes, dtype=y.dtype)[None, :]
+        return self._trusted(xp.astype(matched(happened, self.probs), self.probs.dtype), self.labels)
 
     def temper(self, temperature: float) -> Self:
         """``p^(1 / T)``, normalised."""
         if not temperature > 0:
             raise InputError(f"temperature must be positive; got {temperature!r}")
-        power = self.matrix ** (1 / temperature)
-        return self._trusted(power / namespace(power).sum(power, axis=1, keepdims=True), self.labels)
+        xp = namespace(self.matrix)
+        # the favoured class has power 1, so that the others may vanish but not all
+        power = (self.matrix / xp.max(self.matrix, axis=1, keepdims=True)) ** (1 / temperature)
+        return self._trusted(power / xp.sum(power, axis=1, keepdims=True), self.labels)
 
     def log_prob(self, targets: Array) -> Array:
         """Log probability of each target; ``-inf`` where what happened had been called impossible."""
@@ -284,4 +286,5 @@ def _identity(kernel: Identity, p: Categorical, q: Categorical) -> Array:  # noq
 def _label_matrix(kernel: LabelMatrix, p: Categorical, q: Categorical) -> Array:
     """A bilinear form."""
     xp = namespace(p.matrix)
-    return p.matrix @ xp.asarray(np.asarray(kernel.matrix)) @ xp.permute_dims(q.matrix, (1, 0))
+    matrix = xp.astype(matched(np.asarray(kernel.matrix), p.matrix), p.matrix.dtype)
+    return p.matrix @ matrix @ xp.permute_dims(q.matrix, (1, 0))

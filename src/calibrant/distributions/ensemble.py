@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import namespace, to_numpy
-from calibrant._validate import InputError, as_real
-from calibrant.distributions.base import Distribution
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution, as_numbers, matched
 from calibrant.expectation import closed_form
 from calibrant.kernels import Kernel
 from calibrant.typing import Array, ArrayLike
@@ -28,7 +28,7 @@ class Ensemble(Distribution):
     members: Array
 
     def __post_init__(self) -> None:
-        members = as_real(self.members, "members")
+        members = as_numbers(self.members, "members")
         if members.ndim not in (2, 3):
             raise InputError(f"members must be (n, m) or (n, m, d); got shape {tuple(members.shape)}")
         object.__setattr__(self, "members", members)
@@ -50,16 +50,16 @@ class Ensemble(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers ``(n,)``, or vectors ``(n, d)``."""
-        y = as_real(y_true, "y_true")
+        y = as_numbers(y_true, "y_true")
         y = y[:, 0] if self.members.ndim == 2 and y.ndim == 2 and y.shape[1] == 1 else y
-        wanted = tuple(self.members.shape[2:])
-        if tuple(y.shape[1:]) != wanted:
-            raise InputError(f"y_true must be {('n', *wanted)}; got shape {tuple(y.shape)}")
-        return y
+        if tuple(y.shape[1:]) != tuple(self.members.shape[2:]):
+            wanted = "one number a row" if self.members.ndim == 2 else f"(n, {self.members.shape[2]})"
+            raise InputError(f"y_true must be {wanted}; got shape {tuple(y.shape)}")
+        return matched(y, self.members)
 
     def point(self, y: Array) -> Self:
         """A single member."""
-        return self._trusted(y[:, None, ...])
+        return self._trusted(matched(y, self.members)[:, None, ...])
 
     @property
     def coords(self) -> Any:
@@ -84,18 +84,19 @@ class Ensemble(Distribution):
         return (self._sorted <= to_numpy(y)[..., None]).mean(axis=-1)
 
     def quantile(self, u: Array) -> Any:
-        """The member at each level."""
+        """The member at each level: the least with ``cdf >= u``."""
         if self.members.ndim == 3:
             return NotImplemented
         m = self._sorted.shape[1]
-        return self._sorted[:, np.clip(np.ceil(m * np.asarray(u)).astype(int) - 1, 0, m - 1)]
+        # m u may round up past a whole number; the levels k / m are those that cdf gives
+        return self._sorted[:, np.searchsorted(np.arange(1, m) / m, to_numpy(u))]
 
     def cf(self, w: Array) -> Any:
-        """The mean of ``exp(i w y)`` over members."""
-        if self.members.ndim == 3:
-            return NotImplemented
+        """The mean of ``exp(i w.y)`` over members."""
         xp = namespace(self.members)
-        phase = self.members[:, :, None] * w[None, None, :]
+        w = xp.astype(matched(w, self.members), self.members.dtype)
+        one = self.members.ndim == 2
+        phase = self.members[:, :, None] * w if one else self.members @ xp.permute_dims(w, (1, 0))
         return xp.mean(xp.cos(phase), axis=1), xp.mean(xp.sin(phase), axis=1)
 
     @classmethod

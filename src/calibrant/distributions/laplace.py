@@ -7,6 +7,7 @@ import numpy as np
 
 from calibrant._array import erfcx, namespace, to_numpy
 from calibrant._validate import InputError
+from calibrant.distributions.base import matched
 from calibrant.distributions.laplace_forms import gaussian_laplace_laplace, laplacian_laplace_laplace
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.expectation import closed_form
@@ -50,12 +51,14 @@ class Laplace(LocationScale):
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""
         loc, scale = self.host
-        half = np.minimum(u, 1 - np.asarray(u))
-        return loc[:, None] - scale[:, None] * (np.sign(0.5 - np.asarray(u)) * -np.log(2 * half))[None, :]
+        u = to_numpy(u)
+        with np.errstate(divide="ignore"):
+            z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
+        return loc[:, None] + scale[:, None] * z[None, :]
 
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc) / (1 + (w scale)^2)``."""
-        xp = namespace(self.loc)
+        xp, w = namespace(self.loc), matched(w, self.loc)
         phase = self.loc[:, None] * w[None, :]
         size = 1 / (1 + (self.scale[:, None] * w[None, :]) ** 2)
         return size * xp.cos(phase), size * xp.sin(phase)

@@ -1,26 +1,33 @@
 """What families with a location and a scale share."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Self
 
 import numpy as np
 
 from calibrant._array import namespace, to_numpy
-from calibrant._validate import InputError, as_real, check_finite, check_same_length
-from calibrant.distributions.base import Distribution
+from calibrant._validate import InputError, check_finite, check_same_length
+from calibrant.distributions.base import Distribution, as_numbers, matched
 from calibrant.typing import Array, ArrayLike
 
 
-def as_scale(x: ArrayLike, like: Array, name: str = "scale") -> Array:
-    """Positive real numbers, one a row; a single number serves all rows."""
-    xp = namespace(like)
-    scale = like * 0 + x if isinstance(x, int | float) else as_real(x, name)
-    if scale.ndim != 1:
-        raise InputError(f"{name} must be one number a row; got shape {tuple(scale.shape)}")
-    check_same_length(scale.shape[0], like.shape[0], name, "loc")
-    low, _ = check_finite(scale, name)
+def as_scale(x: ArrayLike, loc: Array) -> Array:
+    """Positive real numbers in the shape of ``loc``; one number a row, or one in all, is repeated."""
+    xp, n = namespace(loc), loc.shape[0]
+    if isinstance(x, Real) or getattr(x, "shape", None) == ():
+        scale = loc * 0 + (float(x) if isinstance(x, Real) else matched(x, loc))
+    else:
+        scale = matched(as_numbers(x, "scale"), loc)
+        check_same_length(scale.shape[0], n, "scale", "loc")
+    if tuple(scale.shape) in ((n,), (n, 1)):
+        scale = loc * 0 + xp.reshape(scale, (n, *[1] * (loc.ndim - 1)))
+    if scale.shape != loc.shape:
+        raise InputError(f"scale must be one number a row, or like loc; got shape {tuple(scale.shape)}")
+    low, _ = check_finite(scale, "scale")
     if low <= 0:
-        raise InputError(f"{name} must be positive; found {low:g} in row {int(xp.argmin(scale))}")
+        row = int(xp.argmin(xp.min(xp.reshape(scale, (n, -1)), axis=1)))
+        raise InputError(f"scale must be positive; found {low:g} in row {row}")
     return scale
 
 
@@ -32,7 +39,7 @@ class LocationScale(Distribution):
     scale: Array
 
     def __post_init__(self) -> None:
-        loc = as_real(self.loc, "loc")
+        loc = as_numbers(self.loc, "loc")
         if loc.ndim == 2 and loc.shape[1] == 1:
             loc = loc[:, 0]
         if loc.ndim != 1:
@@ -59,15 +66,16 @@ class LocationScale(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""
-        y = as_real(y_true, "y_true")
+        y = as_numbers(y_true, "y_true")
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if y.ndim != 1:
             raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
-        return y
+        return matched(y, self.loc)
 
     def point(self, y: Array) -> Self:
         """The same family with scale zero."""
+        y = matched(y, self.loc)
         return self._trusted(y, namespace(y).zeros_like(y))
 
     @property

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
-from calibrant._validate import InputError, as_real, check_same_length
-from calibrant.distributions.base import Distribution
+from calibrant._array import is_traced, namespace, to_numpy
+from calibrant._validate import InputError, check_same_length
+from calibrant.distributions.base import Distribution, as_numbers, matched
 from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
 from calibrant.typing import Array, ArrayLike
@@ -59,6 +59,10 @@ class Mixture(Distribution):
         """Those of the components."""
         return self.components[0].as_targets(y_true)
 
+    def checked(self) -> Self:
+        """With checked components."""
+        return self._trusted(tuple(c.checked() for c in self.components), self.weights)
+
     def point(self, y: Array) -> Any:
         """A target of the components' family."""
         return self.components[0].point(y)
@@ -89,14 +93,31 @@ class Mixture(Distribution):
             return NotImplemented
         return sum(w * part for w, part in zip(to_numpy(self.weights).T, parts, strict=True))
 
+    def quantile(self, u: Array) -> Any:
+        """The least number with ``cdf >= u``, by bisection between the quantiles of the components."""
+        levels = to_numpy(u)
+        ends = [component.quantile(levels) for component in self.components]
+        if any(end is NotImplemented for end in ends):
+            return NotImplemented
+        low, high = (_ordered(np.asarray(bound.reduce(ends), dtype=np.float64)) for bound in (np.minimum, np.maximum))
+        while np.any(low < high):
+            middle = (low & high) + ((low ^ high) >> 1)  # their mean, without overflow
+            below = levels > self.cdf(_ordered(middle).T).T
+            low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
+        return _ordered(high)
+
     def cf(self, w: Array) -> Any:
         """Weighted sum."""
         parts = [component.cf(w) for component in self.components]
         if any(part is NotImplemented for part in parts):
             return NotImplemented
-        assert self.weights is not None
-        real = sum(self.weights[:, k][:, None] * part[0] for k, part in enumerate(parts))
-        return real, sum(self.weights[:, k][:, None] * part[1] for k, part in enumerate(parts))
+        return tuple(self.sum_of([part[i] for part in parts], rows=True) for i in range(2))
+
+    def sum_of(self, parts: list[Array], *, rows: bool) -> Array:
+        """Weighted sum of values of the components, in their library and precision; predictions are rows or columns."""
+        weights = namespace(parts[0]).astype(matched(self.weights, parts[0]), parts[0].dtype)
+        by_component = [weights[:, k][:, None] if rows else weights[:, k][None, :] for k in range(len(parts))]
+        return sum(w * part for w, part in zip(by_component, parts, strict=True))
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:
@@ -109,34 +130,39 @@ class Mixture(Distribution):
 def _checked_weights(weights: ArrayLike | None, n: int, k: int) -> Array:
     if weights is None:
         return np.full((n, k), 1 / k)
-    w = as_real(weights, "weights")
+    w = as_numbers(weights, "weights")
     xp = namespace(w)
     w = xp.broadcast_to(w[None, :], (n, k)) if w.ndim == 1 and w.shape[0] == k else w
     if tuple(w.shape) != (n, k):
         raise InputError(f"weights must be (n, {k}) or ({k},); got shape {tuple(w.shape)}")
-    if float(xp.min(w)) < 0:
-        raise InputError(f"weights must not be negative; found {float(xp.min(w)):g}")
-    worst = float(xp.max(xp.abs(xp.sum(w, axis=1) - 1)))
-    if worst > 1e-6:
-        raise InputError(f"weights of a row must sum to 1; one is off by {worst:.3g}")
+    if is_traced(w):
+        return w
+    host = to_numpy(w).astype(np.float64)
+    if host.min() < 0:
+        raise InputError(f"weights must not be negative; found {host.min():g} in row {int(host.min(axis=1).argmin())}")
+    total = host.sum(axis=1)
+    row = int(np.abs(total - 1).argmax())
+    if abs(total[row] - 1) > 1e-6:
+        raise InputError(f"weights must sum to 1; row {row} sums to {total[row]:.9g}")
     return w
+
+
+def _ordered(x: np.ndarray) -> np.ndarray:
+    """Double precision as whole numbers in the same order, and back: neighbours differ by one."""
+    bits = x.view(np.int64)
+    flipped = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+    return flipped if x.dtype == np.float64 else flipped.view(np.float64)
 
 
 @closed_form(Kernel, Mixture, Distribution)
 def _rows(kernel: Kernel, p: Mixture, q: Distribution) -> Any:
     """Linear in the first argument."""
     parts = [expectation(kernel, component, q) for component in p.components]
-    if any(part is NotImplemented for part in parts):
-        return NotImplemented
-    assert p.weights is not None
-    return sum(p.weights[:, k][:, None] * part for k, part in enumerate(parts))
+    return NotImplemented if any(part is NotImplemented for part in parts) else p.sum_of(parts, rows=True)
 
 
 @closed_form(Kernel, Distribution, Mixture)
 def _columns(kernel: Kernel, p: Distribution, q: Mixture) -> Any:
     """Linear in the second argument."""
     parts = [expectation(kernel, p, component) for component in q.components]
-    if any(part is NotImplemented for part in parts):
-        return NotImplemented
-    assert q.weights is not None
-    return sum(q.weights[:, k][None, :] * part for k, part in enumerate(parts))
+    return NotImplemented if any(part is NotImplemented for part in parts) else q.sum_of(parts, rows=False)

@@ -1,16 +1,21 @@
 """Multivariate normal predictions."""
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
-from calibrant._validate import InputError, as_real, check_finite, check_same_length
-from calibrant.distributions.base import Distribution
+from calibrant._array import is_traced, namespace, to_numpy
+from calibrant._validate import InputError, check_same_length
+from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.location_scale import as_scale
 from calibrant.expectation import closed_form
 from calibrant.kernels import Gaussian
 from calibrant.typing import Array, ArrayLike
+
+SINGULAR = 1e-15
+"""Eigenvalues of correlations below this, times the dimensions, are zero but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +35,14 @@ class MultivariateNormal(Distribution):
     covariance: Array | None = None
 
     def __post_init__(self) -> None:
-        loc = as_real(self.loc, "loc")
+        loc = as_numbers(self.loc, "loc")
         if loc.ndim != 2:
             raise InputError(f"loc must be (n, d); got shape {tuple(loc.shape)}")
         if (self.scale is None) == (self.covariance is None):
             raise InputError("give either scale or covariance")
         object.__setattr__(self, "loc", loc)
         if self.scale is not None:
-            object.__setattr__(self, "scale", _checked_scale(self.scale, loc))
+            object.__setattr__(self, "scale", as_scale(self.scale, loc))
         else:
             object.__setattr__(self, "covariance", _checked_covariance(self.covariance, loc))
 
@@ -61,17 +66,24 @@ class MultivariateNormal(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real vectors, ``(n, d)``."""
-        y = as_real(y_true, "y_true")
+        y = as_numbers(y_true, "y_true")
         if y.ndim != 2 or y.shape[1] != self.loc.shape[1]:
             raise InputError(f"y_true must be (n, {self.loc.shape[1]}); got shape {tuple(y.shape)}")
-        return y
+        return matched(y, self.loc)
 
     def point(self, y: Array) -> Self:
         """Without spread."""
-        xp = namespace(y)
+        y = matched(y, self.loc)
         if self.scale is not None:
-            return self._trusted(y, xp.zeros_like(y), None)
-        return self._trusted(y, None, xp.zeros((y.shape[0], y.shape[1], y.shape[1]), dtype=y.dtype))
+            return self._trusted(y, 0 * y, None)
+        return self._trusted(y, None, 0 * (y[:, :, None] + y[:, None, :]))
+
+    @property
+    def full(self) -> Array:
+        """Covariances ``(n, d, d)``, also of a batch given by standard deviations."""
+        if self.scale is None:
+            return self.covariance
+        return self.scale[:, :, None] ** 2 * _eye(self.scale)
 
     @property
     def coords(self) -> Array:
@@ -89,7 +101,7 @@ class MultivariateNormal(Distribution):
         noise = rng.standard_normal((size, *loc.shape))
         if self.scale is not None:
             return loc + to_numpy(self.scale) * noise
-        values, vectors = np.linalg.eigh(to_numpy(self.covariance))
+        values, vectors = np.linalg.eigh(to_numpy(self.covariance).astype(np.float64))
         root = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
         return loc + np.einsum("nij,snj->sni", root, noise)
 
@@ -101,10 +113,18 @@ class MultivariateNormal(Distribution):
         if self.scale is not None:
             scale = to_numpy(self.scale).astype(np.float64)
             return -0.5 * ((difference / scale) ** 2).sum(axis=-1) - np.log(scale).sum(axis=1) - constant
-        factor = np.linalg.cholesky(to_numpy(self.covariance))
+        factor = np.linalg.cholesky(to_numpy(self.covariance).astype(np.float64))
         white = np.linalg.solve(factor, difference[..., None])[..., 0]
         volume = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
         return -0.5 * (white**2).sum(axis=-1) - volume - constant
+
+    def cf(self, w: Array) -> tuple[Array, Array]:
+        """``exp(i w.loc - w' S w / 2)`` at w ``(m, d)``."""
+        xp = namespace(self.loc)
+        w = xp.astype(matched(w, self.loc), self.loc.dtype)
+        phase = self.loc @ xp.permute_dims(w, (1, 0))
+        size = xp.exp(-0.5 * xp.sum((w @ self.full) * w, axis=-1))
+        return size * xp.cos(phase), size * xp.sin(phase)
 
     def temper(self, temperature: float) -> Self:
         """Covariance times T."""
@@ -121,32 +141,31 @@ class MultivariateNormal(Distribution):
         return cls(rng.normal(size=(n, 3)), covariance=factor @ np.swapaxes(factor, 1, 2) + 0.1 * np.eye(3))
 
 
-def _checked_scale(x: ArrayLike, loc: Array) -> Array:
-    scale = loc * 0 + x if isinstance(x, int | float) else as_real(x, "scale")
-    scale = scale[:, None] + 0 * loc if scale.ndim == 1 and scale.shape[0] == loc.shape[0] else scale
-    if tuple(scale.shape) != tuple(loc.shape):
-        raise InputError(f"scale must be (n,) or (n, d) like loc; got shape {tuple(scale.shape)}")
-    low, _ = check_finite(scale, "scale")
-    if low <= 0:
-        raise InputError(f"scale must be positive; found {low:g}")
-    return scale
+def _eye(like: Array) -> Array:
+    """The unit matrix in the dimensions, library and precision of ``(n, d)`` numbers."""
+    return namespace(like).astype(matched(np.eye(like.shape[1]), like), like.dtype)
 
 
 def _checked_covariance(x: ArrayLike, loc: Array) -> Array:
-    covariance = as_real(x, "covariance")
+    covariance = matched(as_numbers(x, "covariance"), loc)
     n, d = loc.shape
     if covariance.ndim != 3 or tuple(covariance.shape[1:]) != (d, d):
         raise InputError(f"covariance must be (n, {d}, {d}); got shape {tuple(covariance.shape)}")
     check_same_length(covariance.shape[0], n, "covariance", "loc")
+    if is_traced(covariance):
+        return covariance
     host = to_numpy(covariance).astype(np.float64)
     size = np.abs(host).max(axis=(1, 2))
     skew = np.abs(host - np.swapaxes(host, 1, 2)).max(axis=(1, 2))
     if np.any(skew > 1e-6 * size):
-        raise InputError(f"covariance must be symmetric; the matrix of row {int(np.argmax(skew / size))} is not")
-    least = np.linalg.eigvalsh(host)[:, 0]
-    if np.any(least <= 0):
-        row = int(np.argmin(least))
-        raise InputError(f"covariance must be positive definite; row {row} has the eigenvalue {least[row]:.3g}")
+        raise InputError(f"covariance must be symmetric; the matrix of row {int(np.argmax(skew > 1e-6 * size))} is not")
+    variance = np.diagonal(host, axis1=1, axis2=2)
+    spread = np.sqrt(np.where(variance > 0, variance, 1.0))
+    singular = np.linalg.eigvalsh(host / spread[:, :, None] / spread[:, None, :])[:, 0] <= SINGULAR * d
+    if np.any(singular):
+        row = int(np.argmax(singular))
+        least = np.linalg.eigvalsh(host[row])[0]
+        raise InputError(f"covariance must be positive definite; row {row} has the eigenvalue {least:.3g}")
     return covariance
 
 
@@ -163,10 +182,8 @@ def _gaussian(kernel: Gaussian, p: MultivariateNormal, q: MultivariateNormal) ->
             distance = distance + (p.loc[:, c][:, None] - q.loc[:, c][None, :]) ** 2 / total
         return xp.exp(-0.5 * (log_volume + distance))
     d = p.loc.shape[1]
-    assert p.covariance is not None
-    assert q.covariance is not None
-    covariance = p.covariance[:, None, :, :] + q.covariance[None, :, :, :] + width * xp.eye(d, dtype=p.loc.dtype)
+    covariance = p.full[:, None, :, :] + q.full[None, :, :, :] + width * _eye(p.loc)
     factor = xp.linalg.cholesky(covariance)
     white = xp.linalg.solve(factor, (p.loc[:, None, :] - q.loc[None, :, :])[..., None])[..., 0]
-    log_volume = 2 * xp.sum(xp.log(xp.linalg.diagonal(factor)), axis=-1) - d * np.log(width)
+    log_volume = 2 * xp.sum(xp.log(xp.linalg.diagonal(factor)), axis=-1) - d * math.log(width)
     return xp.exp(-0.5 * (log_volume + xp.sum(white**2, axis=-1)))

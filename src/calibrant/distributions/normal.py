@@ -8,6 +8,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant._array import erfcx, namespace, to_numpy
 from calibrant._validate import InputError
+from calibrant.distributions.base import matched
 from calibrant.distributions.laplace_forms import laplacian_normal
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.expectation import closed_form
@@ -48,11 +49,11 @@ class Normal(LocationScale):
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""
         loc, scale = self.host
-        return loc[:, None] + scale[:, None] * ndtri(u)[None, :]
+        return loc[:, None] + scale[:, None] * ndtri(to_numpy(u))[None, :]
 
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc - (w scale)^2 / 2)``."""
-        xp = namespace(self.loc)
+        xp, w = namespace(self.loc), matched(w, self.loc)
         phase = self.loc[:, None] * w[None, :]
         size = xp.exp(-0.5 * (self.scale[:, None] * w[None, :]) ** 2)
         return size * xp.cos(phase), size * xp.sin(phase)

@@ -42,10 +42,7 @@ class BuresWasserstein(Metric):
                 f"BuresWasserstein({self.dimensions}) takes MultivariateNormal predictions; got {predictions!r}"
             )
         loc = to_numpy(predictions.loc).astype(np.float64)
-        if predictions.covariance is not None:
-            covariance = to_numpy(predictions.covariance).astype(np.float64)
-        else:
-            covariance = np.eye(self.dimensions) * (to_numpy(predictions.scale) ** 2)[:, None, :]
+        covariance = to_numpy(predictions.full).astype(np.float64)
         return np.concatenate([loc, covariance.reshape(len(loc), -1)], axis=1)
 
     def __call__(self, x: Array, y: Array) -> Array:
@@ -100,9 +97,17 @@ class MixtureWasserstein(Metric):
 
 
 def check_positive_definite(kernel: Kernel, predictions: Distribution) -> float:
-    """The smallest eigenvalue of the kernel matrix of these predictions; warns if it is negative beyond rounding."""
+    """The smallest eigenvalue of the kernel matrix of these predictions; warns if it is negative beyond rounding.
+
+    >>> from calibrant.kernels import Gaussian
+    >>> check_positive_definite(Gaussian(1.0, BuresWasserstein(2)), MultivariateNormal([[0.0, 0.0]], scale=1.0))
+    1.0
+    """
     embed = getattr(getattr(kernel, "metric", None), "embed", None)
-    points = to_numpy(predictions.coords) if embed is None else embed(predictions)
+    points = predictions.coords if embed is None else embed(predictions)
+    if points is NotImplemented:
+        raise InputError(f"{predictions!r} has no coordinates: give the kernel a metric that embeds the family")
+    points = to_numpy(points)
     matrix = kernel.resolve(points)(points, points)
     least = float(np.linalg.eigvalsh((matrix + matrix.T) / 2)[0])
     if least < -1e-10 * len(matrix):

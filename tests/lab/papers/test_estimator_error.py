@@ -3,7 +3,17 @@ import pytest
 
 from calibrant import SKCE
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.lab.papers.estimator_error import BOUND, ESTIMATORS, SIZES, TRUTH, Cell, data_set, estimates, published, study
+from calibrant.lab.papers.estimator_error import (
+    BOUND,
+    ESTIMATORS,
+    SIZES,
+    TRUTH,
+    Cell,
+    data_set,
+    estimates,
+    published,
+    study,
+)
 
 
 def test_estimates_are_those_of_the_estimators(rng):

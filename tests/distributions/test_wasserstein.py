@@ -1,0 +1,154 @@
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from scipy.linalg import sqrtm
+
+from calibrant import Laplace, Mixture, MultivariateNormal, Normal
+from calibrant._validate import InputError
+from calibrant.checks import check_kernel
+from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein, check_positive_definite
+from calibrant.kernels import Exponential, Gaussian
+from calibrant.spectral import mean_embedding
+
+TURNED = MultivariateNormal(
+    np.zeros((4, 2)),
+    covariance=[
+        [[1.0, 0.0], [0.0, 0.01]],
+        [[0.505, 0.495], [0.495, 0.505]],
+        [[0.01, 0.0], [0.0, 1.0]],
+        [[0.505, -0.495], [-0.495, 0.505]],
+    ],
+)
+"""A narrow normal in four directions: the Bures distance between them is not Hilbertian."""
+
+H = np.sqrt(0.5)
+PAIRS = Mixture(
+    [
+        Normal([1.0, H, 0.0, -H], [2.0, 2 + H, 3.0, 2 + H]),
+        Normal([-1.0, -H, 0.0, H], [2.0, 2 - H, 1.0, 2 - H]),
+    ]
+)
+"""Two components opposite each other on a circle, in four directions: transport between them is not Hilbertian."""
+
+
+def embedded(metric, predictions):
+    points = metric.embed(predictions)
+    return metric(points, points)
+
+
+@pytest.mark.parametrize(
+    ("metric", "predictions", "least"),
+    [(BuresWasserstein(2), TURNED, -0.0638), (MixtureWasserstein(2), PAIRS, -0.1243)],
+    ids=["bures", "mixture"],
+)
+class TestCounterExamples:
+    def test_the_smallest_eigenvalue_is_negative(self, metric, predictions, least):
+        with pytest.warns(
+            UserWarning, match=f"not positive definite on these predictions: smallest eigenvalue {least}"
+        ):
+            found = check_positive_definite(Gaussian(1.0, metric), predictions)
+        assert found == pytest.approx(least, abs=5e-5)
+        assert np.linalg.eigvalsh(np.exp(-(embedded(metric, predictions) ** 2) / 2))[0] == pytest.approx(
+            found, abs=1e-12
+        )
+
+    def test_the_check_of_kernels_finds_it(self, metric, predictions, least):
+        with pytest.raises(AssertionError, match="is not positive semi-definite: eigenvalue -"):
+            check_kernel(Gaussian(1.0, metric), metric.embed(predictions))
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Exponential(1.0), Exponential(0.5, power=1.9)], ids=repr)
+def test_our_coordinates_stay_positive_definite_there(kernel):
+    assert check_positive_definite(kernel, TURNED) > 0
+    check_kernel(kernel, TURNED.coords)
+    for on_targets in (Gaussian(0.5), Gaussian(3.0)):
+        check_kernel(kernel, mean_embedding(on_targets, PAIRS))
+
+
+def test_bures_is_the_formula_of_matrix_roots(rng):
+    batch = MultivariateNormal.example(rng, 4)
+    exact = np.empty((4, 4))
+    for i, j in np.ndindex(4, 4):
+        root = sqrtm(batch.covariance[i])
+        overlap = sqrtm(root @ batch.covariance[j] @ root).real
+        exact[i, j] = ((batch.loc[i] - batch.loc[j]) ** 2).sum() + np.trace(batch.covariance[i] + batch.covariance[j] - 2 * overlap)  # fmt: skip
+    assert embedded(BuresWasserstein(3), batch) ** 2 == pytest.approx(exact, abs=1e-11)
+
+
+def test_bures_is_the_distance_of_coordinates_where_covariances_commute(rng):
+    batch = MultivariateNormal(rng.normal(size=(5, 3)), rng.uniform(0.1, 2, (5, 3)))
+    exact = np.linalg.norm(batch.coords[:, None] - batch.coords[None, :], axis=2)
+    # the root of a difference that cancels keeps half of the digits
+    assert embedded(BuresWasserstein(3), batch) == pytest.approx(exact, abs=1e-7)
+
+
+@pytest.mark.parametrize("family", [Normal, Laplace])
+def test_transport_between_components_is_the_best_pairing(family, rng):
+    batch = Mixture([family.example(rng, 3) for _ in range(4)])
+    coords = np.stack([c.coords for c in batch.components], axis=1)
+    exact = np.empty((3, 3))
+    for i, j in np.ndindex(3, 3):
+        pairings = (coords[j][list(order)] for order in itertools.permutations(range(4)))
+        exact[i, j] = min(((coords[i] - other) ** 2).sum() / 4 for other in pairings)
+    assert embedded(MixtureWasserstein(4), batch) ** 2 == pytest.approx(exact, abs=1e-13)
+
+
+def test_one_component_is_the_component(rng):
+    normal = Normal.example(rng, 5)
+    exact = np.linalg.norm(normal.coords[:, None] - normal.coords[None, :], axis=2)
+    assert embedded(MixtureWasserstein(1), Mixture([normal])) == pytest.approx(exact, abs=1e-14)
+
+
+def test_good_predictions_do_not_warn(rng):
+    normal = MultivariateNormal(rng.normal(size=(8, 2)), rng.uniform(0.1, 2, (8, 2)))
+    assert check_positive_definite(Gaussian(1.0, BuresWasserstein(2)), normal) > 0
+    assert check_positive_definite(Exponential(), Normal.example(rng, 8)) > 0  # the median distance is filled in
+
+
+def test_other_libraries_are_embedded_on_the_host(xp):
+    batch = MultivariateNormal(xp.asarray(TURNED.loc), covariance=xp.asarray(TURNED.covariance))
+    assert np.array_equal(BuresWasserstein(2).embed(batch), BuresWasserstein(2).embed(TURNED))
+
+
+@pytest.mark.parametrize(
+    ("metric", "predictions", "message"),
+    [
+        (
+            BuresWasserstein(3),
+            TURNED,
+            r"BuresWasserstein\(3\) takes MultivariateNormal predictions; got <Multi.* in 2 dimensions>",
+        ),
+        (
+            BuresWasserstein(2),
+            PAIRS,
+            r"BuresWasserstein\(2\) takes MultivariateNormal predictions; got <Mixture",
+        ),
+        (
+            MixtureWasserstein(3),
+            PAIRS,
+            r"MixtureWasserstein\(3\) takes such mixtures; got <Mixture: 4 predictions of 2 Normal",
+        ),
+        (MixtureWasserstein(2), TURNED, "takes such mixtures; got <MultivariateNormal"),
+        (
+            MixtureWasserstein(2),
+            Mixture(PAIRS.components, [0.3, 0.7]),
+            "MixtureWasserstein takes equal weights",
+        ),
+    ],
+)
+def test_metrics_refuse_other_families(metric, predictions, message):
+    with pytest.raises(InputError, match=message):
+        metric.embed(predictions)
+
+
+def test_predictions_without_coordinates_need_a_metric():
+    with pytest.raises(InputError, match="<Mixture: 4 predictions .* has no coordinates: give the kernel a metric"):
+        check_positive_definite(Gaussian(1.0), PAIRS)
+
+
+def test_metrics_are_values():
+    for metric in (BuresWasserstein(2), MixtureWasserstein(2)):
+        assert pickle.loads(pickle.dumps(metric)) == metric
+        assert hash(Gaussian(1.0, metric)) == hash(Gaussian(1.0, metric))
