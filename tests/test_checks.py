@@ -76,7 +76,7 @@ def off_by_a_pair(self, span):
         ),
         (broken(Gaussian, __call__=lambda self, x, y: Gaussian.__call__(self, x, y)[0]), r"gives shape \(15,\)"),
         (
-            broken(Exponential, product=lambda self, x, v, diagonal: Exponential.product(self, x, v, diagonal=True)),
+            broken(Exponential, product=lambda self, x, v, **settings: Exponential.product(self, x, v, diagonal=True)),
             "the fast product of .* is wrong",
         ),
         (
@@ -84,7 +84,7 @@ def off_by_a_pair(self, span):
             "the spectrum of .* is wrong",
         ),
         (broken(Gaussian, spectrum=off_by_a_pair), "the spectrum of .* has negative weights"),
-        (broken(Gaussian, squared=lambda self: Gaussian(self.unit / 2)), "the square of .* is wrong"),
+        (broken(Gaussian, diagonal=lambda self, x: 2 + 0 * x[:, 0]), "the diagonal of .* is wrong"),
     ],
 )
 def test_wrong_kernels_fail(kernel, message):

@@ -48,8 +48,9 @@ def mean_embedding(kernel: Kernel, predictions: Distribution) -> Any:
     parts = predictions.cf(spectrum[0])
     if parts is NotImplemented:
         return NotImplemented
-    roots = np.sqrt(spectrum[1])
-    return namespace(parts[0]).concat([parts[0] * roots, parts[1] * roots], axis=1)
+    xp = namespace(parts[0])
+    roots = xp.asarray(np.sqrt(spectrum[1]))
+    return xp.concat([parts[0] * roots, parts[1] * roots], axis=1)
 
 
 def _extent(predictions: Distribution) -> tuple[float, float] | None:

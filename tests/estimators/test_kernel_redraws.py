@@ -25,9 +25,10 @@ def test_many_redraws_at_once_are_redraws_one_by_one(estimator, weighted, stored
 
 
 @pytest.mark.parametrize("kernel", [Exponential(), Gaussian(), Matern(2.5)], ids=repr)
-def test_two_classes(kernel, rng):
+@pytest.mark.parametrize("n", [100, 700])
+def test_two_classes(kernel, n, rng):
     """On a line the product is by sorting where the kernel has one."""
-    predictions = Categorical(rng.random(100))
+    predictions = Categorical(rng.random(n))
     drawn = predictions.sample(rng, 5)
     fast = SKCE(kernel).given(predictions, None)(drawn)
     assert fast == pytest.approx(EachDraw(SKCE(kernel), predictions, None)(drawn), rel=1e-10)
@@ -52,6 +53,26 @@ def test_targets_of_any_family(family, n, weighted, rng):
         fast = estimator.given(predictions, weights)
         assert isinstance(fast, TargetRedraws)
         assert fast(drawn) == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.5, 1.0)], ids=repr)
+def test_predictions_of_another_library(kernel, rng):
+    torch = pytest.importorskip("torch")
+    host = Normal.example(rng, 20)
+    predictions = Normal(torch.asarray(host.loc), torch.asarray(host.scale))
+    drawn = host.sample(rng, 3)
+    estimator = SKCE(Exponential(1.0), kernel)
+    fast = estimator.given(predictions, None)(drawn)
+    assert fast == pytest.approx(estimator.given(host, None)(drawn), rel=1e-10)
+
+
+def test_mixtures_of_another_library_have_coordinates(rng):
+    torch = pytest.importorskip("torch")
+    host = [Normal.example(rng, 20) for _ in range(2)]
+    y = rng.normal(size=20)
+    mixture = Mixture([Normal(torch.asarray(c.loc), torch.asarray(c.scale)) for c in host])
+    value = SKCE(Exponential(1.0), Gaussian(1.0))(torch.asarray(y), mixture).value
+    assert value == pytest.approx(SKCE(Exponential(1.0), Gaussian(1.0))(y, Mixture(host)).value, rel=1e-9)
 
 
 def test_blocks_are_redrawn_one_by_one(rng):

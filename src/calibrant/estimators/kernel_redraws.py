@@ -14,6 +14,9 @@ from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route, residuals
 
+SORTED = 500
+"""More rows than this on a line are worth sorting."""
+
 STORED = 4096
 """Up to so many rows the kernel matrix is kept; beyond, its tiles are made again for every batch of redraws."""
 
@@ -78,7 +81,7 @@ class TargetRedraws:
         form = KernelForm(self.kernel)
         values = []
         for y in targets:
-            problem = self.route, y, self.predictions, self.weights
+            problem = self.route, self.predictions.as_targets(y), self.predictions, self.weights
             _, _, rows = resolve_problem(self.kernel, self.on_targets, *problem)
             values.append(float(all_pairs(form, rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0]))
         return np.array(values)
@@ -86,11 +89,11 @@ class TargetRedraws:
 
 def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again."""
-    order = np.argsort(points[:, 0])
-    line, none = points[order, 0], np.zeros((len(points), 0))
-    if points.shape[1] == 1 and kernel.product(line, none, diagonal=True) is not NotImplemented:
-        inverse = np.argsort(order)
-        return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
+    if points.shape[1] == 1 and len(points) > SORTED:
+        order = np.argsort(points[:, 0])
+        line, inverse = points[order, 0], np.argsort(order)
+        if kernel.product(line, np.zeros((len(points), 0)), diagonal=True) is not NotImplemented:
+            return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
     if len(points) <= STORED:
         return kernel(points, points).__matmul__
     return Pairwise(kernel, points).matmul

@@ -51,10 +51,6 @@ class Kernel(ABC):
         """``K @ v`` for sorted one-dimensional points, in O(n); with the entries of K raised to a power."""
         return NotImplemented
 
-    def squared(self) -> Any:
-        """The kernel ``k(x, y)^2``, if it is one of ours."""
-        return NotImplemented
-
     def __add__(self, other: "Kernel") -> "Sum":
         return Sum((self, other))
 

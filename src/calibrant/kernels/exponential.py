@@ -40,7 +40,3 @@ class Exponential(Radial):
         if self.power != 1 or not self.metric.is_absolute:
             return NotImplemented
         return exponential_product(x, v, 1 / self.unit, (1.0,), diagonal=diagonal, power=power)
-
-    def squared(self) -> Any:
-        """The same shape with a shorter length scale."""
-        return Exponential(self.unit / 2 ** (1 / self.power), self.metric, self.power)

@@ -43,7 +43,3 @@ class Gaussian(Radial):
         weights = 2 * step / math.sqrt(2 * math.pi) * np.exp(-0.5 * nodes**2)
         weights[0] /= 2
         return nodes / self.unit, weights
-
-    def squared(self) -> Any:
-        """A Gaussian again."""
-        return Gaussian(self.unit / math.sqrt(2), self.metric)

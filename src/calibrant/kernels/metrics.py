@@ -59,7 +59,7 @@ class Euclidean(Metric):
         inner = xp.matmul(x, xp.permute_dims(y, (1, 0)))
         size = xp.sum(x * x, axis=1)[:, None] + xp.sum(y * y, axis=1)[None, :]
         squared = size - 2 * inner
-        rounding = 4 * float(xp.finfo(squared.dtype).eps)
+        rounding = x.shape[1] * float(xp.finfo(squared.dtype).eps)
         return xp.where(squared > rounding * size, squared, xp.zeros_like(squared))
 
 
