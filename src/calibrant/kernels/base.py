@@ -109,7 +109,28 @@ class Radial(Kernel):
 
 
 @dataclass(frozen=True)
-class Sum(Kernel):
+class Several(Kernel):
+    """What kernels made of kernels share."""
+
+    kernels: tuple[Kernel, ...]
+
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether all are."""
+        return all(kernel.is_euclidean for kernel in self.kernels)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any is."""
+        return any(kernel.is_open for kernel in self.kernels)
+
+    def resolve(self, points: Array) -> Self:
+        """Each on its own."""
+        return type(self)(tuple(kernel.resolve(points) for kernel in self.kernels))
+
+
+@dataclass(frozen=True)
+class Sum(Several):
     """The sum of kernels.
 
     >>> import numpy as np
@@ -118,32 +139,14 @@ class Sum(Kernel):
     array([[3.]])
     """
 
-    kernels: tuple[Kernel, ...]
-
     def __call__(self, x: Array, y: Array) -> Array:
         """Added up."""
         return sum(kernel(x, y) for kernel in self.kernels)
 
-    @property
-    def is_euclidean(self) -> bool:
-        """Whether all are."""
-        return all(kernel.is_euclidean for kernel in self.kernels)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether any is."""
-        return any(kernel.is_open for kernel in self.kernels)
-
-    def resolve(self, points: Array) -> "Sum":
-        """Each on its own."""
-        return Sum(tuple(kernel.resolve(points) for kernel in self.kernels))
-
 
 @dataclass(frozen=True)
-class Product(Kernel):
+class Product(Several):
     """The product of kernels."""
-
-    kernels: tuple[Kernel, ...]
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Multiplied."""
@@ -151,20 +154,6 @@ class Product(Kernel):
         for value in rest:
             first = first * value
         return first
-
-    @property
-    def is_euclidean(self) -> bool:
-        """Whether all are."""
-        return all(kernel.is_euclidean for kernel in self.kernels)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether any is."""
-        return any(kernel.is_open for kernel in self.kernels)
-
-    def resolve(self, points: Array) -> "Product":
-        """Each on its own."""
-        return Product(tuple(kernel.resolve(points) for kernel in self.kernels))
 
 
 @dataclass(frozen=True)
