@@ -84,6 +84,10 @@ def off_by_a_pair(self, span):
             "the spectrum of .* is wrong",
         ),
         (broken(Gaussian, spectrum=off_by_a_pair), "the spectrum of .* has negative weights"),
+        (
+            broken(Gaussian, frequencies=lambda self, rng, m, d: 1.5 * Gaussian.frequencies(self, rng, m, d)),
+            "the random frequencies of .* are wrong",
+        ),
         (broken(Gaussian, diagonal=lambda self, x: 2 + 0 * x[:, 0]), "the diagonal of .* is wrong"),
     ],
 )

@@ -49,10 +49,20 @@ def check_kernel(kernel: Kernel, points: np.ndarray, *, rtol: float = 1e-12) -> 
     if points.shape[1] == 1:
         _check_product(kernel, np.sort(points[:, 0]), rtol)
         _check_spectrum(kernel, np.sort(points[:, 0]), size)
+    _check_frequencies(kernel, points, matrix)
     diagonal = to_numpy(kernel.diagonal(points))
     assert np.allclose(diagonal, np.diagonal(matrix), rtol=rtol, atol=rtol * size), (
         f"the diagonal of {kernel!r} is wrong"
     )
+
+
+def _check_frequencies(kernel: Kernel, points: np.ndarray, matrix: np.ndarray) -> None:
+    waves = kernel.frequencies(np.random.default_rng(0), DRAWS // 10, points.shape[1])
+    if waves is NotImplemented:
+        return
+    phase = points @ waves.T
+    mean = (np.cos(phase) @ np.cos(phase).T + np.sin(phase) @ np.sin(phase).T) / len(waves)
+    assert np.abs(mean - matrix).max() < 5 / np.sqrt(len(waves)), f"the random frequencies of {kernel!r} are wrong"
 
 
 def _check_product(kernel: Kernel, x: np.ndarray, rtol: float) -> None:

@@ -23,11 +23,11 @@ MOST_NODES = 1024
 
 def residual_features(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Features ``(n, 2m)`` of ``delta_y - P``, or ``NotImplemented``."""
-    extent = _extent(predictions)
-    if targets.ndim != 1 or extent is None:
+    ends = extent(predictions)
+    if targets.ndim != 1 or ends is None:
         return NotImplemented
     host = to_numpy(targets)
-    spectrum = kernel.spectrum(float(max(extent[1], host.max()) - min(extent[0], host.min())))
+    spectrum = kernel.spectrum(float(max(ends[1], host.max()) - min(ends[0], host.min())))
     if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
         return NotImplemented
     xp = namespace(targets)
@@ -41,8 +41,8 @@ def residual_features(kernel: Kernel, targets: Array, predictions: Distribution)
 
 def mean_embedding(kernel: Kernel, predictions: Distribution) -> Any:
     """Coordinates ``(n, 2m)`` whose Euclidean distance is ``sqrt(L(P,P) - 2 L(P,Q) + L(Q,Q))``, or ``NotImplemented``."""
-    extent = _extent(predictions)
-    spectrum = NotImplemented if extent is None else kernel.spectrum(extent[1] - extent[0])
+    ends = extent(predictions)
+    spectrum = NotImplemented if ends is None else kernel.spectrum(ends[1] - ends[0])
     if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
         return NotImplemented
     parts = predictions.cf(spectrum[0])
@@ -53,7 +53,7 @@ def mean_embedding(kernel: Kernel, predictions: Distribution) -> Any:
     return xp.concat([parts[0] * roots, parts[1] * roots], axis=1)
 
 
-def _extent(predictions: Distribution) -> tuple[float, float] | None:
+def extent(predictions: Distribution) -> tuple[float, float] | None:
     """The range that holds all predictions but for their far tails."""
     parts = predictions.components if isinstance(predictions, Mixture) else (predictions,)
     ends = [part.quantile(np.array([TAIL, 1 - TAIL])) for part in parts]

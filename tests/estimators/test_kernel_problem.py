@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant import Categorical, Ensemble, Mixture, Normal
+from calibrant import Categorical, Ensemble, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.distributions.wasserstein import MixtureWasserstein
 from calibrant.estimators.kernel_problem import KernelForm, coordinates, resolve_problem, target_kernel
@@ -10,11 +10,23 @@ from calibrant.kernels import Cityblock, Exponential, Gaussian, Identity, Matern
 
 def test_default_kernels_on_targets(rng):
     predictions = Normal.example(rng, 50)
-    y = predictions.sample(np.random.default_rng(0), 1)[0]
     kernel = target_kernel(None, predictions)
     assert isinstance(kernel, Gaussian)
-    assert kernel.lengthscale == pytest.approx(np.median(np.abs(y[:, None] - y)[np.triu_indices(50, 1)]))
+    medians = []
+    for _ in range(50):
+        y = predictions.sample(rng, 1)[0]
+        medians.append(np.median(np.abs(y[:, None] - y)[np.triu_indices(50, 1)]))
+    assert min(medians) <= kernel.lengthscale <= max(medians)
     assert target_kernel(None, Categorical([0.2, 0.4])) == Identity()
+
+
+@pytest.mark.parametrize("family", [Normal, MultivariateNormal, Ensemble, Mixture])
+@pytest.mark.parametrize("n", [40, 3000])
+def test_open_length_scales_do_not_depend_on_the_order_of_rows(family, n, rng):
+    predictions = family.example(rng, n)
+    order = rng.permutation(n)
+    assert target_kernel(None, predictions[order]) == target_kernel(None, predictions)
+    assert target_kernel(None, predictions) != target_kernel(None, family.example(rng, n))
 
 
 def test_length_scales_of_many_rows_come_from_some(rng):

@@ -357,9 +357,8 @@ def test_the_order_of_rows_changes_nothing(n, k, rng):
     p = rng.dirichlet(np.ones(k), n).round(3)
     p /= p.sum(axis=1, keepdims=True)
     y, order = rng.integers(0, k, n), rng.permutation(n)
-    assert SKCE(Exponential(0.3))(y[order], p[order]).value == pytest.approx(
-        SKCE(Exponential(0.3))(y, p).value, rel=1e-12
-    )
+    for estimator in (SKCE(Exponential(0.3)), SKCE()):  # also with length scales from the data
+        assert estimator(y[order], p[order]).value == pytest.approx(estimator(y, p).value, rel=1e-12)
 
 
 class TestBadInput:

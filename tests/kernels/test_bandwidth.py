@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant.kernels import Cityblock, Euclidean
-from calibrant.kernels.bandwidth import MOST_ROWS, median_distance
+from calibrant.kernels.bandwidth import MOST_ROWS, median_distance, thinned
 
 
 def test_median_over_pairs_of_different_rows(rng):
@@ -24,3 +24,31 @@ def test_large_samples_are_thinned_the_same_way_each_time(rng):
     first = median_distance(x, Euclidean())
     assert first == median_distance(x, Euclidean())
     assert first == pytest.approx(2 * 0.4769, rel=0.05)  # median |N(0, 2)|
+
+
+@pytest.mark.parametrize("round_to", [12, 1])
+def test_the_order_of_rows_does_not_matter(rng, round_to):
+    """Also with many equal rows."""
+    x = rng.normal(size=(3 * MOST_ROWS, 2)).round(round_to)
+    order = rng.permutation(len(x))
+    assert median_distance(x[order], Euclidean()) == median_distance(x, Euclidean())
+    assert np.array_equal(x[order][thinned(x[order])], x[thinned(x)])
+
+
+def test_equal_rows_are_thinned_like_others(rng):
+    x = np.where(rng.random(3 * MOST_ROWS) < 0.6, 1.0, rng.random(3 * MOST_ROWS))[:, None]
+    share = (x[thinned(x)] == 1).mean()
+    assert abs(share - (x == 1).mean()) < 5 * 0.5 / MOST_ROWS**0.5
+
+
+def test_every_value_is_as_likely_to_stay(rng):
+    """Thinning by digits leaves the distribution as it is (Kolmogorov-Smirnov, 99.9 %)."""
+    x = rng.random((10 * MOST_ROWS, 1))
+    kept = np.sort(x[thinned(x)][:, 0])
+    assert np.abs(kept - (np.arange(MOST_ROWS) + 0.5) / MOST_ROWS).max() < 1.95 / MOST_ROWS**0.5
+
+
+def test_single_precision_keeps_nearly_the_same_rows(rng):
+    x = rng.random((3 * MOST_ROWS, 3))
+    rows = set(thinned(x)) & set(thinned(x.astype(np.float32)))
+    assert len(rows) > 0.97 * MOST_ROWS

@@ -42,6 +42,10 @@ class BaseEstimator(ABC):
         """The same value from the smallest problem that determines it; redraws then cost less."""
         return self, targets, predictions
 
+    def affordable(self, predictions: Distribution, n_redraws: int, budget: float) -> "BaseEstimator":
+        """An estimator of the same quantity whose redraws stay within so many multiplications; this one where it does."""
+        return self
+
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """The statistic as a function of the targets alone."""
         return EachDraw(self, predictions, weights)

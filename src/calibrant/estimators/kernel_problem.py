@@ -1,16 +1,16 @@
 """What kernel estimators share: resolved kernels, coordinates of the predictions, residuals of the targets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace
+from calibrant._array import is_array, is_traced, namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.kernels import Gaussian, Identity, Kernel
-from calibrant.kernels.bandwidth import MOST_ROWS
+from calibrant.kernels.bandwidth import thinned
 from calibrant.kernels.base import as_points
 from calibrant.residuals import Residuals, Route, residuals
 from calibrant.spectral import mean_embedding
@@ -51,16 +51,28 @@ def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
     """The kernel on targets with its numbers fixed; by default the identity of classes, else a Gaussian.
 
     An open length scale is the median distance of targets drawn from the predictions with a fixed seed: it depends on the
-    predictions alone, so that redrawn targets share the kernel and tests stay exact.
+    predictions alone (and not on their order), so that redrawn targets share the kernel and tests stay exact.
     """
     if kernel is None:
         kernel = Identity() if isinstance(predictions, Categorical) else Gaussian()
     if not kernel.is_open:
         return kernel
-    rng = np.random.default_rng(0)
-    if len(predictions) > MOST_ROWS:
-        predictions = predictions[np.sort(rng.choice(len(predictions), MOST_ROWS, replace=False))]
-    return kernel.resolve(as_points(predictions.sample(rng, 1)[0]))
+    some = predictions[thinned(_parameters(predictions))]
+    return kernel.resolve(as_points(some.sample(np.random.default_rng(0), 1)[0]))
+
+
+def _parameters(predictions: Distribution) -> np.ndarray:
+    """All numbers that make up each row of a batch, ``(n, c)``."""
+    parts = []
+    for field in fields(predictions):  # type: ignore[arg-type]  # families are dataclasses
+        value = getattr(predictions, field.name)
+        if isinstance(value, tuple) and all(isinstance(part, Distribution) for part in value):
+            parts += [_parameters(part) for part in value]
+        elif is_array(value):
+            if is_traced(value):
+                raise InputError("give a length scale for targets: there is no median of values that are being traced")
+            parts.append(to_numpy(value).astype(np.float64).reshape(len(predictions), -1))
+    return np.concatenate(parts, axis=1)
 
 
 def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: Kernel) -> Array:

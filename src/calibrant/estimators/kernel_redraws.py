@@ -87,12 +87,26 @@ class TargetRedraws:
         return np.array(values)
 
 
+def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
+    """Multiplications that one redraw costs, roughly."""
+    n = float(len(predictions))
+    if not isinstance(predictions, Categorical):
+        return 50 * n**2  # four exponentials a pair
+    if dimensions == 1 and _has_product(kernel):
+        return 20 * n
+    return n**2 * predictions.n_classes
+
+
+def _has_product(kernel: Kernel) -> bool:
+    return kernel.product(np.zeros(1), np.zeros((1, 0)), diagonal=True) is not NotImplemented
+
+
 def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again."""
     if points.shape[1] == 1 and len(points) > SORTED:
         order = np.argsort(points[:, 0])
         line, inverse = points[order, 0], np.argsort(order)
-        if kernel.product(line, np.zeros((len(points), 0)), diagonal=True) is not NotImplemented:
+        if _has_product(kernel):
             return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
     if len(points) <= STORED:
         return kernel(points, points).__matmul__

@@ -10,8 +10,9 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.kernel_problem import KernelForm, resolve_kernels, resolve_problem
-from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws
+from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws, work_of_redraw
 from calibrant.estimators.kernel_sums import all_pairs, block_mean
+from calibrant.estimators.random_features import RandomFeatureSKCE, affordable_waves
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route
 from calibrant.results import Estimate
@@ -78,6 +79,16 @@ class SKCE(BaseEstimator):
             route=rows.residuals.route.value,
             notes=notes,
         )
+
+    def affordable(self, predictions: Distribution, n_redraws: int, budget: float) -> BaseEstimator:
+        """Random waves where redraws of all pairs cost too much; as many as budget and memory allow."""
+        if self.block is not None or not self.unbiased or self.route not in (None, Route.FEATURES):
+            return self
+        on_predictions, on_targets, coords = resolve_kernels(self.on_predictions, self.on_targets, predictions)
+        if n_redraws * work_of_redraw(on_predictions, predictions, coords.shape[1]) <= budget:
+            return self
+        count = affordable_waves(on_predictions, on_targets, predictions, n_redraws, budget)
+        return self if count is None else RandomFeatureSKCE(on_predictions, on_targets, count)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Redraws share kernels and coordinates; redrawn class labels share the tiles of the kernel on predictions, too."""

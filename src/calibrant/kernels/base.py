@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+
 from calibrant._array import namespace
 from calibrant._validate import InputError
 from calibrant.kernels.bandwidth import median_distance
@@ -15,7 +17,8 @@ class Kernel(ABC):
     """A positive semi-definite function of two points; subclasses are frozen dataclasses.
 
     A kernel is complete with :meth:`__call__`. Those that can do more override :meth:`spectrum` (then every family with a
-    characteristic function has explicit features) or :meth:`product` (then sums over one-dimensional points cost O(n)).
+    characteristic function has explicit features), :meth:`frequencies` (then tests of any number of rows are affordable) or
+    :meth:`product` (then sums over one-dimensional points cost O(n)).
     "I cannot" is ``NotImplemented``.
     """
 
@@ -45,6 +48,10 @@ class Kernel(ABC):
 
     def spectrum(self, span: float) -> Any:
         """Frequencies and weights such that ``k(x, y) = sum_j w_j cos(f_j (x - y))`` for ``|x - y| <= span``."""
+        return NotImplemented
+
+    def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
+        """Random frequencies ``(count, dimensions)`` with ``k(x, y) = E cos(f (x - y))``."""
         return NotImplemented
 
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
@@ -193,6 +200,12 @@ class Scaled(Kernel):
     def resolve(self, points: Array) -> "Scaled":
         """The kernel inside."""
         return Scaled(self.kernel.resolve(points), self.factor)
+
+
+def student_frequencies(rng: np.random.Generator, count: int, dimensions: int, freedom: float) -> np.ndarray:
+    """Draws of Student's t distribution in several dimensions: the spectrum of Matérn kernels at unit length scale."""
+    tail = np.sqrt(rng.chisquare(freedom, (count, 1)) / freedom)
+    return rng.standard_normal((count, dimensions)) / tail
 
 
 def as_points(y: Array) -> Array:

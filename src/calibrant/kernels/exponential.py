@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.kernels.base import Radial
+from calibrant.kernels.base import Radial, student_frequencies
 from calibrant.kernels.metrics import Euclidean, Metric
 from calibrant.kernels.sorted_product import exponential_product
 from calibrant.typing import Array
@@ -34,6 +36,12 @@ class Exponential(Radial):
     def profile(self, distance: Array) -> Array:
         """``exp(-u^power)``."""
         return namespace(distance).exp(-distance if self.power == 1 else -(distance**self.power))
+
+    def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
+        """Cauchy, the case of one degree of freedom."""
+        if self.power != 1 or not self.is_euclidean:
+            return NotImplemented
+        return student_frequencies(rng, count, dimensions, 1.0) / self.unit
 
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """One running sum from the left, one from the right."""

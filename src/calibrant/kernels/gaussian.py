@@ -35,6 +35,10 @@ class Gaussian(Radial):
         """Without the square root of the distance."""
         return namespace(x, y).exp(-0.5 * self.metric.squared(x, y) / self.unit**2)
 
+    def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
+        """Normal."""
+        return rng.standard_normal((count, dimensions)) / self.unit if self.is_euclidean else NotImplemented
+
     def spectrum(self, span: float) -> Any:
         """The trapezoid rule on the Gaussian spectral density: exact to rounding for differences within the span."""
         # Copies of the kernel at multiples of the period must lie further away than the kernel reaches.

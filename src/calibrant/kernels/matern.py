@@ -4,9 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.kernels.base import Radial
+from calibrant.kernels.base import Radial, student_frequencies
 from calibrant.kernels.metrics import Euclidean, Metric
 from calibrant.kernels.sorted_product import exponential_product
 from calibrant.typing import Array
@@ -39,6 +41,12 @@ class Matern(Radial):
     @property
     def _coefficients(self) -> tuple[float, ...]:
         return (1.0, 1.0) if self.smoothness == 1.5 else (1.0, 1.0, 1 / 3)
+
+    def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
+        """Student's t with twice the smoothness as degrees of freedom."""
+        if not self.is_euclidean:
+            return NotImplemented
+        return student_frequencies(rng, count, dimensions, 2 * self.smoothness) / self.unit
 
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """Running sums with as many states as the polynomial has terms."""
