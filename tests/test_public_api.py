@@ -7,6 +7,7 @@ import pytest
 import calibrant
 
 NAMES = [
+    "AggregatedTest",
     "Bernoulli",
     "Bootstrap",
     "Brier",

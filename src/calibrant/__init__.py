@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from calibrant.estimators.scores import Brier, LogLoss
     from calibrant.estimators.skce import SKCE
     from calibrant.estimators.ucme import UCME
+    from calibrant.inference.aggregated import AggregatedTest
     from calibrant.inference.exact import ExactTest
     from calibrant.inference.intervals import Bootstrap
     from calibrant.inference.reliability import ReliabilityCurve
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives. Importing calibrant imports none of these: a name is fetched at its first use.
 _HOME = {
+    "AggregatedTest": "inference.aggregated",
     "Bernoulli": "distributions.bernoulli",
     "Bootstrap": "inference.intervals",
     "Brier": "estimators.scores",
@@ -70,6 +72,7 @@ __all__ = [
     "MMCE",
     "SKCE",
     "UCME",
+    "AggregatedTest",
     "Bernoulli",
     "Bootstrap",
     "Brier",

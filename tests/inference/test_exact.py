@@ -197,3 +197,46 @@ def test_redraws_of_the_confidence_need_no_classes(rng):
 def test_settings_are_checked(settings, message):
     with pytest.raises(InputError, match=message):
         ExactTest(**{"estimator": ECE(), **settings})
+
+
+class TestSequential:
+    def test_it_stops_at_the_last_hit(self, rng):
+        p = rng.random(100)
+        y = (rng.random(100) < p).astype(int)
+        result = ExactTest(ECE(), 999, stop_after=5)(y, p)
+        null = result.null_distribution
+        assert len(null) < 999
+        assert null[-1] >= result.statistic
+        assert (null >= result.statistic).sum() == 5
+        assert result.pvalue == 5 / len(null)
+
+    def test_without_enough_hits_it_is_the_plain_test(self, rng):
+        p = rng.random(200)
+        y = (rng.random(200) < 0.5).astype(int)
+        result = ExactTest(ECE(), 99, stop_after=5)(y, p)
+        assert result.pvalue == 0.01
+        assert len(result.null_distribution) == 99
+
+    def test_the_level_is_exact(self):
+        rng, rejected, sets = np.random.default_rng(8), 0, 600
+        for _ in range(sets):
+            p = rng.random(15)
+            y = (rng.random(15) < p).astype(int)
+            rejected += ExactTest(Brier(), 199, stop_after=10)(y, p, rng=rng).pvalue <= 0.05
+        low, high = binom.ppf([0.0005, 0.9995], sets, 0.05)
+        assert low <= rejected <= high
+
+    def test_engines_change_no_digit(self, rng):
+        p = rng.random(50)
+        y = (rng.random(50) < p).astype(int)
+        test = ExactTest(Brier(), 499, "less", stop_after=20)
+        plain = test(y, p, rng=1)
+        with ThreadPoolExecutor(2) as pool:
+            other = test(y, p, rng=1, engine=pool)
+        assert (other.pvalue, len(other.null_distribution)) == (plain.pvalue, len(plain.null_distribution))
+
+    def test_bad_settings(self):
+        with pytest.raises(InputError, match="stop_after must be a whole number of at least 1; got 0"):
+            ExactTest(ECE(), stop_after=0)
+        with pytest.raises(InputError, match="stop_after goes with alternative="):
+            ExactTest(ECE(), alternative="two-sided", stop_after=5)

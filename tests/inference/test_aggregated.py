@@ -1,0 +1,103 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from calibrant import ECE, SKCE, Bernoulli, Categorical, EqualMass, ExactTest, Normal
+from calibrant._validate import InputError
+from calibrant.inference.aggregated import AggregatedTest, default_grid
+from calibrant.kernels import Exponential, Gaussian
+
+
+def test_one_statistic_is_the_exact_test(rng):
+    p = rng.random(60)
+    y = (rng.random(60) < p).astype(int)
+    estimator = SKCE(Exponential(0.3))
+    alone = ExactTest(estimator, 99)(y, p, rng=5)
+    result = AggregatedTest((estimator,), 99)(y, p, rng=5)
+    assert result.pvalue == alone.pvalue
+    assert np.array_equal(result.null_distribution, alone.null_distribution)
+
+
+def test_the_smallest_rank_is_ranked_again(rng):
+    p = rng.random(40)
+    y = (rng.random(40) < p).astype(int)
+    estimators = SKCE(Exponential(0.1)), ECE(EqualMass(5)), ECE()
+    result = AggregatedTest(estimators, 49)(y, p, rng=1)
+    alone = [ExactTest(e, 49)(y, p, rng=1) for e in estimators]
+    pool = np.stack([np.append(t.null_distribution, t.statistic) for t in alone])
+    ranks = np.array([[(row >= x - 1e-15).sum() for x in row] for row in pool]).min(axis=0)
+    scores = ((pool - pool.mean(axis=1, keepdims=True)) / pool.std(axis=1, keepdims=True)).max(axis=0)
+    first = (ranks < ranks[-1]) | ((ranks == ranks[-1]) & (scores >= scores[-1]))
+    assert result.pvalue == first.mean()
+    assert result.statistic in [t.statistic for t in alone]
+
+
+@pytest.mark.parametrize("n", [2, 10, 40])
+def test_the_level_is_exact(n):
+    """Rejections of calibrated predictions at 5 %, within the 99.9 % binomial bound."""
+    rng, rejected, sets = np.random.default_rng(n), 0, 300
+    for _ in range(sets):
+        p = rng.random(n)
+        y = (rng.random(n) < p).astype(int)
+        rejected += AggregatedTest(n_resamples=39)(y, p, rng=rng).pvalue <= 0.05
+    low, high = binom.ppf([0.0005, 0.9995], sets, 0.05)
+    assert rejected <= high
+    if n > 2:  # two rows have few different statistics, and ties count against rejection
+        assert low <= rejected
+
+
+def test_fine_and_coarse_errors_are_found(rng):
+    p = rng.random(1500)
+    fine = (rng.random(1500) < p + 0.25 * np.sign(np.sin(60 * p)) * np.minimum(p, 1 - p) * 2).astype(int)
+    coarse = (rng.random(1500) < 0.2 + 0.6 * p).astype(int)
+    for y in (fine, coarse):
+        assert AggregatedTest(n_resamples=199)(y, p).pvalue == 0.005
+
+
+@pytest.mark.parametrize(
+    ("predictions", "kind", "count"),
+    [
+        (Categorical([0.2, 0.3, 0.5]), SKCE, 6),
+        (Categorical([[0.2, 0.3, 0.5]]), SKCE, 6),
+        (Bernoulli([[0.2, 0.9], [0.1, 0.4]]), ECE, 4),
+        (Normal([0.0, 1.0], 1.0), SKCE, 6),
+    ],
+)
+def test_default_grids(predictions, kind, count):
+    grid = default_grid(predictions)
+    assert len(set(grid)) == count
+    assert all(isinstance(e, kind) for e in grid)
+
+
+def test_every_family_can_be_tested(rng):
+    predictions = Normal.example(rng, 30)
+    result = AggregatedTest(n_resamples=19)(predictions.sample(rng, 1)[0], predictions)
+    assert 0.05 <= result.pvalue <= 1
+    assert isinstance(result.estimate.estimator.on_targets, Gaussian)
+    assert "6 statistics; the strongest is SKCE" in result.notes[0]
+
+
+def test_engines_change_no_digit(rng, monkeypatch):
+    monkeypatch.setattr("calibrant.inference.draws.CHUNK", 500)
+    p = rng.random(50)
+    y = (rng.random(50) < p).astype(int)
+    plain = AggregatedTest(n_resamples=59)(y, p, rng=3)
+    with ThreadPoolExecutor(2) as pool:
+        assert AggregatedTest(n_resamples=59)(y, p, rng=3, engine=pool).pvalue == plain.pvalue
+
+
+@pytest.mark.parametrize("p", [np.full(30, 0.5), np.tile([0.0, 1.0], 15)])
+def test_constant_and_certain_predictions(p, rng):
+    y = (rng.random(30) < p).astype(int)
+    assert AggregatedTest(n_resamples=19)(y, p).pvalue >= 0.05
+    if p.min() == 0:
+        assert AggregatedTest(n_resamples=19)(1 - y, p).pvalue == 0.05
+
+
+def test_bad_settings():
+    with pytest.raises(InputError, match="estimators must be estimators"):
+        AggregatedTest(())
+    with pytest.raises(InputError, match="n_resamples must be a whole number of at least 1; got 0"):
+        AggregatedTest(n_resamples=0)
