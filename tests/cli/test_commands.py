@@ -75,7 +75,7 @@ def test_test_gives_the_library_s_pvalue(run, data):
 def test_test_prints_the_result(run):
     code, out, _ = run("test", DIGITS, *COLUMNS, "--n-resamples", "99", "--by", "ink")
     assert code == 0
-    assert out.startswith("p-value = 0.01")
+    assert out.startswith("Not calibrated at the level 0.05.\np-value = 0.01")
     assert "by ink" in out
 
 
@@ -257,3 +257,21 @@ def test_kernel_errors_of_regression_files(run, tmp_path, rng):
     code, out, _ = run("test", str(path), "--n-resamples", "99", *options)
     assert code == 0
     assert json.loads(out)["pvalue"] > 0.01
+
+
+def test_the_gate_of_a_test(run, tmp_path, rng):
+    p = rng.random(300)
+    for name, share in (("honest", p), ("boastful", 0.3 + 0.4 * p)):
+        y = (rng.random(300) < share).astype(int)
+        np.savetxt(tmp_path / f"{name}.csv", np.stack([y, p], axis=1), delimiter=",", header="y,p", comments="", fmt="%g")
+    command = ["--n-resamples", "99", "--gate", "--alpha", "0.02"]
+    code, out, err = run("test", str(tmp_path / "honest.csv"), *command)
+    assert (code, err) == (0, "")
+    assert out.startswith("No evidence against calibration at the level 0.02.")
+    code, out, err = run("test", str(tmp_path / "boastful.csv"), *command, "--test", "AggregatedTest(n_resamples=99)")
+    assert code == 1
+    assert err.startswith("gate failed: pvalue = 0.01 <= 0.02")
+    assert "6 statistics; the strongest is SKCE" in out
+    assert run("test", str(tmp_path / "boastful.csv"), "--n-resamples", "99")[0] == 0  # without a gate
+    code, _, err = run("test", str(tmp_path / "honest.csv"), "--alpha", "2")
+    assert (code, err) == (2, "calibrant: --alpha must lie strictly between 0 and 1; got 2.0\n")

@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 
 import calibrant
 from calibrant import io, kernels
-from calibrant._validate import InputError, check_count
+from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.cli import display
 from calibrant.cli.gate import Gate
 from calibrant.distributions.base import Distribution
@@ -21,9 +21,11 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass, EqualWidth
 from calibrant.estimators.kce import KCE, MMCE
+from calibrant.estimators.random_features import RandomFeatureSKCE
 from calibrant.estimators.scores import Brier, LogLoss
 from calibrant.estimators.skce import SKCE
 from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
+from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, default_lens, groups
@@ -40,10 +42,12 @@ app = App(
     help="Can I believe these probabilities? Start with `calibrant demo`, then `calibrant report FILE`.",
 )
 
+TESTS: tuple[type, ...] = (ExactTest, AggregatedTest)
+
 SETTINGS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
-        *(ECE, SKCE, KCE, MMCE, UCME, Brier, LogLoss, ExactTest, Bootstrap),
+        *(ECE, SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Brier, LogLoss, Bootstrap, *TESTS),
         *(EqualWidth, EqualMass, PositiveClass, TopLabel, ClassWise, MultiLabel),
         *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
         *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
@@ -192,11 +196,13 @@ def exact_test(
     data: Data = Data(),  # noqa: B008  # frozen
     test: str | None = None,
     n_resamples: int = 999,
+    alpha: float = 0.05,
+    gate: Annotated[bool, Parameter(negative="")] = False,
     seed: Seed = 0,
     fail_if: Gates = (),
     format: Output = "table",
 ) -> int:
-    """Test whether the predictions are calibrated; exact at every sample size.
+    """Test whether the predictions are calibrated; exact at every sample size, with no bandwidth to choose.
 
     Gates may name pvalue and statistic: --fail-if 'pvalue < 0.01'.
 
@@ -205,22 +211,28 @@ def exact_test(
     file
         predictions and truth: CSV, Parquet, JSONL or NPZ
     test
-        such as "ExactTest(ECE(lens=ClassWise()))"; without it, the exact test of the equal-mass ECE
+        such as "ExactTest(ECE(lens=ClassWise()))"; without it, AggregatedTest()
     n_resamples
         redraws, where --test does not say
+    alpha
+        the level of the test
+    gate
+        leave with code 1 where the test rejects at this level
     """
     gates = [Gate.parse(text) for text in fail_if]
+    check_fraction(alpha, "--alpha")
     read = data.read(file)
-    chosen = ExactTest(_default_error(read.y_pred), n_resamples) if test is None else _parse_test(test)
+    chosen = AggregatedTest(n_resamples=n_resamples) if test is None else _parse_test(test)
     measure = _Seeded(chosen, seed)
     result: TestResult = _measure(measure, read)
     slices = {name: _sliced(measure, read, name) for name in read.by}
     if format == "json":
         _print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
     else:
-        display.show_test(result)
+        display.show_test(result, alpha)
         for name, table in slices.items():
             display.show_table(table, f"by {name}")
+    gates += [Gate("pvalue", "<=", alpha)] if gate else []
     return _judge(gates, {"pvalue": result.pvalue, "statistic": result.statistic})
 
 
@@ -300,10 +312,11 @@ def _parse(text: str, option: str, kinds: tuple[type, ...], noun: str) -> Any:
     raise InputError(f"{option} {text!r} is not {noun}")
 
 
-def _parse_test(text: str) -> ExactTest:
-    chosen: ExactTest = _parse(text, "--test", (ExactTest,), f"a test: write 'ExactTest({text})'")
-    if not isinstance(chosen.estimator, BaseEstimator):
-        raise InputError(f"--test {text!r}: {chosen.estimator!r} is not an estimator")
+def _parse_test(text: str) -> Any:
+    chosen = _parse(text, "--test", TESTS, f"a test: write 'ExactTest({text})'")
+    inside = getattr(chosen, "estimator", None)
+    if inside is not None and not isinstance(inside, BaseEstimator):
+        raise InputError(f"--test {text!r}: {inside!r} is not an estimator")
     return chosen
 
 

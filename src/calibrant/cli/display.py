@@ -47,8 +47,11 @@ def show_estimates(estimates: list[Estimate]) -> None:
     _print(grid)
 
 
-def show_test(result: TestResult) -> None:
-    """The result as it prints itself."""
+def show_test(result: TestResult, alpha: float) -> None:
+    """The decision in words, then the result as it prints itself."""
+    rejected = result.pvalue <= alpha
+    words = "Not calibrated" if rejected else "No evidence against calibration"
+    out.print(Text(f"{words} at the level {alpha:g}.", style=TONES["bad" if rejected else "good"]))
     out.print(Text(repr(result)))
 
 
