@@ -80,6 +80,10 @@ def off_by_a_pair(self, span):
             "the fast product of .* is wrong",
         ),
         (
+            broken(Exponential, pair_sums=lambda self, x, v: 2 * Exponential.pair_sums(self, x, v)),
+            "the pair sums of .* are wrong",
+        ),
+        (
             broken(Gaussian, spectrum=lambda self, span: Gaussian(self.unit * (1 + 1e-9)).spectrum(span)),
             "the spectrum of .* is wrong",
         ),

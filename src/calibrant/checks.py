@@ -73,6 +73,8 @@ def _check_product(kernel: Kernel, x: np.ndarray, rtol: float) -> None:
             return
         matrix = kernel(x[:, None], x[:, None]) ** power * (1 if diagonal else 1 - np.eye(len(x)))
         limit = 10 * rtol * np.abs(matrix).sum(axis=1).max()
+        pairs = np.einsum("nq,nm,mq->q", v, np.triu(kernel(x[:, None], x[:, None]), 1), v)
+        assert np.abs(kernel.pair_sums(x, v) - pairs).max() <= len(x) * limit, f"the pair sums of {kernel!r} are wrong"
         assert np.abs(fast - matrix @ v).max() <= limit, f"the fast product of {kernel!r} is wrong"
 
 

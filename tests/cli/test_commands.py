@@ -263,7 +263,9 @@ def test_the_gate_of_a_test(run, tmp_path, rng):
     p = rng.random(300)
     for name, share in (("honest", p), ("boastful", 0.3 + 0.4 * p)):
         y = (rng.random(300) < share).astype(int)
-        np.savetxt(tmp_path / f"{name}.csv", np.stack([y, p], axis=1), delimiter=",", header="y,p", comments="", fmt="%g")
+        np.savetxt(
+            tmp_path / f"{name}.csv", np.stack([y, p], axis=1), delimiter=",", header="y,p", comments="", fmt="%g"
+        )
     command = ["--n-resamples", "99", "--gate", "--alpha", "0.02"]
     code, out, err = run("test", str(tmp_path / "honest.csv"), *command)
     assert (code, err) == (0, "")
@@ -271,7 +273,7 @@ def test_the_gate_of_a_test(run, tmp_path, rng):
     code, out, err = run("test", str(tmp_path / "boastful.csv"), *command, "--test", "AggregatedTest(n_resamples=99)")
     assert code == 1
     assert err.startswith("gate failed: pvalue = 0.01 <= 0.02")
-    assert "6 statistics; the strongest is SKCE" in out
+    assert "6 statistics" in out
     assert run("test", str(tmp_path / "boastful.csv"), "--n-resamples", "99")[0] == 0  # without a gate
     code, _, err = run("test", str(tmp_path / "honest.csv"), "--alpha", "2")
     assert (code, err) == (2, "calibrant: --alpha must lie strictly between 0 and 1; got 2.0\n")

@@ -1,7 +1,7 @@
 """The kernel error under redrawn targets: what depends on the predictions alone is made once for many redraws."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,13 +9,16 @@ from calibrant._array import to_numpy
 from calibrant._pairwise import Pairwise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.kernel_problem import KernelForm, coordinates, resolve_problem
+from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem
 from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route, residuals
 
 SORTED = 500
 """More rows than this on a line are worth sorting."""
+
+ON_A_LINE = 16
+"""Redraws that share one pass over sorted points."""
 
 STORED = 4096
 """Up to so many rows the kernel matrix is kept; beyond, its tiles are made again for every batch of redraws."""
@@ -44,10 +47,33 @@ class LabelRedraws:
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
         points = to_numpy(coordinates(self.predictions, self.kernel, self.on_targets)).astype(np.float64)
+        if (
+            points.shape[1] == 1
+            and len(points) > SORTED
+            and isinstance(self.on_targets, Identity)
+            and _has_product(self.kernel)
+        ):
+            return self._on_a_line(targets, points[:, 0])
         multiply, diagonal = _multiplication(self.kernel, points), self.kernel.diagonal(points)
         size = min(BATCH, max(1, ROOM // (len(points) * self.predictions.n_classes)))
         batches = [targets[i : i + size] for i in range(0, len(targets), size)]
         return np.concatenate([self._batch(batch, multiply, diagonal) for batch in batches])
+
+    def _on_a_line(self, targets: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Two classes: residuals are numbers, kept in the order of the points."""
+        n = len(x)
+        order = np.argsort(x)
+        x, p = x[order], to_numpy(self.predictions.probability(1)).astype(np.float64)[order, None]
+        w = np.ones((n, 1)) if self.weights is None else (self.weights * (n / self.weights.sum()))[order, None]
+        w = 2**0.5 * w  # (-e, e) has the length sqrt2 |e|
+        diagonal, sums, squares = self.kernel.diagonal(x[:, None]), [], []
+        for start in range(0, len(targets), ON_A_LINE):
+            error = w * (targets[start : start + ON_A_LINE, order].T - p)
+            sums.append(2 * self.kernel.pair_sums(x, error))
+            squares.append(np.einsum("n,nm,nm->m", diagonal, error, error))
+        if not self.unbiased:
+            return (np.concatenate(sums) + np.concatenate(squares)) / n**2
+        return np.concatenate(sums) / (n**2 - float((w**2).sum()) / 2)
 
     def _batch(
         self, targets: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray
@@ -78,11 +104,15 @@ class TargetRedraws:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
-        form = KernelForm(self.kernel)
+        form, kernels = KernelForm(self.kernel), (self.kernel, self.on_targets)
         values = []
+        rows: KernelRows | None = None
         for y in targets:
-            problem = self.route, self.predictions.as_targets(y), self.predictions, self.weights
-            _, _, rows = resolve_problem(self.kernel, self.on_targets, *problem)
+            drawn = self.predictions.as_targets(y)
+            if rows is None or rows.residuals.route is not Route.CLOSED:
+                _, _, rows = resolve_problem(*kernels, self.route, drawn, self.predictions, self.weights)
+            else:
+                rows = replace(rows, residuals=replace(rows.residuals, points=self.predictions.point(drawn)))
             values.append(float(all_pairs(form, rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0]))
         return np.array(values)
 

@@ -58,6 +58,11 @@ class Kernel(ABC):
         """``K @ v`` for sorted one-dimensional points, in O(n); with the entries of K raised to a power."""
         return NotImplemented
 
+    def pair_sums(self, x: np.ndarray, v: np.ndarray) -> Any:
+        """``sum_{i < j} k(x_i, x_j) v_i v_j`` of each column of v, for sorted one-dimensional points, in O(n)."""
+        product = self.product(x, v, diagonal=False)
+        return NotImplemented if product is NotImplemented else np.einsum("nq,nq->q", product, v) / 2
+
     def __add__(self, other: "Kernel") -> "Sum":
         return Sum((self, other))
 

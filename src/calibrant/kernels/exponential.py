@@ -9,7 +9,7 @@ from calibrant._array import namespace
 from calibrant._validate import InputError
 from calibrant.kernels.base import Radial, student_frequencies
 from calibrant.kernels.metrics import Euclidean, Metric
-from calibrant.kernels.sorted_product import exponential_product
+from calibrant.kernels.sorted_product import exponential_pair_sums, exponential_product
 from calibrant.typing import Array
 
 
@@ -42,6 +42,12 @@ class Exponential(Radial):
         if self.power != 1 or not self.is_euclidean:
             return NotImplemented
         return student_frequencies(rng, count, dimensions, 1.0) / self.unit
+
+    def pair_sums(self, x: np.ndarray, v: np.ndarray) -> Any:
+        """One running sum from the left."""
+        if self.power != 1 or not self.metric.is_absolute:
+            return NotImplemented
+        return exponential_pair_sums(x, v, 1 / self.unit, (1.0,))
 
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """One running sum from the left, one from the right."""

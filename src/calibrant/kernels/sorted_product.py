@@ -27,6 +27,13 @@ def exponential_product(
     return product + float(polynomial[0]) * v if diagonal else product
 
 
+def exponential_pair_sums(x: np.ndarray, v: np.ndarray, rate: float, coefficients: Sequence[float]) -> np.ndarray:
+    """``sum_{i < j} p(s) exp(-s) v_i v_j`` of each column of v ``(n, q)``, in one compiled pass."""
+    from calibrant._fused.running_sums import pair_sums
+
+    return pair_sums(rate * x, v, np.asarray(coefficients))
+
+
 def energy_product(x: Array, v: Array, *, diagonal: bool, power: int) -> Array:
     """``K @ v`` for ``K_ij = ((|x_i| + |x_j| - |x_i - x_j|) / 2)^power``: the smaller of two numbers of one sign, else 0."""
     xp = namespace(x, v)
