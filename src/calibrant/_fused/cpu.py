@@ -17,6 +17,9 @@ import numpy as np
 
 from calibrant._fused.strips import BLOCK, GROUPS, Law, triangle
 
+ALONE = 3000
+"""Fewer rows than this take less time than threads do to start."""
+
 
 def feature_moments(
     x: np.ndarray, r: np.ndarray, lengthscale: float, gaussian: bool, *, threads: int | None = None
@@ -50,6 +53,8 @@ def normal_moments(
 
 def _moments(x: np.ndarray, r: np.ndarray, law: Law, threads: int | None) -> tuple[np.ndarray, float]:
     """Each group adds up on its own; then the groups in order."""
+    if threads is None and len(x) < ALONE:
+        threads = 1
     a, b = _packed(x), _packed(r)
     groups = min(GROUPS, len(a))
     squares, sums = np.zeros((groups, 1)), np.zeros((groups, len(a), BLOCK))

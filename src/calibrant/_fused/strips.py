@@ -127,50 +127,36 @@ def _add_moments(k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.nda
 
 
 @compiled(EXACT)
-def _add_term(
-    kind: int, law: Law, rows: np.ndarray, columns: np.ndarray, log: np.ndarray, squared: np.ndarray, out: np.ndarray
-) -> None:
-    """Add one of the four terms of the inner product of normals, times the kernel, from squared distances.
-
-    ``rows`` and ``columns`` start at ``v = 2 g s^2, a = 1 / (1 + v), a^(d/2)``. Kinds: targets, mean and target,
-    target and mean, means.
-    """
-    _, _, g, d = law
-    for i in range(STRIP):
-        first, last = i * BLOCK, (i + 1) * BLOCK
-        k, q, o = log[first:last], squared[first:last], out[first:last]
-        v, a, root = rows[i], rows[i + BLOCK], rows[i + 2 * BLOCK]
-        if kind == 0:
-            for j in range(BLOCK):
-                o[j] += exp_negative(k[j] - g * q[j])
-        elif kind == 1:
-            for j in range(BLOCK):
-                o[j] -= root * exp_negative(k[j] - g * a * q[j])
-        elif kind == 2:
-            for j in range(BLOCK):
-                o[j] -= columns[j + 2 * BLOCK] * exp_negative(k[j] - g * columns[j + BLOCK] * q[j])
-        else:
-            for j in range(BLOCK):
-                both = 1.0 / (1.0 + v + columns[j])
-                power = np.sqrt(both) if d % 2 else 1.0
-                for _ in range(d // 2):
-                    power *= both
-                o[j] += power * exp_negative(k[j] - g * both * q[j])
-
-
-@compiled(EXACT)
 def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray) -> None:
     """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials a pair.
 
-    The features are the mean and the target, d each, filled up to multiples of 4, then those of `_add_term`.
+    The features are the mean and the target, d each, filled up to multiples of 4, then ``v = 2 g s^2, a = 1 / (1 + v)``
+    and ``a^(d/2)``.
     """
-    width = -(-law[3] // 4) * 4 * BLOCK
-    squared = np.empty(STRIP * BLOCK)
-    h[:] = 0.0
-    for kind in range(4):
-        row, column = (width, 0, width, 0)[kind], (width, width, 0, 0)[kind]
-        _square_distances(rows[row:], columns[column : column + width], squared)
-        _add_term(kind, law, rows[2 * width :], columns[2 * width :], log, squared, h)
+    _, _, g, d = law
+    width = -(-d // 4) * 4 * BLOCK
+    mu, y, rest = columns[:width], columns[width : 2 * width], columns[2 * width :]
+    squares = np.empty((4, STRIP * BLOCK))
+    _square_distances(rows[width:], y, squares[0])
+    _square_distances(rows, y, squares[1])
+    _square_distances(rows[width:], mu, squares[2])
+    _square_distances(rows, mu, squares[3])
+    both, power = np.empty(BLOCK), np.empty(BLOCK)
+    for i in range(STRIP):
+        v, ga, root = rows[2 * width + i], g * rows[2 * width + BLOCK + i], rows[2 * width + 2 * BLOCK + i]
+        for j in range(BLOCK):
+            both[j] = 1.0 / (1.0 + v + rest[j])
+            power[j] = np.sqrt(both[j]) if d % 2 else 1.0
+        for _ in range(d // 2):
+            for j in range(BLOCK):
+                power[j] *= both[j]
+        k, out = log[i * BLOCK : (i + 1) * BLOCK], h[i * BLOCK : (i + 1) * BLOCK]
+        q = squares[:, i * BLOCK : (i + 1) * BLOCK]
+        for j in range(BLOCK):
+            inner = exp_negative(k[j] - g * q[0, j]) - root * exp_negative(k[j] - ga * q[1, j])
+            out[j] = inner - rest[j + 2 * BLOCK] * exp_negative(k[j] - g * rest[j + BLOCK] * q[2, j])
+        for j in range(BLOCK):
+            out[j] += power[j] * exp_negative(k[j] - g * both[j] * q[3, j])
 
 
 @compiled(EXACT)
