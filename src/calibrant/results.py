@@ -271,6 +271,13 @@ class TestResult(Result):
         low, high = np.quantile(self.null_distribution, [tail, 1 - tail], method="inverted_cdf")
         return Interval(float(low), float(high), level, "calibrated redraws")
 
+    def _statistic_lines(self) -> list[tuple[str, str]]:
+        """The estimate, and the statistic where it is another number."""
+        estimate = float(self.estimate)
+        if self.statistic == estimate:
+            return [("statistic", f"{self.estimate.name} = {number(estimate)}")]
+        return [("statistic", number(self.statistic)), ("estimate", f"{self.estimate.name} = {number(estimate)}")]
+
     def to_row(self) -> dict[str, float]:
         """The numbers alone, as one row of a table of results."""
         low, high = (np.nan, np.nan) if self.null_distribution is None else self.null_band()
@@ -295,7 +302,7 @@ class TestResult(Result):
         null = self.null_distribution
         return [
             ("p-value", number(self.pvalue)),
-            ("statistic", f"{self.estimate.name} = {number(self.statistic)}"),
+            *self._statistic_lines(),
             *([] if null is None else [("if calibrated", f"{self.null_band()} (95 % of {len(null):,} redraws)")]),
             *([("reduction", self.estimate.reduction)] if self.estimate.reduction else []),
             *(("note", note) for note in self.notes),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._pairwise import Pairwise
+from calibrant._pairwise import CALL, Pairwise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem
@@ -51,7 +51,7 @@ class LabelRedraws:
             points.shape[1] == 1
             and len(points) > SORTED
             and isinstance(self.on_targets, Identity)
-            and _has_product(self.kernel)
+            and self.kernel.has_product
         ):
             return self._on_a_line(targets, points[:, 0])
         multiply, diagonal = _multiplication(self.kernel, points), self.kernel.diagonal(points)
@@ -105,6 +105,10 @@ class TargetRedraws:
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
         form, kernels = KernelForm(self.kernel), (self.kernel, self.on_targets)
+        if len(self.predictions) <= CALL and self.route is not Route.SAMPLED:
+            small = self._side_by_side(targets)
+            if small is not None:
+                return small
         values = []
         rows: KernelRows | None = None
         for y in targets:
@@ -116,19 +120,31 @@ class TargetRedraws:
             values.append(float(all_pairs(form, rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0]))
         return np.array(values)
 
+    def _side_by_side(self, targets: np.ndarray) -> np.ndarray | None:
+        """Few rows: redraws as blocks of one large problem; not for draws, which would differ from block to block."""
+        m, n = targets.shape[:2]
+        again = self.predictions[np.tile(np.arange(n), m)]
+        weights = None if self.weights is None else np.tile(self.weights, m)
+        drawn = again.as_targets(targets.reshape(m * n, *targets.shape[2:]))
+        _, _, rows = resolve_problem(self.kernel, self.on_targets, self.route, drawn, again, weights)
+        if rows.residuals.route is Route.SAMPLED:
+            return None
+        pairs = Pairwise(KernelForm(self.kernel), rows)
+        sums = to_numpy(pairs.block_sums(n))
+        if not self.unbiased:
+            return (sums + to_numpy(pairs.diagonal()).reshape(m, n).sum(axis=1)) / n**2
+        w = np.ones(n) if self.weights is None else self.weights * (n / self.weights.sum())
+        return sums / (n**2 - (w**2).sum())
+
 
 def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
     """Multiplications that one redraw costs, roughly."""
     n = float(len(predictions))
     if not isinstance(predictions, Categorical):
         return 50 * n**2  # four exponentials a pair
-    if dimensions == 1 and _has_product(kernel):
+    if dimensions == 1 and kernel.has_product:
         return 20 * n
     return n**2 * predictions.n_classes
-
-
-def _has_product(kernel: Kernel) -> bool:
-    return kernel.product(np.zeros(1), np.zeros((1, 0)), diagonal=True) is not NotImplemented
 
 
 def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -136,7 +152,7 @@ def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray]
     if points.shape[1] == 1 and len(points) > SORTED:
         order = np.argsort(points[:, 0])
         line, inverse = points[order, 0], np.argsort(order)
-        if _has_product(kernel):
+        if kernel.has_product:
             return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
     if len(points) <= STORED:
         return kernel(points, points).__matmul__

@@ -17,7 +17,7 @@ def all_pairs(
     form: KernelForm, rows: KernelRows, *, unbiased: bool, few: int | None = None
 ) -> tuple[Array, float | None]:
     """The mean over pairs with its standard error; more than ``few`` rows take the faster paths."""
-    moments, n = _moments(form, rows, FEW if few is None else few), len(rows)
+    moments, n = moments_of(form, rows, FEW if few is None else few), len(rows)
     if not unbiased:
         xp = namespace(moments.diagonal)
         return (moments.total + xp.sum(moments.diagonal)) / n**2, _standard_error(moments, n)
@@ -48,14 +48,15 @@ def block_mean(form: KernelForm, rows: KernelRows, size: int) -> tuple[Array, fl
 def _block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
     """Each large block by the best path, small ones in tiles."""
     if size <= FEW:
-        return Pairwise(form, rows, min(size, _tile(rows))).block_sums(size)
-    totals = [_moments(form, rows[i * size : (i + 1) * size], FEW).total for i in range(len(rows) // size)]
+        return Pairwise(form, rows, min(size, tile_of(rows))).block_sums(size)
+    totals = [moments_of(form, rows[i * size : (i + 1) * size], FEW).total for i in range(len(rows) // size)]
     return namespace(totals[0]).stack(totals)
 
 
-def _moments(form: KernelForm, rows: KernelRows, few: int) -> Moments:
+def moments_of(form: KernelForm, rows: KernelRows, few: int = FEW) -> Moments:
+    """The moments of all pairs; more than ``few`` rows take the faster paths."""
     moments = accelerated_moments(form.on_predictions, rows) if len(rows) > few else NotImplemented
-    return Pairwise(form, rows, _tile(rows)).moments() if moments is NotImplemented else moments
+    return Pairwise(form, rows, tile_of(rows)).moments() if moments is NotImplemented else moments
 
 
 def _standard_error(moments: Moments, n: int) -> float | None:
@@ -75,7 +76,7 @@ def _standard_error(moments: Moments, n: int) -> float | None:
     return float(np.sqrt(variance))
 
 
-def _tile(rows: KernelRows) -> int:
+def tile_of(rows: KernelRows) -> int:
     """Rows of a tile: fewer where the inner product of one pair takes much memory."""
     spread = rows.residuals.spread
     members = getattr(spread, "members", None)

@@ -57,7 +57,7 @@ class Bootstrap:
     ) -> Estimate:
         """The estimate, its standard error and interval."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        value = partial(_value_of_rows, self.estimator, targets, predictions, weights)
+        value = partial(value_of_rows, self.estimator, targets, predictions, weights)
         estimate: Estimate = value(slice(None))
         resample = partial(_resample, value, len(predictions))
         values = draw(resample, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
@@ -95,13 +95,14 @@ def include_null(interval: Interval, test: TestResult) -> Interval:
     return replace(interval, low=min(0.0, interval.low), method=f"{interval.method} with exact test")
 
 
-def _value_of_rows(
+def value_of_rows(
     estimator: Callable[..., Any],
     targets: Array,
     predictions: Distribution,
     weights: np.ndarray | None,
     rows: slice | np.ndarray,
 ) -> Estimate:
+    """The estimate from some rows of a problem, which may repeat."""
     w = None if weights is None else weights[rows]
     return as_estimate(estimator, targets[rows, ...], predictions[rows], w)
 

@@ -21,3 +21,21 @@ def holm(pvalues: ArrayLike, *, hypotheses: int | None = None) -> np.ndarray:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(stepped, 1)
     return adjusted
+
+
+def benjamini_hochberg(pvalues: ArrayLike, *, hypotheses: int | None = None) -> np.ndarray:
+    """Benjamini and Hochberg's adjusted p-values: among those below alpha, at most that share is expected to be true.
+
+    Holds for independent tests and for positively dependent ones. ``hypotheses`` as for :func:`holm`.
+    Benjamini & Hochberg (1995).
+
+    >>> benjamini_hochberg([0.01, 0.04, 0.03])
+    array([0.03, 0.04, 0.04])
+    """
+    p = np.asarray(pvalues, dtype=np.float64)
+    m = len(p) if hypotheses is None else hypotheses
+    order = np.argsort(-p, kind="stable")
+    stepped = np.minimum.accumulate(p[order] * m / np.arange(len(p), 0, -1))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(stepped, 1)
+    return adjusted

@@ -30,6 +30,16 @@ def nearer_tail(pool: np.ndarray) -> np.ndarray:
     return np.searchsorted(np.sort(nearer), nearer, side="right")
 
 
+def upper_rank(observed: float, null: np.ndarray) -> float:
+    """``(1 + #{T* >= T}) / (M + 1)``, the p-value of a statistic among draws of it.
+
+    >>> upper_rank(2.0, np.array([1.0, 2.0, 3.0]))
+    0.75
+    """
+    pool = np.append(null, observed)
+    return float(at_least(pool)[-1] / len(pool))
+
+
 def rounding_of(pool: np.ndarray) -> float:
     """Differences up to this are ties."""
     return ROUNDING * float(np.abs(pool[np.isfinite(pool)]).max(initial=0))

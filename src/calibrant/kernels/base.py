@@ -54,6 +54,11 @@ class Kernel(ABC):
         """Random frequencies ``(count, dimensions)`` with ``k(x, y) = E cos(f (x - y))``."""
         return NotImplemented
 
+    @property
+    def has_product(self) -> bool:
+        """Whether :meth:`product` and :meth:`pair_sums` exist."""
+        return False
+
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """``K @ v`` for sorted one-dimensional points, in O(n); with the entries of K raised to a power."""
         return NotImplemented
@@ -191,6 +196,11 @@ class Scaled(Kernel):
     def diagonal(self, points: Array) -> Array:
         """Scaled."""
         return self.factor * self.kernel.diagonal(points)
+
+    @property
+    def has_product(self) -> bool:
+        """Whether the kernel inside has."""
+        return self.kernel.has_product
 
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """Scaled."""

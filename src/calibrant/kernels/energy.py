@@ -29,6 +29,11 @@ class Energy(Kernel):
         """Distances from the origin."""
         return Euclidean()(points, namespace(points).zeros_like(points[:1, :]))[:, 0]
 
+    @property
+    def has_product(self) -> bool:
+        """Always."""
+        return True
+
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """Prefix sums."""
         return energy_product(x, v, diagonal=diagonal, power=power)

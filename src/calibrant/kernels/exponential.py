@@ -43,14 +43,19 @@ class Exponential(Radial):
             return NotImplemented
         return student_frequencies(rng, count, dimensions, 1.0) / self.unit
 
+    @property
+    def has_product(self) -> bool:
+        """The Laplacian kernel has."""
+        return self.power == 1 and self.metric.is_absolute
+
     def pair_sums(self, x: np.ndarray, v: np.ndarray) -> Any:
         """One running sum from the left."""
-        if self.power != 1 or not self.metric.is_absolute:
+        if not self.has_product:
             return NotImplemented
         return exponential_pair_sums(x, v, 1 / self.unit, (1.0,))
 
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """One running sum from the left, one from the right."""
-        if self.power != 1 or not self.metric.is_absolute:
+        if not self.has_product:
             return NotImplemented
         return exponential_product(x, v, 1 / self.unit, (1.0,), diagonal=diagonal, power=power)

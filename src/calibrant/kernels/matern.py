@@ -48,9 +48,14 @@ class Matern(Radial):
             return NotImplemented
         return student_frequencies(rng, count, dimensions, 2 * self.smoothness) / self.unit
 
+    @property
+    def has_product(self) -> bool:
+        """Where distances are absolute differences."""
+        return self.metric.is_absolute
+
     def product(self, x: Array, v: Array, *, diagonal: bool, power: int = 1) -> Any:
         """Running sums with as many states as the polynomial has terms."""
-        if not self.metric.is_absolute:
+        if not self.has_product:
             return NotImplemented
         rate = math.sqrt(2 * self.smoothness) / self.unit
         return exponential_product(x, v, rate, self._coefficients, diagonal=diagonal, power=power)

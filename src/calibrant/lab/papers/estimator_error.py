@@ -1,7 +1,6 @@
 """Errors and variances of SKCE estimators: figures 6 to 9 of Widmann, Lindsten & Zachariah (2021), appendix A.2.
 
-Predictions are normal in d dimensions, ``N(c 1, 0.1^2 I)`` with c uniform; targets are drawn from them, or with the first
-coordinate centred at 0.1 instead. The kernel is ``exp(-W2) exp(-|y - y'|^2 / 2)``.
+The worlds are those of :class:`~calibrant.lab.problems.SyntheticNormal`, the kernel ``exp(-W2) exp(-|y - y'|^2 / 2)``.
 """
 
 import csv
@@ -12,19 +11,14 @@ from importlib.resources import files
 
 import numpy as np
 
-from calibrant.distributions.mvnormal import MultivariateNormal
+from calibrant.distributions.base import Distribution
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Exponential, Gaussian
+from calibrant.lab.problems import TRUTH, SyntheticNormal
 from calibrant.results import Table
 from calibrant.typing import Engine
 
 SIZES = (4, 16, 64, 256, 1024)
-TRUTH = {
-    ("calibrated", 1): 0.0,
-    ("calibrated", 10): 0.0,
-    ("uncalibrated", 1): 0.11077370177373,
-    ("uncalibrated", 10): 0.059597541130037,
-}
 ESTIMATORS = ("biased", "B=2", "B=sqrt(n)", "B=n")
 
 BOUND = 4.5
@@ -40,13 +34,9 @@ class Cell:
     n: int
 
 
-def data_set(cell: Cell, rng: np.random.Generator) -> tuple[np.ndarray, MultivariateNormal]:
+def data_set(cell: Cell, rng: np.random.Generator) -> tuple[np.ndarray, Distribution]:
     """Targets and predictions of one data set."""
-    loc = np.repeat(rng.random((cell.n, 1)), cell.dimensions, axis=1)
-    centre = loc.copy()
-    if cell.model == "uncalibrated":
-        centre[:, 0] = 0.1
-    return centre + 0.1 * rng.standard_normal(loc.shape), MultivariateNormal(loc, scale=0.1)
+    return SyntheticNormal(cell.model == "calibrated", cell.dimensions).draw(cell.n, rng)
 
 
 def estimates(cell: Cell, rng: np.random.Generator) -> list[float]:

@@ -1,0 +1,204 @@
+"""Two or more models on the same targets: is one better calibrated, or is it chance?"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant._validate import InputError, check_count, check_fraction, did_you_mean
+from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.estimators.base import BaseEstimator
+from calibrant.inference.draws import CHUNK, draw
+from calibrant.inference.intervals import value_of_rows
+from calibrant.inference.multiplicity import benjamini_hochberg, holm
+from calibrant.inference.ranks import ROUNDING
+from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, number
+from calibrant.typing import ArrayLike, Engine, Estimator, Seed
+
+TASK = 50
+"""Resamples of one task at most: each is as much work as the estimates themselves."""
+
+Value = Callable[[slice | np.ndarray], Estimate]
+"""The estimate of one model from some of the rows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Difference(Result):
+    """How far the values of two models lie apart, ``value = a - b``, and the p-value of there being no difference."""
+
+    value: float
+    standard_error: float
+    interval: Interval
+    pvalue: float
+    n: int
+    comparison: object
+    a: Estimate
+    b: Estimate
+
+    def __float__(self) -> float:
+        return self.value
+
+    def to_row(self) -> dict[str, float]:
+        """The numbers alone, as one row of a table of results."""
+        low, high = self.interval
+        return {"difference": self.value, "low": low, "high": high, "pvalue": self.pvalue}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "schema": SCHEMA,
+            "kind": "difference",
+            "value": self.value,
+            "standard_error": self.standard_error,
+            "interval": self.interval.to_dict(),
+            "pvalue": self.pvalue,
+            "n": self.n,
+            "comparison": repr(self.comparison),
+            "a": self.a.to_dict(),
+            "b": self.b.to_dict(),
+        }
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [
+            (f"difference of {self.a.name}", number(self.value)),
+            (f"{self.interval.level:.4g} interval", f"{self.interval} ({self.interval.method})"),
+            ("p-value", number(self.pvalue)),
+            ("values", f"{number(float(self.a))} and {number(float(self.b))}"),
+            ("n", f"{self.n:,}"),
+            ("comparison", repr(self.comparison)),
+        ]
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """The difference of an estimator between two models of the same targets, a minus b.
+
+    Rows are drawn with replacement, the same for both models, so that what makes a row hard for both cancels. With
+    ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts calibration
+    errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the quantile
+    of ``|D* - mean D*|``: it leaves out zero exactly when ``p <= 1 - confidence_level``. Length scales that are not
+    given are those of model b, for both models. Asymptotic; the difference of errors that are both nearly zero has a
+    smaller spread than the resamples show, and p-values are then too large. Efron & Tibshirani (1993), Hall (1988).
+
+    >>> from calibrant import Brier
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(300)
+    >>> y_true = (rng.random(300) < p) * 1
+    >>> PairedDifference(Brier(), n_resamples=199)(y_true, p, 0.4 + 0.2 * p).pvalue
+    0.005
+    """
+
+    estimator: Estimator
+    n_resamples: int = 999
+    confidence_level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not callable(self.estimator):
+            raise InputError(f"estimator must be an estimator such as Brier(); got {self.estimator!r}")
+        check_fraction(self.confidence_level, "confidence_level")
+        check_count(self.n_resamples, "n_resamples", least=math.ceil(1 / (1 - self.confidence_level) - 1e-9) - 1)
+
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        pred_a: ArrayLike,
+        pred_b: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
+    ) -> Difference:
+        """The difference, its interval and p-value."""
+        (difference,) = self._differences(y_true, [pred_b, pred_a], sample_weight, rng, engine)
+        return difference
+
+    def _differences(
+        self,
+        y_true: ArrayLike,
+        models: Sequence[ArrayLike],
+        sample_weight: ArrayLike | None,
+        rng: Seed,
+        engine: Engine | None,
+    ) -> list[Difference]:
+        """Every other model against the first, all on the same resamples."""
+        problems = [as_weighted_problem(y_true, model, sample_weight) for model in models]
+        n = len(problems[0][1])
+        first = value_of_rows(self.estimator, *problems[0], slice(None))
+        fixed: Any = first.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
+        values: list[Value] = [partial(value_of_rows, fixed, *problem) for problem in problems]
+        task = partial(_resample, values, n)
+        drawn = draw(task, self.n_resamples, width=max(n, CHUNK // TASK), rng=rng, engine=engine)
+        estimates = [value(slice(None)) for value in values]
+        return [self._difference(estimates[i], estimates[0], drawn[:, i] - drawn[:, 0]) for i in range(1, len(models))]
+
+    def _difference(self, a: Estimate, b: Estimate, drawn: np.ndarray) -> Difference:
+        value, m = float(a) - float(b), len(drawn)
+        if not np.all(np.isfinite([value, *drawn])):
+            raise InputError(
+                "the difference is not a finite number for some rows: the estimator must be finite for both"
+            )
+        slack = ROUNDING * max(abs(float(a)), abs(float(b)))
+        away = np.sort(np.abs(drawn - drawn.mean())) + slack
+        beyond = m - int(np.searchsorted(away, abs(value), side="left"))
+        half = float(away[m - math.floor((m + 1) * (1 - self.confidence_level) + 1e-9)])
+        return Difference(
+            value=value,
+            standard_error=float(np.std(drawn, ddof=1)),
+            interval=Interval(value - half, value + half, self.confidence_level, "symmetric bootstrap"),
+            pvalue=(1 + beyond) / (m + 1),
+            n=a.n,
+            comparison=self,
+            a=a,
+            b=b,
+        )
+
+
+def _resample(values: Sequence[Value], n: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+    """The values of all models on ``size`` resamples of the rows, ``(size, models)``."""
+    rng = np.random.default_rng(seed)
+    rows = (rng.integers(0, n, n) for _ in range(size))
+    return np.array([[float(value(r)) for value in values] for r in rows])
+
+
+def compare(
+    estimator: Estimator,
+    y_true: ArrayLike,
+    models: Mapping[str, ArrayLike],
+    *,
+    reference: str | None = None,
+    method: Literal["holm", "bh"] = "holm",
+    n_resamples: int = 999,
+    confidence_level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    rng: Seed = None,
+    engine: Engine | None = None,
+) -> Table:
+    """All models in a table, each with its difference to the reference, the first one unless named.
+
+    ``adjusted`` holds the p-values adjusted for several comparisons, by Holm ("holm") or Benjamini and Hochberg ("bh");
+    intervals are those of single comparisons.
+
+    >>> from calibrant import Brier
+    >>> y_true, p = [1, 0, 1, 1, 0, 0], np.array([0.9, 0.2, 0.7, 0.8, 0.3, 0.1])
+    >>> compare(Brier(), y_true, {"sharp": p, "vague": 0.5 + 0 * p})["difference"].round(3)
+    array([0.   , 0.203])
+    """
+    adjust = {"holm": holm, "bh": benjamini_hochberg}.get(method)
+    if adjust is None:
+        raise InputError(f"method must be 'holm' or 'bh'; got {method!r}")
+    if len(models) < 2:
+        raise InputError(f"models must hold at least two to compare; got {list(models)}")
+    base = next(iter(models)) if reference is None else reference
+    if base not in models:
+        raise InputError(f"there is no model {base!r} to refer to{did_you_mean(base, list(models))}")
+    names = [base, *(name for name in models if name != base)]
+    paired = PairedDifference(estimator, n_resamples, confidence_level)
+    differences = paired._differences(y_true, [models[name] for name in names], sample_weight, rng, engine)
+    rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in differences)]
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    values = [float(differences[0].b), *(float(d.a) for d in differences)]
+    adjusted = [np.nan, *adjust([d.pvalue for d in differences])]
+    return Table(model=names, value=values, **columns, adjusted=adjusted)

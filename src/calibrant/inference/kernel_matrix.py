@@ -1,0 +1,124 @@
+"""The matrix ``h_ij`` behind the kernel tests: its sums and its products, never stored beyond a few thousand rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from calibrant._array import namespace, to_numpy
+from calibrant._pairwise import Moments, Pairwise
+from calibrant.distributions.base import Distribution, matched
+from calibrant.estimators.kernel_problem import KernelForm, KernelRows, resolve_problem
+from calibrant.estimators.kernel_sums import FEW, moments_of, tile_of
+from calibrant.estimators.skce import SKCE
+from calibrant.typing import Array
+
+STORED = 4096
+"""Up to so many rows the matrix is kept; beyond, its tiles are made again for every product."""
+
+SPECTRUM = 1024
+"""Up to so many rows all eigenvalues and powers of the matrix cost less than a second."""
+
+
+@dataclass(frozen=True)
+class SymmetricForm(KernelForm):
+    """The mean of both triangles, for the route by draws, where rows and columns have draws of their own."""
+
+    def __call__(self, a: KernelRows, b: KernelRows) -> Array:
+        """All pairs of two sets of rows, ``(n, m)``."""
+        return (super().__call__(a, b) + super().__call__(b, a).T) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMatrix:
+    """The matrix ``h_ij = w_i w_j k(P_i, P_j) <r_i, r_j>`` of a problem, in O(n) memory beyond 4,096 rows.
+
+    >>> from calibrant import Categorical
+    >>> matrix = KernelMatrix.of(SKCE(), np.array([1, 0]), Categorical([0.5, 0.5]), None)
+    >>> round(matrix.unbiased, 12), round(matrix.biased, 12)
+    (-0.5, 0.0)
+    """
+
+    form: KernelForm
+    rows: KernelRows
+
+    @classmethod
+    def of(cls, estimator: SKCE, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Self:
+        """The matrix of a checked problem."""
+        kernel, _, rows = resolve_problem(
+            estimator.on_predictions, estimator.on_targets, estimator.route, targets, predictions, weights
+        )
+        return cls(KernelForm(kernel) if rows.residuals.column_spread is None else SymmetricForm(kernel), rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Row sums and sum of squares over ``i != j``, and the diagonal, on the host."""
+        found = moments_of(self.form, self.rows)
+        return Moments(*(_on_host(part) for part in (found.row_sums, found.sum_of_squares, found.diagonal)))
+
+    @property
+    def unbiased(self) -> float:
+        """The U-statistic, ``sum_{i != j} h_ij / (n (n-1))``."""
+        return float(self.moments.total) / (len(self) * (len(self) - 1))
+
+    @property
+    def biased(self) -> float:
+        """The V-statistic, ``sum_ij h_ij / n^2``."""
+        return float(self.moments.total + self.moments.diagonal.sum()) / len(self) ** 2
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether there is nothing to test: every residual is zero."""
+        return not (self.moments.sum_of_squares > 0 or np.any(self.moments.diagonal != 0))
+
+    @cached_property
+    def dense(self) -> np.ndarray:
+        """All entries, ``(n, n)``."""
+        tile, n = tile_of(self.rows), len(self)
+        panels = [self.rows[i : min(i + tile, n)] for i in range(0, n, tile)]
+        return np.block([[_on_host(self.form(a, b)) for b in panels] for a in panels])
+
+    def __matmul__(self, v: np.ndarray) -> np.ndarray:
+        """``H @ v`` for v ``(n, q)``: O(n q) for points on a line, else O(n^2 q)."""
+        if self._order is not None:
+            return self._sorted_product(v, self._order)
+        if len(self) <= STORED:
+            return self.dense @ v
+        return _on_host(Pairwise(self.form, self.rows, tile_of(self.rows)).matmul(_alike(v, self.rows.coords)))
+
+    @cached_property
+    def _order(self) -> np.ndarray | None:
+        """The order of points on a line, where the kernel has a product for those."""
+        coords = self.rows.coords
+        if len(self) <= FEW or coords.shape[1] != 1 or self.rows.residuals.features is None:
+            return None
+        return np.argsort(_on_host(coords[:, 0]), kind="stable") if self.form.on_predictions.has_product else None
+
+    def _sorted_product(self, v: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """``sum_a r_a * K (r_a * v)`` over the features a of the residuals."""
+        line, features = _on_host(self.rows.coords)[order, 0], self._features[order]
+        out = np.empty_like(v)
+        out[order] = sum(
+            r[:, None] * self.form.on_predictions.product(line, r[:, None] * v[order], diagonal=True)
+            for r in features.T
+        )
+        return out
+
+    @cached_property
+    def _features(self) -> np.ndarray:
+        features, weights = _on_host(self.rows.residuals.features), self.rows.weights
+        return features if weights is None else features * _on_host(weights)[:, None]
+
+
+def _on_host(x: Array) -> np.ndarray:
+    return to_numpy(x).astype(np.float64, copy=False)
+
+
+def _alike(v: np.ndarray, to: Array) -> Array:
+    """Numbers of the host in the library and, elsewhere than in NumPy, the precision of another array."""
+    there = matched(v, to)
+    return there if isinstance(there, np.ndarray) else namespace(there).astype(there, to.dtype)

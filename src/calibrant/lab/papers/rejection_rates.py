@@ -1,0 +1,117 @@
+"""How often tests reject: figures 2, 10 and 11 of Widmann, Lindsten & Zachariah (2021), and the tests of this library.
+
+Predictions are normal in 1 or 10 dimensions, calibrated or not, with the kernel ``exp(-W2) exp(-|y - y'|^2 / 2)``.
+"""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from calibrant.estimators.skce import SKCE
+from calibrant.inference.aggregated import AggregatedTest
+from calibrant.inference.block import BlockTest
+from calibrant.inference.bootstrap_test import BootstrapTest
+from calibrant.inference.exact import ExactTest
+from calibrant.inference.gamma_test import GammaTest
+from calibrant.inference.spectral_test import SpectralTest
+from calibrant.kernels import Exponential, Gaussian
+from calibrant.lab.problems import SyntheticNormal
+from calibrant.lab.study import Progress, Study
+from calibrant.results import Table
+from calibrant.typing import Engine
+
+SIZES = (4, 16, 64, 256, 1024)
+REDRAWS = 199
+LARGE, SETS_OF_LARGE = 256, 200
+"""From so many rows on, tests that redraw see fewer data sets."""
+
+ESTIMATOR = SKCE(Exponential(1.0), Gaussian(1.0))
+PUBLISHED_TESTS = (
+    ("B=2", BlockTest(ESTIMATOR, 2)),
+    ("B=sqrt(n)", BlockTest(ESTIMATOR)),
+    ("bootstrap", BootstrapTest(ESTIMATOR, n_resamples=999)),
+    ("spectral", SpectralTest(ESTIMATOR)),
+    ("gamma", GammaTest(ESTIMATOR)),
+)
+REDRAWING_TESTS = (
+    ("exact", ExactTest(ESTIMATOR, REDRAWS)),
+    ("aggregated", AggregatedTest(n_resamples=REDRAWS)),
+)
+
+PUBLISHED = {
+    ("calibrated", 1, "B=2"): (0.128, 0.050, 0.054, 0.054, 0.060),
+    ("calibrated", 1, "B=sqrt(n)"): (0.134, 0.038, 0.030, 0.020, 0.020),
+    ("calibrated", 1, "bootstrap"): (0.142, 0.058, 0.040, 0.060, 0.056),
+    ("calibrated", 10, "B=2"): (0.102, 0.052, 0.064, 0.048, 0.048),
+    ("calibrated", 10, "B=sqrt(n)"): (0.108, 0.066, 0.062, 0.050, 0.042),
+    ("calibrated", 10, "bootstrap"): (0.004, 0.000, 0.010, 0.042, 0.044),
+    ("uncalibrated", 1, "B=2"): (0.352, 0.878, 1.0, 1.0, 1.0),
+    ("uncalibrated", 1, "B=sqrt(n)"): (0.346, 0.954, 1.0, 1.0, 1.0),
+    ("uncalibrated", 1, "bootstrap"): (0.728, 1.0, 1.0, 1.0, 1.0),
+    ("uncalibrated", 10, "B=2"): (0.252, 0.692, 1.0, 1.0, 1.0),
+    ("uncalibrated", 10, "B=sqrt(n)"): (0.266, 0.852, 1.0, 1.0, 1.0),
+    ("uncalibrated", 10, "bootstrap"): (0.288, 0.998, 1.0, 1.0, 1.0),
+}
+"""Shares of rejected data sets at 5 %, of 500, at each of the sizes."""
+
+BOUND = 4.0
+"""Standard errors within which two rates of 500 data sets agree: 60 cells."""
+
+
+def study(
+    n_sets: int = 500,
+    *,
+    sizes: Sequence[int] = SIZES,
+    seed: int = 0,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    folder: str | PathLike[str] | None = None,
+) -> Table:
+    """Rejection rates of every test, model and size, the published ones, and how many standard errors lie between.
+
+    >>> table = study(2, sizes=[4])
+    >>> table.n_rows, list(table)[:4]
+    (28, ['model', 'd', 'n', 'test'])
+    """
+    worlds = [SyntheticNormal(calibrated, d) for calibrated in (True, False) for d in (1, 10)]
+    small, large = [n for n in sizes if n < LARGE], [n for n in sizes if n >= LARGE]
+    parts = {
+        "published": (PUBLISHED_TESTS, list(sizes), n_sets),
+        "redrawing": (REDRAWING_TESTS, small, n_sets),
+        "redrawing-large": (REDRAWING_TESTS, large, min(n_sets, SETS_OF_LARGE)),
+    }
+    rows = []
+    for name, (measures, some, sets) in parts.items():
+        if some:
+            path = None if folder is None else Path(folder) / f"{name}.jsonl"
+            table = Study(worlds, some, measures, sets, seed)(engine=engine, progress=progress, path=path)
+            rows += [_row(worlds, row) for row in table.rows()]
+    return Table({key: [row[key] for row in rows] for key in rows[0]})
+
+
+def _row(worlds: list[SyntheticNormal], row: dict[str, object]) -> dict[str, object]:
+    world = next(w for w in worlds if w.name == row["world"])
+    model, n = "calibrated" if world.is_calibrated else "uncalibrated", int(str(row["n"]))
+    rates = PUBLISHED.get((model, world.dimensions, str(row["measure"])))
+    expected = np.nan if rates is None or n not in SIZES else rates[SIZES.index(n)]
+    rate, sets = float(str(row["rejected"])), int(str(row["n_sets"]))
+    return {
+        "model": model,
+        "d": world.dimensions,
+        "n": n,
+        "test": row["measure"],
+        "rejected": rate,
+        "low": row["rejected_low"],
+        "high": row["rejected_high"],
+        "published": expected,
+        "z": deviation(rate, sets, expected),
+        "data_sets": sets,
+    }
+
+
+def deviation(rate: float, sets: int, published: float) -> float:
+    """Difference of two rates in standard errors of their common rate; one more rejection in each keeps it off zero."""
+    common = (rate * sets + published * 500 + 2) / (sets + 500 + 4)
+    return float(abs(rate - published) / np.sqrt(common * (1 - common) * (1 / sets + 1 / 500)))

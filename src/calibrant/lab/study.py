@@ -1,0 +1,225 @@
+"""Studies: every measure on many data sets of every world and size, in one tidy table."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.special import betaincinv
+
+from calibrant import __version__
+from calibrant._validate import InputError, check_count, check_fraction
+from calibrant.inference.draws import as_seed_sequence
+from calibrant.lab.problems import World
+from calibrant.lab.record import Record
+from calibrant.results import Estimate, Interval, Table, TestResult
+from calibrant.typing import Engine
+
+CHUNK = 25
+"""Data sets of one task. Seeds depend on it, so it is the same for everyone."""
+
+LEVEL = 0.95
+"""The confidence level of the intervals whose coverage is counted, and of those around rejection rates."""
+
+Measure: TypeAlias = Callable[..., Any]
+"""Targets and predictions to an estimate, a test result or a number; gets ``rng`` if it has such a parameter."""
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with the cell at work, how many tasks are done, and how many there are."""
+
+Row: TypeAlias = dict[str, Any]
+
+COLUMNS = ("rejected", "rejected_low", "rejected_high", "mean", "sd", "truth", "bias", "rmse", "coverage")
+
+
+@dataclass(frozen=True)
+class Study:
+    """Rejection rates of tests; bias, spread and coverage of estimators.
+
+    Calling it draws ``n_sets`` data sets for every world and size, and puts all ``measures``, pairs of a name and an
+    estimator or test, to each of them. The table has one row a world, size and measure. Tests have ``rejected``, the
+    share of p-values up to ``alpha``, and its limits ``rejected_low`` and ``rejected_high``. Estimators have ``mean``,
+    ``sd`` and, where the world knows the ``truth``, ``bias``, ``rmse`` and the ``coverage`` of their 95 % intervals.
+    What does not apply is NaN.
+
+    The digits depend on the settings, never on the engine. Finished cells are kept in the file at ``path``, so that a
+    study that was broken off goes on where it stopped.
+
+    >>> from calibrant import ECE, Brier, ExactTest
+    >>> from calibrant.lab.problems import Sigmoid
+    >>> measures = [("score", Brier()), ("test", ExactTest(ECE(), n_resamples=19))]
+    >>> table = Study([Sigmoid(), Sigmoid(0.2)], [100], measures, n_sets=20)()
+    >>> table["rejected"]
+    array([ nan, 0.05,  nan, 0.9 ])
+    """
+
+    worlds: Sequence[World]
+    sizes: Sequence[int]
+    measures: Sequence[tuple[str, Measure]]
+    n_sets: int = 500
+    seed: int = 0
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("worlds", "sizes", "measures"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for size in self.sizes:
+            check_count(size, "every one of sizes")
+        for name, measure in self.measures:
+            if not callable(measure):
+                raise InputError(f"measures must be pairs of a name and a callable; {name!r} has {measure!r}")
+        _check_different([world.name for world in self.worlds], "worlds")
+        _check_different(self.sizes, "sizes")
+        _check_different([name for name, _ in self.measures], "measures")
+        check_count(self.n_sets, "n_sets", least=2)
+        check_count(self.seed, "seed", least=0)
+        check_fraction(self.alpha, "alpha")
+
+    def __call__(
+        self,
+        *,
+        engine: Engine | None = None,
+        progress: Progress | None = None,
+        path: str | PathLike[str] | None = None,
+    ) -> Table:
+        """Run the cells that the file does not hold yet."""
+        cells = [(world, n) for world in self.worlds for n in self.sizes]
+        record = None if path is None else Record(Path(path), self.settings())
+        done = {} if record is None else {i: [_revived(row) for row in rows] for i, rows in record.read().items()}
+        todo = [i for i in range(len(cells)) if i not in done]
+        sizes = [min(CHUNK, self.n_sets - start) for start in range(0, self.n_sets, CHUNK)]
+        seeds = [seed.spawn(len(sizes)) for seed in np.random.SeedSequence(self.seed).spawn(len(cells))]
+        tasks = [(*cells[i], seed, size) for i in todo for seed, size in zip(seeds[i], sizes, strict=True)]
+        results = _results(partial(_measure_chunk, self.measures), tasks, engine, progress)
+        for i in todo:
+            values = np.concatenate(list(islice(results, len(sizes))), axis=1)
+            done[i] = [self._row(*cells[i], *pair) for pair in zip(self.measures, values, strict=True)]
+            if record is not None:
+                record.add(i, done[i])
+        rows = [row for i in range(len(cells)) for row in done[i]]
+        return Table({key: [row[key] for row in rows] for key in rows[0]})
+
+    def settings(self) -> dict[str, Any]:
+        """What decides the digits, as plain data."""
+        return {
+            "calibrant": __version__,
+            "worlds": [world.name for world in self.worlds],
+            "sizes": [int(n) for n in self.sizes],
+            "measures": [[name, _described(name, measure)] for name, measure in self.measures],
+            "n_sets": int(self.n_sets),
+            "seed": int(self.seed),
+            "alpha": float(self.alpha),
+        }
+
+    def _row(self, world: World, n: int, measure: tuple[str, Measure], values: np.ndarray) -> Row:
+        """One row of the table, from value, interval and p-value of every data set, ``(n_sets, 4)``."""
+        name, function = measure
+        numbers: Row = dict.fromkeys(COLUMNS, np.nan)
+        value, low, high, pvalue = values.T
+        if not np.all(np.isnan(pvalue)):
+            count = int(np.sum(pvalue <= self.alpha))
+            limits = clopper_pearson(count, len(values), LEVEL)
+            numbers |= {"rejected": count / len(values), "rejected_low": limits.low, "rejected_high": limits.high}
+        else:
+            numbers |= _moments(value, low, high, world.truth(getattr(function, "estimator", function)))
+        return {"world": world.name, "n": int(n), "measure": name, "n_sets": len(values), **numbers}
+
+
+def clopper_pearson(successes: int, trials: int, level: float = 0.95) -> Interval:
+    """The exact interval of a proportion: each end is where a tail of the binomial distribution holds half of what is left.
+
+    Clopper & Pearson (1934).
+
+    >>> print(clopper_pearson(0, 20))
+    0 to 0.1684
+    """
+    tail, failures = (1 - level) / 2, trials - successes
+    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    return Interval(low, high, level, "Clopper-Pearson")
+
+
+def _moments(value: np.ndarray, low: np.ndarray, high: np.ndarray, truth: float | None) -> Row:
+    """Mean and spread of the values, and how they and their intervals lie to the truth."""
+    with np.errstate(invalid="ignore"):  # infinite values have no spread
+        row: Row = {"mean": float(value.mean()), "sd": float(value.std(ddof=1))}
+    if truth is None:
+        return row
+    row |= {"truth": truth, "bias": row["mean"] - truth, "rmse": float(np.sqrt(np.mean((value - truth) ** 2)))}
+    if not np.all(np.isnan(low)):
+        row["coverage"] = float(np.mean((low <= truth) & (truth <= high)))
+    return row
+
+
+def _results(
+    work: Callable[..., np.ndarray],
+    tasks: list[tuple[Any, ...]],
+    engine: Engine | None,
+    progress: Progress | None,
+) -> Iterator[np.ndarray]:
+    """The results of all tasks in their order, wherever they run."""
+    if not tasks:
+        return
+    run: Callable[..., Iterable[np.ndarray]] = map if engine is None else engine.map
+    results = run(work, *zip(*tasks, strict=True))
+    for i, ((world, n, *_), result) in enumerate(zip(tasks, results, strict=True)):
+        if progress is not None:
+            progress(f"{world.name}, n = {n:,}", i + 1, len(tasks))
+        yield result
+
+
+def _measure_chunk(
+    measures: Sequence[tuple[str, Measure]], world: World, n: int, seed: np.random.SeedSequence, size: int
+) -> np.ndarray:
+    """Value, interval and p-value of every measure on ``size`` data sets, ``(measures, size, 4)``."""
+    numbers = np.empty((len(measures), size, 4))
+    takes_rng = ["rng" in inspect.signature(measure).parameters for _, measure in measures]
+    for j, child in enumerate(as_seed_sequence(seed).spawn(size)):
+        data, redraws = child.spawn(2)
+        y_true, y_pred = world.draw(n, np.random.default_rng(data))
+        for i, (name, measure) in enumerate(measures):
+            options = {"rng": np.random.default_rng(redraws)} if takes_rng[i] else {}
+            try:
+                numbers[i, j] = _numbers(measure(y_true, y_pred, **options))
+            except InputError as error:
+                raise InputError(f"measure {name!r} on {world.name} with n = {n:,}: {error}") from error
+    return numbers
+
+
+def _numbers(result: object) -> tuple[float, float, float, float]:
+    """Value, both ends of the 95 % interval and p-value, NaN for what there is not."""
+    if isinstance(result, TestResult):
+        return np.nan, np.nan, np.nan, result.pvalue
+    if isinstance(result, Real):
+        return float(result), np.nan, np.nan, np.nan
+    if not isinstance(result, Estimate):
+        raise InputError(f"it must give an Estimate, a TestResult or a number; got {result!r}")
+    has_interval = result.interval is not None and result.interval.level == LEVEL
+    if not has_interval and result.standard_error is None:
+        return float(result), np.nan, np.nan, np.nan
+    return float(result), *result.confidence_interval(LEVEL), np.nan
+
+
+def _check_different(values: Sequence[object], name: str) -> None:
+    if not values or len(set(values)) < len(values):
+        raise InputError(f"{name} must be different ones, at least one; got {list(values)}")
+
+
+def _described(name: str, measure: Measure) -> str:
+    """What a measure is, in words that stay the same when the program runs again."""
+    where = getattr(measure, "__module__", None)
+    text = f"{where}.{measure.__qualname__}" if hasattr(measure, "__qualname__") else repr(measure)
+    if " at 0x" in text or "<lambda>" in text:
+        raise InputError(f"measure {name!r} cannot be told from others in a file: use a named function or a dataclass")
+    return text
+
+
+def _revived(row: Row) -> Row:
+    """Numbers that JSON lacks come back from their names."""
+    return row | {key: float(row[key]) for key in COLUMNS}

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from calibrant.lab.papers.rejection_rates import BOUND, PUBLISHED, SIZES, deviation, study
+
+
+def rows_of(table, **wanted):
+    return [row for row in table.rows() if all(row[key] == value for key, value in wanted.items())]
+
+
+def check(table):
+    """Published cells agree; tests that redraw hold their level in every cell, and see what small data show."""
+    published = [row for row in table.rows() if np.isfinite(row["published"])]
+    assert max(row["z"] for row in published) < BOUND
+    for test in ("exact", "aggregated"):
+        for row in rows_of(table, model="calibrated", test=test):
+            low, high = binom.ppf([0.0005, 0.9995], row["data_sets"], 0.05) / row["data_sets"]
+            assert low <= row["rejected"] <= high, row
+    assert rows_of(table, model="uncalibrated", test="exact", d=1, n=4)[0]["rejected"] >= 0.85
+    assert rows_of(table, model="uncalibrated", test="exact", d=10, n=4)[0]["rejected"] >= 0.80
+
+
+def test_the_smallest_size():
+    table = study(100, sizes=[4], seed=3)
+    assert table.n_rows == 28
+    check(table)
+
+
+def test_a_wrong_level_would_be_noticed():
+    assert deviation(0.05, 500, 0.142) > BOUND
+    assert deviation(0.0, 500, 0.05) > BOUND
+    assert deviation(0.05, 500, 0.054) < 1
+
+
+def test_the_published_table_is_complete():
+    assert len(PUBLISHED) == 12
+    assert all(len(rates) == len(SIZES) for rates in PUBLISHED.values())
+
+
+@pytest.mark.study
+def test_all_sizes():
+    check(study())
