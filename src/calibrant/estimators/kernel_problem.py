@@ -1,5 +1,6 @@
 """What kernel estimators share: resolved kernels, coordinates of the predictions, residuals of the targets."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -57,22 +58,23 @@ def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
         kernel = Identity() if isinstance(predictions, Categorical) else Gaussian()
     if not kernel.is_open:
         return kernel
-    some = predictions[thinned(_parameters(predictions))]
-    return kernel.resolve(as_points(some.sample(np.random.default_rng(0), 1)[0]))
+    parameters = list(_parameters(predictions))
+    if any(is_traced(x) for x in parameters):
+        raise InputError("give a length scale for targets: there is no median of values that are being traced")
+    host = [to_numpy(x).astype(np.float64).reshape(len(predictions), -1) for x in parameters]
+    rows = namespace(parameters[0]).asarray(thinned(np.concatenate(host, axis=1)))
+    return kernel.resolve(as_points(predictions[rows].sample(np.random.default_rng(0), 1)[0]))
 
 
-def _parameters(predictions: Distribution) -> np.ndarray:
-    """All numbers that make up each row of a batch, ``(n, c)``."""
-    parts = []
+def _parameters(predictions: Distribution) -> Iterator[Array]:
+    """All arrays that make up a batch, rows first."""
     for field in fields(predictions):  # type: ignore[arg-type]  # families are dataclasses
         value = getattr(predictions, field.name)
         if isinstance(value, tuple) and all(isinstance(part, Distribution) for part in value):
-            parts += [_parameters(part) for part in value]
+            for part in value:
+                yield from _parameters(part)
         elif is_array(value):
-            if is_traced(value):
-                raise InputError("give a length scale for targets: there is no median of values that are being traced")
-            parts.append(to_numpy(value).astype(np.float64).reshape(len(predictions), -1))
-    return np.concatenate(parts, axis=1)
+            yield value
 
 
 def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: Kernel) -> Array:
