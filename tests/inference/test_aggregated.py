@@ -6,8 +6,9 @@ from scipy.stats import binom
 
 from calibrant import ECE, SKCE, Bernoulli, Categorical, EqualMass, ExactTest, Normal
 from calibrant._validate import InputError
-from calibrant.inference.aggregated import AggregatedTest, default_grid
+from calibrant.inference.aggregated import SCALES, AggregatedTest, default_grid
 from calibrant.kernels import Exponential, Gaussian
+from calibrant.lab.problems import Localised, Sharp, Smooth
 
 
 def test_one_statistic_is_the_exact_test(rng):
@@ -101,3 +102,19 @@ def test_bad_settings():
         AggregatedTest(())
     with pytest.raises(InputError, match="n_resamples must be a whole number of at least 1; got 0"):
         AggregatedTest(n_resamples=0)
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("world", [Smooth(0.25), Sharp(0.8), Localised(0.5)], ids=repr)
+def test_power_is_near_that_of_the_best_length_scale(world):
+    """Never below 0.8 of the best single scale of the grid, whichever that is; the median heuristic is one of them."""
+    rng = np.random.default_rng(6)
+    names = [*(f"{factor:g} medians" for factor in SCALES), "aggregated"]
+    rejected = np.zeros(len(names))
+    for _ in range(200):
+        y, predictions = world.draw(500, rng)
+        tests = [*(ExactTest(e, 199) for e in default_grid(predictions)), AggregatedTest(n_resamples=199)]
+        rejected += [test(y, predictions, rng=rng).pvalue <= 0.05 for test in tests]
+    print(world, dict(zip(names, (rejected / 200).tolist(), strict=True)))
+    assert rejected[-1] >= 0.8 * rejected[:-1].max()
+    assert 20 < rejected[:-1].max() < 200  # neither hopeless nor easy
