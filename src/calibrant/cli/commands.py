@@ -10,63 +10,24 @@ import numpy as np
 from cyclopts import App, Parameter
 
 import calibrant
-from calibrant import io, kernels
+from calibrant import io
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.cli import display
 from calibrant.cli.gate import Gate
-from calibrant.distributions.base import Distribution
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
-from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass, EqualWidth
-from calibrant.estimators.kce import KCE, MMCE
-from calibrant.estimators.random_features import RandomFeatureSKCE
-from calibrant.estimators.scores import Brier, LogLoss
-from calibrant.estimators.skce import SKCE
-from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
+from calibrant.cli.settings import default_set, parse_estimator, parse_test
 from calibrant.inference.aggregated import AggregatedTest
-from calibrant.inference.block import BlockTest
-from calibrant.inference.bootstrap_test import BootstrapTest
-from calibrant.inference.bounds import BoundTest
-from calibrant.inference.consistency import ConsistencyTest
-from calibrant.inference.exact import ExactTest
-from calibrant.inference.gamma_test import GammaTest
 from calibrant.inference.intervals import Bootstrap
-from calibrant.inference.mean_embedding import CMETest
-from calibrant.inference.spectral_test import SpectralTest
-from calibrant.inference.wild import WildBootstrapTest
-from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, default_lens, groups
+from calibrant.lenses import groups
 from calibrant.reports.build import evaluate
 from calibrant.reports.model import Report
 from calibrant.reports.slices import slices as slices_of
-from calibrant.residuals import Route
 from calibrant.results import Estimate, Table, TestResult, jsonable
-from calibrant.spec import parse
 
 app = App(
     name="calibrant",
     version=calibrant.__version__,
     help="Can I believe these probabilities? Start with `calibrant demo`, then `calibrant report FILE`.",
 )
-
-TESTS: tuple[type, ...] = (
-    *(ExactTest, AggregatedTest, BlockTest, BootstrapTest, WildBootstrapTest, SpectralTest, GammaTest),
-    *(CMETest, BoundTest, ConsistencyTest),
-)
-
-SETTINGS: dict[str, Callable[..., Any]] = {
-    kind.__name__: kind
-    for kind in (
-        *(ECE, SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Brier, LogLoss, Bootstrap, *TESTS),
-        *(EqualWidth, EqualMass, PositiveClass, TopLabel, ClassWise, MultiLabel),
-        *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
-        *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
-        *(BuresWasserstein, MixtureWasserstein, SampledLocations, OptimisedLocations, Route),
-    )
-}
-"""What ``--estimator`` and ``--test`` may name."""
 
 
 @Parameter(name="*")
@@ -181,9 +142,7 @@ def estimate(
     """
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(file)
-    chosen = [_parse(text, "--estimator", (BaseEstimator,), "an estimator") for text in estimator] or _default_set(
-        read.y_pred
-    )
+    chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
     measures = [_Seeded(Bootstrap(e), seed) if interval else e for e in chosen]
     results: list[Estimate] = [_measure(m, read) for m in measures]
     slices = [
@@ -234,7 +193,7 @@ def exact_test(
     gates = [Gate.parse(text) for text in fail_if]
     check_fraction(alpha, "--alpha")
     read = data.read(file)
-    chosen = AggregatedTest(n_resamples=n_resamples) if test is None else _parse_test(test)
+    chosen = AggregatedTest(n_resamples=n_resamples) if test is None else parse_test(test)
     measure = _Seeded(chosen, seed)
     result: TestResult = _measure(measure, read)
     slices = {name: _sliced(measure, read, name) for name in read.by}
@@ -302,41 +261,6 @@ def _sliced(measure: Callable[..., Any], data: io.Dataset, name: str) -> Table:
     labels, names = slices_of(data.by[name], name)
     table = groups(measure, data.y_true, data.y_pred, by=labels, sample_weight=data.sample_weight)
     return Table({**table, "group": [names[i] for i in table["group"]]})
-
-
-def _default_set(predictions: Distribution) -> list[BaseEstimator]:
-    """What `estimate` shows when nothing is asked for."""
-    if isinstance(predictions, Categorical):
-        return [_default_error(predictions), SKCE(), Brier(), LogLoss()]
-    if isinstance(predictions, Bernoulli):
-        return [_default_error(predictions), Brier(), LogLoss()]
-    return [SKCE(), LogLoss()]
-
-
-def _default_error(predictions: Distribution) -> BaseEstimator:
-    """The error that needs no choice: of the confidence where classes are many, of the kernel where there are none."""
-    if not isinstance(predictions, Categorical | Bernoulli):
-        return SKCE()
-    several = isinstance(predictions, Categorical) and predictions.n_classes > 2
-    return ECE(EqualMass(15), lens=TopLabel() if several else default_lens(predictions))
-
-
-def _parse(text: str, option: str, kinds: tuple[type, ...], noun: str) -> Any:
-    try:
-        value = parse(text, SETTINGS)
-    except InputError as error:
-        raise InputError(f"{option} {error}") from error
-    if isinstance(value, kinds):
-        return value
-    raise InputError(f"{option} {text!r} is not {noun}")
-
-
-def _parse_test(text: str) -> Any:
-    chosen = _parse(text, "--test", TESTS, f"a test: write 'ExactTest({text})'")
-    inside = getattr(chosen, "estimator", None)
-    if inside is not None and not isinstance(inside, BaseEstimator):
-        raise InputError(f"--test {text!r}: {inside!r} is not an estimator")
-    return chosen
 
 
 def _write_report(

@@ -1,0 +1,92 @@
+"""What commands can be told in words: estimators, tests and their parts, and what is taken when nothing is said."""
+
+from collections.abc import Callable
+from typing import Any
+
+from calibrant import kernels
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
+from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.binned import ECE
+from calibrant.estimators.binning import EqualMass, EqualWidth
+from calibrant.estimators.kce import KCE, MMCE
+from calibrant.estimators.random_features import RandomFeatureSKCE
+from calibrant.estimators.scores import Brier, LogLoss
+from calibrant.estimators.skce import SKCE
+from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
+from calibrant.inference.aggregated import AggregatedTest
+from calibrant.inference.block import BlockTest
+from calibrant.inference.bootstrap_test import BootstrapTest
+from calibrant.inference.bounds import BoundTest
+from calibrant.inference.consistency import ConsistencyTest
+from calibrant.inference.exact import ExactTest
+from calibrant.inference.gamma_test import GammaTest
+from calibrant.inference.intervals import Bootstrap
+from calibrant.inference.mean_embedding import CMETest
+from calibrant.inference.spectral_test import SpectralTest
+from calibrant.inference.wild import WildBootstrapTest
+from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, default_lens
+from calibrant.residuals import Route
+from calibrant.spec import parse
+
+TESTS: tuple[type, ...] = (
+    *(ExactTest, AggregatedTest, BlockTest, BootstrapTest, WildBootstrapTest, SpectralTest, GammaTest),
+    *(CMETest, BoundTest, ConsistencyTest),
+)
+
+SETTINGS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(ECE, SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Brier, LogLoss, Bootstrap, *TESTS),
+        *(EqualWidth, EqualMass, PositiveClass, TopLabel, ClassWise, MultiLabel),
+        *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
+        *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
+        *(BuresWasserstein, MixtureWasserstein, SampledLocations, OptimisedLocations, Route),
+    )
+}
+"""What ``--estimator`` and ``--test`` may name."""
+
+
+def default_set(predictions: Distribution) -> list[BaseEstimator]:
+    """What `estimate` shows when nothing is asked for."""
+    if isinstance(predictions, Categorical):
+        return [_default_error(predictions), SKCE(), Brier(), LogLoss()]
+    if isinstance(predictions, Bernoulli):
+        return [_default_error(predictions), Brier(), LogLoss()]
+    return [SKCE(), LogLoss()]
+
+
+def _default_error(predictions: Distribution) -> BaseEstimator:
+    """The error that needs no choice: of the confidence where classes are many, of the kernel where there are none."""
+    if not isinstance(predictions, Categorical | Bernoulli):
+        return SKCE()
+    several = isinstance(predictions, Categorical) and predictions.n_classes > 2
+    return ECE(EqualMass(15), lens=TopLabel() if several else default_lens(predictions))
+
+
+def _parse(text: str, option: str, kinds: tuple[type, ...], noun: str) -> Any:
+    try:
+        value = parse(text, SETTINGS)
+    except InputError as error:
+        raise InputError(f"{option} {error}") from error
+    if isinstance(value, kinds):
+        return value
+    raise InputError(f"{option} {text!r} is not {noun}")
+
+
+def parse_estimator(text: str) -> BaseEstimator:
+    """An estimator from its text."""
+    chosen: BaseEstimator = _parse(text, "--estimator", (BaseEstimator,), "an estimator")
+    return chosen
+
+
+def parse_test(text: str) -> Any:
+    """A test from its text."""
+    chosen = _parse(text, "--test", TESTS, f"a test: write 'ExactTest({text})'")
+    inside = getattr(chosen, "estimator", None)
+    if inside is not None and not isinstance(inside, BaseEstimator):
+        raise InputError(f"--test {text!r}: {inside!r} is not an estimator")
+    return chosen
