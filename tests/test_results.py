@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, Bootstrap, ExactTest
-from calibrant.results import SCHEMA, Estimate, Interval, Table, TestResult, jsonable, number
+from calibrant.results import SCHEMA, Estimate, Interval, Table, TestResult, brief, jsonable, number
 
 
 @pytest.fixture
@@ -111,3 +111,16 @@ def test_a_test_without_redraws_has_no_band():
     assert np.isnan(result.to_row()["null_low"])
     assert "note" in repr(result)
     assert "if calibrated" not in repr(result)
+
+
+def test_settings_are_brief_for_people():
+    from calibrant import SKCE, EqualMass
+    from calibrant.kernels import Exponential
+
+    assert brief(ECE()) == "ECE()"
+    assert brief(ECE(EqualMass())) == "ECE(bins=EqualMass(n_bins=15))"
+    assert brief(SKCE(Exponential(1 / 3), block=5)) == "SKCE(on_predictions=Exponential(lengthscale=0.333333), block=5)"
+    assert brief(((1.0,), "x")) == "((1,), 'x')"
+    estimate = Estimate("ECE", 0.25, 40, ECE(EqualMass()))
+    assert "ECE(bins=EqualMass(n_bins=15))" in repr(estimate)
+    assert estimate.to_dict()["estimator"] == repr(ECE(EqualMass()))  # all digits, for programs

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from html import escape
 from typing import Any
 
@@ -30,6 +30,30 @@ def percent(x: float) -> str:
     ('45.7 %', '4.14 %', '0.0523 %')
     """
     return f"{100 * x:.1f} %" if not 0 < abs(x) < 0.0995 else f"{100 * x:.3g} %"
+
+
+def brief(x: object) -> str:
+    """Settings as people read them: what differs from the defaults, and a leading number; six digits of it.
+
+    >>> from calibrant import ECE, EqualMass
+    >>> brief(ECE(EqualMass(10)))
+    'ECE(bins=EqualMass(n_bins=10))'
+    """
+    if is_dataclass(x) and not isinstance(x, type):
+        values = [(f, getattr(x, f.name)) for f in fields(x)]
+        said = [
+            f"{f.name}={brief(value)}"
+            for i, (f, value) in enumerate(values)
+            if not _is_default(value, f.default) or (i == 0 and isinstance(value, int | float))
+        ]
+        return f"{type(x).__name__}({', '.join(said)})"
+    if isinstance(x, tuple):
+        return f"({', '.join(map(brief, x))}{',' if len(x) == 1 else ''})"
+    return f"{x:.6g}" if isinstance(x, float) else repr(x)
+
+
+def _is_default(value: object, default: object) -> bool:
+    return type(value) is type(default) and bool(value == default)
 
 
 def _check_level(level: float) -> None:
@@ -237,7 +261,7 @@ class Estimate(Result):
         if self.route is not None:
             lines.append(("route", self.route))
         lines += [("note", note) for note in self.notes]
-        return [*lines, ("n", f"{self.n:,}"), ("estimator", repr(self.estimator))]
+        return [*lines, ("n", f"{self.n:,}"), ("estimator", brief(self.estimator))]
 
 
 @dataclass(frozen=True, repr=False)
@@ -307,5 +331,5 @@ class TestResult(Result):
             *([("reduction", self.estimate.reduction)] if self.estimate.reduction else []),
             *(("note", note) for note in self.notes),
             ("n", f"{self.n:,}"),
-            ("test", repr(self.test)),
+            ("test", brief(self.test)),
         ]

@@ -21,7 +21,7 @@ from calibrant.lenses import groups
 from calibrant.reports.build import evaluate
 from calibrant.reports.model import Report
 from calibrant.reports.slices import slices as slices_of
-from calibrant.results import Estimate, Table, TestResult, jsonable
+from calibrant.results import Estimate, Table, TestResult, brief, jsonable
 
 app = App(
     name="calibrant",
@@ -146,7 +146,7 @@ def estimate(
     measures = [_Seeded(Bootstrap(e), seed) if interval else e for e in chosen]
     results: list[Estimate] = [_measure(m, read) for m in measures]
     slices = [
-        (repr(e), name, _sliced(m, read, name)) for e, m in zip(chosen, measures, strict=True) for name in read.by
+        (brief(e), name, _sliced(m, read, name)) for e, m in zip(chosen, measures, strict=True) for name in read.by
     ]
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]

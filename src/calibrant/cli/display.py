@@ -12,7 +12,7 @@ from rich.text import Text
 
 from calibrant.reports.build import Progress as StepProgress
 from calibrant.reports.model import Report
-from calibrant.results import Estimate, Table, TestResult, number
+from calibrant.results import Estimate, Table, TestResult, brief, number
 
 TONES = {"good": "green", "unsure": "yellow", "bad": "red"}
 
@@ -42,8 +42,9 @@ def show_estimates(estimates: list[Estimate]) -> None:
     """One row an estimate."""
     grid = _grid("estimator", "value", "95 % interval", "n")
     for estimate in estimates:
-        interval = "" if estimate.interval is None else str(estimate.interval)
-        grid.add_row(Text(repr(estimate.estimator)), number(float(estimate)), interval, f"{estimate.n:,}")
+        known = estimate.interval is not None or estimate.standard_error is not None
+        interval = str(estimate.confidence_interval()) if known else ""
+        grid.add_row(Text(brief(estimate.estimator)), number(float(estimate)), interval, f"{estimate.n:,}")
     _print(grid)
 
 

@@ -36,7 +36,7 @@ class ECE(BaseEstimator):
     ECE = 0.475
       reduction  positive class (1)
       n          2
-      estimator  ECE(bins=EqualWidth(n_bins=10), norm=1, lens=PositiveClass(label=None), label_binned=False)
+      estimator  ECE(bins=EqualWidth(n_bins=10), lens=PositiveClass())
     """
 
     least = 0.0

@@ -21,7 +21,7 @@ from calibrant.inference.exact import BUDGET, statistic_of, within_budget
 from calibrant.inference.ranks import at_least
 from calibrant.kernels import Exponential
 from calibrant.kernels.base import Radial
-from calibrant.results import TestResult
+from calibrant.results import TestResult, brief
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
 SCALES = (1 / 16, 1 / 8, 1 / 2)
@@ -83,7 +83,7 @@ class AggregatedTest:
         ranks = np.stack([at_least(column) for column in pool.T], axis=1)
         best = int(np.argmin(ranks[-1]))
         estimate = as_estimate(chosen[best], targets, predictions, weights)
-        alone = f"{len(wished)} statistics; the strongest is {estimate.estimator!r}, alone p = {ranks[-1, best] / len(pool):.4g}"
+        single = f"{brief(estimate.estimator)}, alone p = {ranks[-1, best] / len(pool):.4g}"
         return TestResult(
             statistic=float(estimate),
             pvalue=_pvalue(pool, ranks),
@@ -91,7 +91,10 @@ class AggregatedTest:
             test=self,
             estimate=estimate,
             null_distribution=null[:, best],
-            notes=(alone, *dict.fromkeys(note for some in notes for note in some)),
+            notes=(
+                f"{len(wished)} statistics; the strongest is {single}",
+                *dict.fromkeys(note for some in notes for note in some),
+            ),
         )
 
 

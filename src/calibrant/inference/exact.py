@@ -13,7 +13,7 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic, as_estimate
 from calibrant.inference.draws import draw, draw_until
 from calibrant.inference.ranks import at_least, at_most, nearer_tail, rounding_of
-from calibrant.results import TestResult
+from calibrant.results import TestResult, brief
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
 BUDGET = 2e11
@@ -120,7 +120,7 @@ def within_budget(
     chosen = estimator.affordable(predictions, n_redraws, budget)
     if chosen is estimator:
         return estimator, ()
-    return chosen, (f"{n_redraws:,} redraws of all pairs exceed the budget of {budget:.0e}: {chosen!r} instead",)
+    return chosen, (f"{n_redraws:,} redraws of all pairs exceed the budget of {budget:.0e}: {brief(chosen)} instead",)
 
 
 def statistic_of(estimator: Any, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
