@@ -15,7 +15,7 @@ from calibrant import (
     TopLabel,
 )
 from calibrant._validate import InputError
-from calibrant.cli.commands import SETTINGS
+from calibrant.cli.settings import SETTINGS
 from calibrant.spec import parse
 
 pytest.importorskip("cyclopts")
