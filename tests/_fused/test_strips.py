@@ -1,5 +1,6 @@
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -27,7 +28,6 @@ def test_the_exponential_is_accurate_to_the_last_digits(arguments):
 
 
 def test_the_exponential_agrees_with_many_digits(rng):
-    mpmath = pytest.importorskip("mpmath")
     for x in -rng.uniform(0, 700, 2000):
         with mpmath.workdps(40):
             exact = mpmath.exp(mpmath.mpf(float(x)))
