@@ -52,6 +52,7 @@ BAD = {
     "text probabilities": ([0, 1], ["a", "b"], r"y_pred must hold real numbers; got values like .*'a'"),
     "missing values": ([0, None], [0.5, 0.5], r"y_true mixes types or has missing values"),
     "not an array": ([0, 1], {0.5, 0.6}, r"y_pred is a set: give an array, a list, a data-frame column"),
+    "text among numbers": ([0, 1], np.array(["0.9", "nan"]), r"y_pred must hold real numbers; got values like 'nan'"),
     "complex": ([0, 1], np.array([0.5, 0.5j]), r"y_pred must hold real numbers"),
 }
 

@@ -103,7 +103,7 @@ def as_real(x: ArrayLike, name: str) -> Array:
     values = as_array(x, name)
     check_not_empty(values, name)
     if isinstance(values, np.ndarray) and values.dtype.kind not in "fiub":
-        raise InputError(f"{name} must hold real numbers; got values like {values.reshape(-1)[0]!r}")
+        raise InputError(f"{name} must hold real numbers; got values like {_first_oddity(values)!r}")
     xp = namespace(values)
     if is_integer(values):
         values = xp.astype(values, xp.float64)
@@ -111,6 +111,19 @@ def as_real(x: ArrayLike, name: str) -> Array:
         raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
     check_finite(values, name)
     return values
+
+
+def _first_oddity(values: np.ndarray) -> Any:
+    """The first value that is not the text of a finite number; the first of all where every one is."""
+
+    def is_number(x: Any) -> bool:
+        try:
+            return math.isfinite(float(x))
+        except (TypeError, ValueError):
+            return False
+
+    flat = values.reshape(-1).tolist()
+    return next((x for x in flat if not is_number(x)), flat[0])
 
 
 def as_probabilities(x: ArrayLike, name: str) -> Array:

@@ -22,7 +22,11 @@ NODES = 128
 
 
 class Route(Enum):
-    """How expectations under the predictions are computed, best first."""
+    """How expectations under the predictions are computed, best first.
+
+    >>> Route("spectral") is Route.SPECTRAL
+    True
+    """
 
     FEATURES = "features"
     CLOSED = "closed"

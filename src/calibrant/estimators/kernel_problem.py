@@ -104,6 +104,11 @@ def resolve_kernels(
     return on_predictions.resolve(coords), on_targets, coords
 
 
+def unit_weights(weights: np.ndarray | None, n: int) -> np.ndarray:
+    """Weights scaled to mean 1; ones where there are none."""
+    return np.ones(n) if weights is None else weights * (n / weights.sum())
+
+
 def resolve_problem(
     on_predictions: Kernel,
     on_targets: Kernel | None,
@@ -114,5 +119,5 @@ def resolve_problem(
 ) -> tuple[Kernel, Kernel, KernelRows]:
     """Both kernels with their numbers fixed, and the rows to sum over; weights are scaled to mean 1."""
     on_predictions, on_targets, coords = resolve_kernels(on_predictions, on_targets, predictions)
-    w = None if weights is None else namespace(coords).asarray(weights * (len(weights) / weights.sum()))
+    w = None if weights is None else namespace(coords).asarray(unit_weights(weights, len(weights)))
     return on_predictions, on_targets, KernelRows(coords, residuals(on_targets, targets, predictions, route), w)

@@ -9,7 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._pairwise import CALL, Pairwise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem
+from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route, residuals
@@ -28,7 +28,6 @@ BATCH = 64
 
 ROOM = 20_000_000
 """Numbers that the residuals of one batch may take."""
-
 
 FEW_OF_MANY = 100
 """Up to so many rows, tiles are as fast as compiled code even where it is loaded once for many redraws."""
@@ -64,31 +63,28 @@ class LabelRedraws:
         n = len(x)
         order = np.argsort(x)
         x, p = x[order], to_numpy(self.predictions.probability(1)).astype(np.float64)[order, None]
-        w = np.ones((n, 1)) if self.weights is None else (self.weights * (n / self.weights.sum()))[order, None]
-        w = 2**0.5 * w  # (-e, e) has the length sqrt2 |e|
+        w = unit_weights(self.weights, n)[order, None]
         diagonal, sums, squares = self.kernel.diagonal(x[:, None]), [], []
         for start in range(0, len(targets), ON_A_LINE):
-            error = w * (targets[start : start + ON_A_LINE, order].T - p)
+            error = 2**0.5 * w * (targets[start : start + ON_A_LINE, order].T - p)  # (-e, e) has the length sqrt2 |e|
             sums.append(2 * self.kernel.pair_sums(x, error))
             squares.append(np.einsum("n,nm,nm->m", diagonal, error, error))
         if not self.unbiased:
             return (np.concatenate(sums) + np.concatenate(squares)) / n**2
-        return np.concatenate(sums) / (n**2 - float((w**2).sum()) / 2)
+        return np.concatenate(sums) / (n**2 - (w**2).sum())
 
     def _batch(
         self, targets: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray
     ) -> np.ndarray:
         n = len(diagonal)
         made = [residuals(self.on_targets, y, self.predictions).features for y in targets]
-        features = np.stack([to_numpy(f).astype(np.float64) for f in made], axis=1)  # (n, m, q)
-        if self.weights is not None:
-            features = features * (self.weights * (n / self.weights.sum()))[:, None, None]
+        w = unit_weights(self.weights, n)
+        features = np.stack([to_numpy(f).astype(np.float64) for f in made], axis=1) * w[:, None, None]  # (n, m, q)
         product = multiply(features.reshape(n, -1)).reshape(features.shape)
         sums = np.einsum("nmq,nmq->m", product, features)
         if not self.unbiased:
             return sums / n**2
-        pairs = n * (n - 1) if self.weights is None else n**2 * (1 - (self.weights**2).sum() / self.weights.sum() ** 2)
-        return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / pairs
+        return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / (n**2 - (w**2).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +129,7 @@ class TargetRedraws:
         sums = to_numpy(pairs.block_sums(n))
         if not self.unbiased:
             return (sums + to_numpy(pairs.diagonal()).reshape(m, n).sum(axis=1)) / n**2
-        w = np.ones(n) if self.weights is None else self.weights * (n / self.weights.sum())
-        return sums / (n**2 - (w**2).sum())
+        return sums / (n**2 - (unit_weights(self.weights, n) ** 2).sum())
 
 
 def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
@@ -149,11 +144,10 @@ def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -
 
 def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again."""
-    if points.shape[1] == 1 and len(points) > SORTED:
+    if points.shape[1] == 1 and len(points) > SORTED and kernel.has_product:
         order = np.argsort(points[:, 0])
         line, inverse = points[order, 0], np.argsort(order)
-        if kernel.has_product:
-            return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
+        return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
     if len(points) <= STORED:
         return kernel(points, points).__matmul__
     return Pairwise(kernel, points).matmul

@@ -9,7 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.kernel_problem import resolve_kernels
+from calibrant.estimators.kernel_problem import resolve_kernels, unit_weights
 from calibrant.estimators.target_features import TargetFeatures, target_features
 from calibrant.kernels import Exponential, Kernel
 from calibrant.results import Estimate
@@ -70,7 +70,7 @@ class RandomFeatureSKCE(BaseEstimator):
         features = target_features(on_targets, predictions, rng)
         if features is NotImplemented:
             raise InputError(f"{on_targets!r} has no features under {type(predictions).__name__} predictions")
-        w = np.ones(len(predictions)) if weights is None else weights * (len(weights) / weights.sum())
+        w = unit_weights(weights, len(predictions))
         return WaveSums(on_predictions, on_targets, points, frequencies, features, w)
 
 

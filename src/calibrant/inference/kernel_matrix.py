@@ -10,12 +10,10 @@ from calibrant._array import namespace, to_numpy
 from calibrant._pairwise import Moments, Pairwise
 from calibrant.distributions.base import Distribution, matched
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, resolve_problem
+from calibrant.estimators.kernel_redraws import STORED
 from calibrant.estimators.kernel_sums import FEW, moments_of, tile_of
 from calibrant.estimators.skce import SKCE
 from calibrant.typing import Array
-
-STORED = 4096
-"""Up to so many rows the matrix is kept; beyond, its tiles are made again for every product."""
 
 SPECTRUM = 1024
 """Up to so many rows all eigenvalues and powers of the matrix cost less than a second."""

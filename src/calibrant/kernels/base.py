@@ -163,7 +163,13 @@ class Sum(Several):
 
 @dataclass(frozen=True)
 class Product(Several):
-    """The product of kernels."""
+    """The product of kernels.
+
+    >>> import numpy as np
+    >>> from calibrant.kernels import Energy
+    >>> (Energy() * Energy())(np.array([[2.0]]), np.array([[3.0]]))
+    array([[4.]])
+    """
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Multiplied."""
@@ -175,7 +181,13 @@ class Product(Several):
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """A kernel times a positive number."""
+    """A kernel times a positive number.
+
+    >>> import numpy as np
+    >>> from calibrant.kernels import Energy
+    >>> (0.5 * Energy())(np.array([[2.0]]), np.array([[3.0]]))
+    array([[1.]])
+    """
 
     kernel: Kernel
     factor: float
