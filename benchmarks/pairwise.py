@@ -4,7 +4,10 @@ Run ``python benchmarks/pairwise.py``. Everything is timed in one process, the b
 compiles, and reported as ratios: absolute times depend on the machine.
 """
 
+import os
 import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
@@ -117,7 +120,38 @@ def limit(fast: float) -> None:
     )
 
 
+GRADIENTS = """
+import resource, numpy as np, torch
+from calibrant import SKCE
+from calibrant.kernels import Exponential
+rng, peaks = np.random.default_rng(0), []
+for n in (1024, 8192):
+    p = torch.tensor(rng.dirichlet(np.ones(10), n), requires_grad=True)
+    SKCE(Exponential(0.5))(torch.tensor(rng.integers(0, 10, n)), p).value.backward()
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(round(peaks[1] - peaks[0]))
+"""
+"""Run apart: the peak of a process only grows, and the allocator reads its settings at the start."""
+
+
+def gradients() -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        return
+    for words, setting in (
+        ("as it comes", {}),
+        ("freed tiles given back at once", {"MALLOC_MMAP_THRESHOLD_": "65536"}),
+    ):
+        command = [sys.executable, "-c", GRADIENTS]
+        more = subprocess.run(
+            command, env=os.environ | setting, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        print(f"(g) gradients, k=10: {more} MB more at n=8,192 than at n=1,024, allocator {words}")
+
+
 def main() -> None:
+    gradients()
     memory()
     settings = {"with_torch": True}
     fast = compare("(a) n=10,000, k=10, exponential", SKCE(Exponential(0.5)), *classes(10, ROWS), **settings)
