@@ -1,0 +1,45 @@
+"""Estimators do not depend on order, and fast routes give the plain values."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.base import BaseEstimator, EachDraw
+
+
+def check_estimator(estimator: BaseEstimator, y_true: np.ndarray, predictions: Distribution) -> None:
+    """The order of rows does not matter; reduced problems and redraws in bulk give the plain values; settings are values.
+
+    For estimators that use the order (blocks, locations drawn from the rows) this fails by design.
+
+    >>> from calibrant import ECE, Categorical
+    >>> check_estimator(ECE(), np.array([0, 1, 1]), Categorical([0.2, 0.7, 0.9]))
+    """
+    rng = np.random.default_rng(0)
+    result = estimator(y_true, predictions)
+    value = float(result)
+    assert result.n == len(predictions), f"n is {result.n}, not the number of rows"
+    assert estimator.least <= value <= estimator.most, f"{value} lies outside of what the estimator says it can be"
+    order = rng.permutation(len(predictions))
+    shuffled = float(estimator(y_true[order], predictions[order]))
+    assert _close(value, shuffled), f"the order of rows matters: {value} and {shuffled}"
+    reduced, targets, smaller = estimator.reduce(predictions.as_targets(y_true), predictions.checked())
+    assert _close(float(reduced(targets, smaller)), value), "the reduced problem has another value"
+    for weights in (None, rng.uniform(0.5, 2, len(predictions))):
+        drawn = smaller.sample(rng, 5)
+        try:
+            slow = EachDraw(reduced, smaller, weights)(drawn)
+        except InputError:
+            assert weights is not None, "a redraw is refused"
+            continue
+        assert _close(reduced.given(smaller, weights)(drawn), slow), "redraws in bulk differ from redraws one by one"
+    copy = replace(estimator)  # type: ignore[type-var]
+    assert copy == estimator, "settings that are equal make different estimators"
+    assert hash(copy) == hash(estimator), "equal estimators have different hashes"
+
+
+def _close(a: Any, b: Any) -> bool:
+    return bool(np.allclose(a, b, rtol=1e-10, atol=1e-14))

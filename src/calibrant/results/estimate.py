@@ -1,0 +1,86 @@
+"""An estimate: a number with what is needed to believe it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibrant.results.base import Result
+from calibrant.results.interval import Interval, check_level
+from calibrant.results.plain import SCHEMA
+from calibrant.results.table import Table
+from calibrant.results.words import brief, number
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
+    """A number with what is needed to believe it.
+
+    ``value`` is the estimate, ``n`` the rows it came from, ``estimator`` the resolved settings (its ``repr`` makes it
+    again), ``reduction`` the question asked of multi-class predictions, ``table`` the bins or slices behind it, ``route``
+    how expectations under the predictions were computed, ``notes`` what a reader must know.
+    ``standard_error`` and ``interval`` are there when the estimator knows them; :class:`calibrant.Bootstrap` gives an
+    interval to any estimator, :class:`calibrant.ExactTest` the band a calibrated model would show.
+    """
+
+    name: str
+    value: Any
+    n: int
+    estimator: object
+    reduction: str | None = None
+    standard_error: float | None = None
+    interval: Interval | None = None
+    table: Table | None = field(default=None, compare=False)
+    route: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> Interval:
+        """The interval at this level: the one found, or the normal one from the standard error."""
+        check_level(confidence_level)
+        if self.interval is not None and self.interval.level == confidence_level:
+            return self.interval
+        if self.standard_error is None:
+            raise ValueError(
+                f"this {self.name} carries no standard error: Bootstrap({self.estimator!r}, "
+                f"confidence_level={confidence_level})(y_true, y_pred) gives it an interval"
+            )
+        from scipy.special import ndtri
+
+        half = float(ndtri((1 + confidence_level) / 2)) * self.standard_error
+        return Interval(float(self) - half, float(self) + half, confidence_level, "normal")
+
+    def to_row(self) -> dict[str, float]:
+        """The numbers alone, as one row of a table of results."""
+        limits = {} if self.interval is None else {"low": self.interval.low, "high": self.interval.high}
+        return {"value": float(self), **limits}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "schema": SCHEMA,
+            "kind": "estimate",
+            "name": self.name,
+            "value": float(self),
+            "n": self.n,
+            "estimator": repr(self.estimator),
+            "reduction": self.reduction,
+            "standard_error": self.standard_error,
+            "interval": None if self.interval is None else self.interval.to_dict(),
+            "table": None if self.table is None else self.table.to_dict(),
+            "route": self.route,
+            "notes": list(self.notes),
+        }
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = [(self.name, number(float(self)))]
+        if self.interval is not None:
+            lines.append((f"{self.interval.level:.4g} interval", f"{self.interval} ({self.interval.method})"))
+        elif self.standard_error is not None:
+            lines.append(("standard error", number(self.standard_error)))
+        if self.reduction is not None:
+            lines.append(("reduction", self.reduction))
+        if self.route is not None:
+            lines.append(("route", self.route))
+        lines += [("note", note) for note in self.notes]
+        return [*lines, ("n", f"{self.n:,}"), ("estimator", brief(self.estimator))]

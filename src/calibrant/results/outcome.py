@@ -1,0 +1,83 @@
+"""The outcome of a test."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from calibrant.results.base import Result
+from calibrant.results.estimate import Estimate
+from calibrant.results.interval import Interval, check_level
+from calibrant.results.plain import SCHEMA
+from calibrant.results.words import brief, number
+
+
+@dataclass(frozen=True, repr=False)
+class TestResult(Result):
+    """The outcome of a test that the predictions are calibrated.
+
+    ``pvalue`` is small when they are not. ``null_distribution`` holds the statistic under calibrated redraws, so
+    ``null_band()`` says what an honest model with these very predictions would show; tests that redraw nothing have none.
+    ``notes`` say what a reader must know.
+    """
+
+    __test__ = False  # not a test case, whatever the name says to pytest
+
+    statistic: float
+    pvalue: float
+    n: int
+    test: object
+    estimate: Estimate
+    null_distribution: np.ndarray | None = field(default=None, compare=False)
+    notes: tuple[str, ...] = ()
+
+    def __float__(self) -> float:
+        return self.pvalue
+
+    def null_band(self, level: float = 0.95) -> Interval:
+        """The central range of the statistic were the model calibrated."""
+        check_level(level)
+        if self.null_distribution is None:
+            raise ValueError(f"{self.test!r} redraws no targets, so there is no band: ExactTest has one")
+        tail = (1 - level) / 2
+        low, high = np.quantile(self.null_distribution, [tail, 1 - tail], method="inverted_cdf")
+        return Interval(float(low), float(high), level, "calibrated redraws")
+
+    def _statistic_lines(self) -> list[tuple[str, str]]:
+        """The estimate, and the statistic where it is another number."""
+        estimate = float(self.estimate)
+        if self.statistic == estimate:
+            return [("statistic", f"{self.estimate.name} = {number(estimate)}")]
+        return [("statistic", number(self.statistic)), ("estimate", f"{self.estimate.name} = {number(estimate)}")]
+
+    def to_row(self) -> dict[str, float]:
+        """The numbers alone, as one row of a table of results."""
+        low, high = (np.nan, np.nan) if self.null_distribution is None else self.null_band()
+        return {"value": self.statistic, "null_low": low, "null_high": high, "pvalue": self.pvalue}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; the draws are summarised by their band."""
+        return {
+            "schema": SCHEMA,
+            "kind": "test",
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "n": self.n,
+            "test": repr(self.test),
+            "estimate": self.estimate.to_dict(),
+            "null_band": None if self.null_distribution is None else self.null_band().to_dict(),
+            "n_resamples": None if self.null_distribution is None else len(self.null_distribution),
+            "notes": list(self.notes),
+        }
+
+    def _lines(self) -> list[tuple[str, str]]:
+        null = self.null_distribution
+        return [
+            ("p-value", number(self.pvalue)),
+            *self._statistic_lines(),
+            *([] if null is None else [("if calibrated", f"{self.null_band()} (95 % of {len(null):,} redraws)")]),
+            *([("reduction", self.estimate.reduction)] if self.estimate.reduction else []),
+            *(("note", note) for note in self.notes),
+            ("n", f"{self.n:,}"),
+            ("test", brief(self.test)),
+        ]

@@ -1,0 +1,30 @@
+import json
+
+import numpy as np
+import pytest
+
+from calibrant import ECE, ExactTest
+from calibrant.results import Estimate, TestResult
+
+
+def test_json_of_everything_a_test_returns():
+    result = ExactTest(ECE(), n_resamples=19)([0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3])
+    data = json.loads(result.to_json())
+    assert data["pvalue"] == result.pvalue
+    assert data["null_band"]["low"] <= data["null_band"]["high"]
+    assert data["estimate"]["table"]["observed"] == result.estimate.table["observed"].tolist()
+
+
+def test_null_band_is_the_central_range_of_the_draws():
+    result = TestResult(0.5, 0.01, 10, None, None, np.arange(1, 101) / 100)
+    assert tuple(result.null_band(0.9)) == (0.05, 0.95)
+
+
+def test_a_test_without_redraws_has_no_band():
+    result = TestResult(0.1, 0.2, 5, "SomeTest()", Estimate("ECE", 0.1, 5, "ECE()"), notes=("few rows",))
+    with pytest.raises(ValueError, match=r"'SomeTest\(\)' redraws no targets"):
+        result.null_band()
+    assert result.to_dict()["null_band"] is None
+    assert np.isnan(result.to_row()["null_low"])
+    assert "note" in repr(result)
+    assert "if calibrated" not in repr(result)
