@@ -32,7 +32,12 @@ HOMES = {
     "numba": {"_fused/cpu.py", "_fused/running_sums.py", "_fused/strips.py"},
     "narwhals": {"_validate.py"},
     "array_api_compat": {"_array.py"},
-    "matplotlib": {"reports/charts.py"},
+    "matplotlib": {
+        "lab/papers/estimator_error.py",
+        "lab/papers/pictures.py",
+        "lab/papers/rejection_rates.py",
+        "reports/charts.py",
+    },
     "jinja2": {"reports/page.py"},
     "polars": {"io.py"},
     "rich": {"cli/display.py"},

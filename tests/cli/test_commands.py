@@ -226,16 +226,28 @@ def test_real_networks_in_npz(network, run):
     )
 
 
-def test_reproducing_a_study(run, monkeypatch):
+def test_reproducing_a_study(run, monkeypatch, tmp_path):
     from calibrant.lab.papers import estimator_error
 
-    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", {"sizes": (4,), "seed": 0, "engine": None})
+    few = estimator_error.study.__kwdefaults__ | {"sizes": (4,)}
+    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", few)
     code, out, _ = run("reproduce", "estimator-error", "--data-sets", "100")
     assert code == 0
     assert "largest difference: " in out
     code, out, _ = run("reproduce", "estimator-error", "--data-sets", "100", "--format", "json")
     assert code == 0
     assert len(json.loads(out)["error_z"]) == 16
+    folders = ["--out", str(tmp_path / "docs"), "--keep", str(tmp_path)]
+    again = run("reproduce", "estimator-error", "--data-sets", "100", "--format", "json", *folders, "--workers", "2")
+    assert again[:2] == (0, out)
+    page = (tmp_path / "docs" / "estimator-error.md").read_text()
+    assert page.startswith("# Errors and variances")
+    assert page.count("| uncalibrated |") == 8
+    assert (tmp_path / "docs" / "estimator-error.svg").read_text().startswith("<?xml")
+    monkeypatch.setattr(estimator_error, "_repeat", pytest.fail)  # all cells were kept
+    assert run("reproduce", "estimator-error", "--data-sets", "100", "--format", "json", *folders)[:2] == (0, out)
+    monkeypatch.undo()
+    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", few)
     monkeypatch.setattr(estimator_error, "BOUND", 0.01)
     assert run("reproduce", "estimator-error", "--data-sets", "100")[0] == 1
     code, _, err = run("reproduce", "estimator-error", "--data-sets", "3")

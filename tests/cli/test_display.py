@@ -36,4 +36,6 @@ def test_progress_is_silent_where_there_is_no_terminal(capsys):
     with display.steps() as progress:
         progress("Reading", 0, 2)
     assert list(display.ProgressEngine().map(lambda a, b: a + b, [1, 2], [3, 4])) == [4, 6]
+    assert list(display.ProgressEngine(2).map(pow, [2, 3], [3, 4])) == [8, 81]
+    assert list(display.ProgressEngine().map(pow, [], [])) == []
     assert capsys.readouterr() == ("", "")

@@ -213,7 +213,12 @@ def reproduce(
     /,
     *,
     data_sets: int = 500,
-    seed: Seed = 0,
+    seed: Annotated[
+        int | None, Parameter(help="seed of all random draws; without it, the one of our own table")
+    ] = None,
+    workers: int = 1,
+    out: Path | None = None,
+    keep: Path | None = None,
     format: Output = "table",
 ) -> int:
     """Repeat a published experiment, and say how far its numbers are from the published ones.
@@ -227,12 +232,24 @@ def reproduce(
         rejection-rates: how often tests reject (figures 2, 10 and 11; hours at 500 data sets)
     data_sets
         simulated data sets a cell; the published number is 500
+    workers
+        processes that share the work; the digits do not depend on them
+    out
+        folder for the table and the figure, as STUDY.md and STUDY.svg
+    keep
+        folder for finished cells, so that a study that is broken off goes on where it stopped
     """
     from calibrant.lab.papers import estimator_error, rejection_rates
 
     check_count(data_sets, "--data-sets", least=100)
+    check_count(workers, "--workers")
+    for folder in filter(None, (out, keep)):
+        folder.mkdir(parents=True, exist_ok=True)
     paper: Any = {"estimator-error": estimator_error, "rejection-rates": rejection_rates}[study]
-    table: Table = paper.study(data_sets, seed=seed, engine=display.ProgressEngine())
+    engine = display.ProgressEngine(workers)
+    table: Table = paper.study(data_sets, seed=paper.SEED if seed is None else seed, engine=engine, folder=keep)
+    if out is not None:
+        _write_study(out / study, paper, table)
     worst = max(float(np.nanmax(table[name])) for name in table if name == "z" or name.endswith("_z"))
     if format == "json":
         _print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
@@ -240,6 +257,17 @@ def reproduce(
         display.show_table(table, f"{study}, with the published values")
         display.say(f"\nlargest difference: {worst:.2f} standard errors (bound {paper.BOUND})")
     return 1 if worst > paper.BOUND else 0
+
+
+def _write_study(path: Path, paper: Any, table: Table) -> None:
+    """The page and the picture of a study."""
+    from calibrant.lab.papers import pictures
+
+    picture = path.with_suffix(".svg")
+    picture.write_text(pictures.svg(paper.figure(table)), "utf-8")
+    title, _, text = paper.__doc__.strip().partition("\n\n")
+    page = [f"# {title}", text, f"![{title}]({picture.name})", paper.summary(table).to_markdown()]
+    path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
 
 
 @dataclass(frozen=True)

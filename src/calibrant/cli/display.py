@@ -1,7 +1,9 @@
 """What the terminal shows: tables, verdicts and progress."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -91,17 +93,22 @@ def steps() -> Iterator[StepProgress]:
         yield advance
 
 
+@dataclass(frozen=True)
 class ProgressEngine:
-    """An engine that works here, one task after the other, and shows how far it is."""
+    """An engine that works here, one task after the other or in several processes, and shows how far it is."""
+
+    workers: int = 1
 
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
-        """Apply ``fn`` to each task in turn."""
-        jobs = list(zip(*tasks, strict=True))
-        with _bar() as bar:
-            task = bar.add_task("Working", total=len(jobs))
-            for job in jobs:
-                yield fn(*job)
+        """Apply ``fn`` to each task."""
+        columns = [list(column) for column in tasks]
+        pool = ProcessPoolExecutor(self.workers) if self.workers > 1 else nullcontext()
+        with pool as executor, _bar() as bar:
+            task = bar.add_task("Working", total=len(columns[0]))
+            run: Callable[..., Any] = map if executor is None else executor.map
+            for result in run(fn, *columns):
                 bar.advance(task)
+                yield result
 
 
 def _bar() -> Progress:

@@ -49,6 +49,20 @@ class Table(Mapping[str, np.ndarray]):
         """Plain lists, one a column."""
         return {name: column.tolist() for name, column in self._columns.items()}
 
+    def to_markdown(self) -> str:
+        """The table as text that Markdown shows as one; what is not known is left empty.
+
+        >>> print(Table(group=["a", "b"], value=[0.5, np.nan]).to_markdown())
+        | group | value |
+        |---|---:|
+        | a | 0.5 |
+        | b | |
+        """
+        marks = ["---:" if column.dtype.kind in "fiu" else "---" for column in self._columns.values()]
+        rows = [list(self), *([_cell(v).replace("NaN", "") for v in row.values()] for row in self.rows())]
+        lines = ["| " + " | ".join(row).replace("  ", " ").rstrip() + " |" for row in rows]
+        return "\n".join([lines[0], "|" + "|".join(marks) + "|", *lines[1:]])
+
     def __repr__(self) -> str:
         cells = [[name, *map(_cell, column)] for name, column in self._columns.items()]
         widths = [max(map(len, column)) for column in cells]

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.lab.papers.rejection_rates import BOUND, PUBLISHED, SIZES, deviation, study
+from calibrant.lab.papers.rejection_rates import (
+    BOUND,
+    LEVEL_BOUNDS,
+    PUBLISHED,
+    SIZES,
+    deviation,
+    figure,
+    study,
+    summary,
+)
 
 
 def rows_of(table, **wanted):
@@ -36,6 +45,21 @@ def test_a_wrong_level_would_be_noticed():
 def test_the_published_table_is_complete():
     assert len(PUBLISHED) == 12
     assert all(len(rates) == len(SIZES) for rates in PUBLISHED.values())
+
+
+def test_the_summary_has_a_column_a_size_and_published_rates_in_parentheses():
+    table = study(2, sizes=[4, 16])
+    wide = summary(table)
+    assert wide.n_rows == 28
+    row = next(row for row in wide.rows() if (row["model"], row["d"], row["test"]) == ("calibrated", 1, "B=2"))
+    assert row["n = 4"].endswith(" (0.128)")
+    assert row["n = 16"].endswith(" (0.050)")
+    assert len(figure(table).axes) == 4
+
+
+def test_the_bounds_of_the_picture_are_binomial():
+    low, high = binom.ppf([0.0005, 0.9995], 500, 0.05) / 500
+    assert (low, 0.05, high) == LEVEL_BOUNDS
 
 
 @pytest.mark.study

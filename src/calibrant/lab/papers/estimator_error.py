@@ -8,18 +8,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Exponential, Gaussian
+from calibrant.lab.papers import pictures
 from calibrant.lab.problems import TRUTH, SyntheticNormal
+from calibrant.lab.record import Record
 from calibrant.results import Table
 from calibrant.typing import Engine
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SIZES = (4, 16, 64, 256, 1024)
 ESTIMATORS = ("biased", "B=2", "B=sqrt(n)", "B=n")
+
+SEED = 0
 
 BOUND = 4.5
 """Standard errors within which a cell agrees: two independent runs of 500 data sets each, 160 cells."""
@@ -54,12 +64,19 @@ def _block_mean(matrix: np.ndarray, size: int) -> float:
     return float(np.mean([(block.sum() - np.trace(block)) / (size * (size - 1)) for block in blocks]))
 
 
-def _repeat(data_sets: int, cell: Cell, seed: np.random.SeedSequence) -> np.ndarray:
+def _repeat(n_sets: int, cell: Cell, seed: np.random.SeedSequence) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return np.array([estimates(cell, rng) for _ in range(data_sets)])
+    return np.array([estimates(cell, rng) for _ in range(n_sets)])
 
 
-def study(data_sets: int = 500, *, sizes: Sequence[int] = SIZES, seed: int = 0, engine: Engine | None = None) -> Table:
+def study(
+    n_sets: int = 500,
+    *,
+    sizes: Sequence[int] = SIZES,
+    seed: int = SEED,
+    engine: Engine | None = None,
+    folder: str | PathLike[str] | None = None,
+) -> Table:
     """Mean absolute error and variance of every cell, the published values, and how many standard errors lie between.
 
     >>> table = study(20, sizes=[4])
@@ -68,12 +85,39 @@ def study(data_sets: int = 500, *, sizes: Sequence[int] = SIZES, seed: int = 0, 
     """
     cells = [Cell(model, d, n) for model in ("calibrated", "uncalibrated") for d in (1, 10) for n in sizes]
     seeds = np.random.SeedSequence(seed).spawn(len(cells))
+    settings = {"n_sets": n_sets, "sizes": list(sizes), "seed": seed}
+    record = None if folder is None else Record(Path(folder) / "estimator-error.jsonl", settings)
+    done = {} if record is None else {i: np.array(values) for i, values in record.read().items()}
+    todo = [i for i in range(len(cells)) if i not in done]
     run = map if engine is None else engine.map
-    rows = []
-    for cell, values in zip(cells, run(partial(_repeat, data_sets), cells, seeds), strict=True):
-        for name, column in zip(ESTIMATORS, values.T, strict=True):
-            rows.append(_compare(cell, name, column))
+    work = run(partial(_repeat, n_sets), [cells[i] for i in todo], [seeds[i] for i in todo])
+    for i, values in zip(todo, work, strict=True):
+        done[i] = values
+        if record is not None:
+            record.add(i, values)
+    pairs = [(cell, *pair) for i, cell in enumerate(cells) for pair in zip(ESTIMATORS, done[i].T, strict=True)]
+    rows = [_compare(*pair) for pair in pairs]
     return Table({key: [row[key] for row in rows] for key in rows[0]})
+
+
+def summary(table: Table) -> Table:
+    """The table is short enough as it is."""
+    return table
+
+
+def figure(table: Table) -> "Figure":
+    """Mean absolute errors against sizes, published ones as crosses."""
+    shown = Table({**table, "published": table["published_error"]})
+    return pictures.lines(
+        shown,
+        panels=("model", "d"),
+        x="n",
+        y="error",
+        line="estimator",
+        published="published",
+        label="mean absolute error",
+        is_log=True,
+    )
 
 
 def _compare(cell: Cell, estimator: str, values: np.ndarray) -> dict[str, object]:
