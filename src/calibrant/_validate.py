@@ -205,6 +205,13 @@ def check_fraction(value: float, name: str) -> None:
         raise InputError(f"{name} must lie strictly between 0 and 1; got {value!r}")
 
 
+def check_one_of(value: object, choices: Sequence[str], name: str) -> None:
+    """Refuse a word that is none of the choices."""
+    if value not in choices:
+        *others, last = map(repr, choices)
+        raise InputError(f"{name} must be {', '.join(others)} or {last}; got {value!r}")
+
+
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """`` (did you mean 'x'?)`` for a close match, else the list of what exists."""
     near = get_close_matches(name, known, n=1)

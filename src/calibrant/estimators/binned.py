@@ -9,14 +9,12 @@ import numpy as np
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.binning import Binning, Bins, EqualWidth
+from calibrant.estimators.binning import Binning, EqualWidth
 from calibrant.estimators.counts import BinnedStatistic, ClassCounts, EventCounts, lp_norm
+from calibrant.estimators.tallies import Tally, tally
 from calibrant.lenses import ClassWise, Event, Lens, PositiveClass, default_lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
-
-BLOCK = 1 << 15
-"""Rows binned at a time: their intermediate arrays stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class ECE(BaseEstimator):
         """The error with its bin table."""
         lens = self.lens or default_lens(predictions)
         events = lens.events(predictions)
-        tallies = [tally(e, e.happened(targets), self.bins.bins(e.probability, weights), weights) for e in events]
+        tallies = [self._tally(e, e.happened(targets), weights) for e in events]
         if self.label_binned:
             values = [_label_binned(e, t, self.norm, weights) for e, t in zip(events, tallies, strict=True)]
         else:
@@ -72,6 +70,10 @@ class ECE(BaseEstimator):
             reduction=f"{lens.name} ({events[0].name})" if isinstance(lens, PositiveClass) else lens.name,
             table=_bin_table(events, tallies),
         )
+
+    def _tally(self, event: Event, happened: np.ndarray, weights: np.ndarray | None) -> Tally:
+        p = event.probability
+        return tally(p, happened, self.bins.bins(p, weights, happened), weights)
 
     def reduce(self, targets: Array, predictions: Distribution) -> tuple[Self, Array, Distribution]:
         """A single event leaves a binary problem, whatever the number of classes."""
@@ -94,41 +96,10 @@ class ECE(BaseEstimator):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """What fell into each bin: weight, sum of probabilities, weight of the rows where the event happened."""
-
-    bins: Bins
-    weight: np.ndarray
-    predicted: np.ndarray
-    observed: np.ndarray
-
-    @property
-    def gap(self) -> np.ndarray:
-        """Mean probability minus observed frequency; zero in empty bins."""
-        return (self.predicted - self.observed) / np.where(self.weight > 0, self.weight, 1)
-
-
-def tally(event: Event, happened: np.ndarray, bins: Bins, weights: np.ndarray | None) -> Tally:
-    """One pass over the rows, a block at a time."""
-    size = 2 * len(bins)
-    mass, score = np.zeros(size), np.zeros(size)
-    for start in range(0, len(happened), BLOCK):
-        rows = slice(start, start + BLOCK)
-        p = event.probability[rows]
-        cell = bins.index(p)
-        cell <<= 1
-        cell += happened[rows]  # even cells: did not happen, odd cells: did
-        w = None if weights is None else weights[rows]
-        mass += np.bincount(cell, weights=w, minlength=size)
-        score += np.bincount(cell, weights=p if w is None else p * w, minlength=size)
-    return Tally(bins, mass.reshape(-1, 2).sum(axis=1), score.reshape(-1, 2).sum(axis=1), mass[1::2])
-
-
 def _label_binned(event: Event, t: Tally, norm: float, weights: np.ndarray | None) -> np.ndarray:
     """Each row's probability against the frequency of its bin."""
     frequency = t.observed / np.where(t.weight > 0, t.weight, 1)
-    gap = event.probability - frequency[t.bins.index(event.probability)]
+    gap = event.probability - frequency[t.bins.of_rows(event.probability, slice(None))]
     return lp_norm(gap, np.ones(len(gap)) if weights is None else weights, norm)
 
 

@@ -1,15 +1,20 @@
 """Cutting probabilities into bins.
 
-The rules hold for the whole library: bins are right-closed, 0 belongs to the first and 1 to the last, equal scores
-share a bin, so that no result depends on the order of the rows.
+The rules hold for the whole library: bins are right-closed, 0 belongs to the first and 1 to the last, and, unless asked
+otherwise, equal scores share a bin, so that no result depends on the order of the rows.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from calibrant._validate import check_count
+from calibrant._validate import InputError, check_count, check_one_of
+
+Ties: TypeAlias = Literal["together", "split"]
+"""Whether equal scores share a bin, or are dealt out in the order of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +30,10 @@ class Bins:
         """The cell of each score."""
         return np.searchsorted(self.edges[1:-1], scores, side="left")
 
+    def of_rows(self, scores: np.ndarray, rows: slice) -> np.ndarray:
+        """The cells of some of the rows that the bins were made for."""
+        return self.index(scores[rows])
+
 
 class UniformBins(Bins):
     """Cells of equal width, found by arithmetic instead of search."""
@@ -34,16 +43,38 @@ class UniformBins(Bins):
         # The product may round to either side of an edge; comparing with the edge itself, the double nearest to j / B,
         # decides. The product is monotone, so it is never off by more than that one cell.
         index = (scores * len(self)).astype(np.intp)
-        index -= scores <= self.edges[index]
-        return np.maximum(index, 0, out=index)
+        index -= scores <= self._below[index]
+        return index
+
+    @cached_property
+    def _below(self) -> np.ndarray:
+        """What scores of a cell must exceed; 0 itself belongs to the first."""
+        return np.concatenate([-np.ones(1, self.edges.dtype), self.edges[1:]])
+
+
+@dataclass(frozen=True, eq=False)
+class RankBins(Bins):
+    """Bins of rows by their rank: equal scores may lie in several, so each row's bin is kept."""
+
+    assigned: np.ndarray = field(kw_only=True)
+
+    def of_rows(self, scores: np.ndarray, rows: slice) -> np.ndarray:
+        """As they were dealt out."""
+        return self.assigned[rows]
 
 
 class Binning(ABC):
     """A rule that makes bins, from the scores if need be; subclasses are frozen dataclasses."""
 
+    is_adaptive: ClassVar[bool] = False
+    """Whether the bins depend on what happened."""
+
+    is_fixed: ClassVar[bool] = False
+    """Whether the bins are the same for all data."""
+
     @abstractmethod
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Bins:
-        """The bins for these scores."""
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
+        """The bins for these scores and, where they matter, for what happened."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +87,37 @@ class EqualWidth(Binning):
 
     n_bins: int = 15
 
+    is_fixed = True
+
     def __post_init__(self) -> None:
         check_count(self.n_bins, "n_bins")
 
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Bins:
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
         """The same bins whatever the scores; edges in their precision, so that 0.07 means 0.07 in float32 too."""
         return UniformBins((np.arange(self.n_bins + 1) / self.n_bins).astype(scores.dtype))
+
+
+@dataclass(frozen=True)
+class Edges(Binning):
+    """Bins between given edges, which begin with 0 and end with 1.
+
+    >>> Edges((0, 0.2, 0.5, 1)).bins(np.zeros(1)).index(np.array([0.0, 0.2, 0.3, 1.0]))
+    array([0, 0, 1, 2])
+    """
+
+    edges: tuple[float, ...]
+
+    is_fixed = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", tuple(float(edge) for edge in self.edges))
+        steps = np.diff(self.edges)
+        if len(self.edges) < 2 or not np.all(steps > 0) or (self.edges[0], self.edges[-1]) != (0, 1):
+            raise InputError(f"edges must grow from 0 to 1, as (0, 0.2, 0.5, 1) does; got {self.edges}")
+
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
+        """The same bins whatever the scores; edges in their precision."""
+        return Bins(np.array(self.edges).astype(scores.dtype))
 
 
 @dataclass(frozen=True)
@@ -69,19 +125,25 @@ class EqualMass(Binning):
     """``n_bins`` bins that hold the same number of rows, as nearly as ties allow.
 
     Sorted scores are cut as ``numpy.array_split`` cuts; a cut inside a run of equal scores moves to its end. A weight
-    of 2 counts as two rows; weights that are not whole numbers share the total evenly.
+    of 2 counts as two rows; weights that are not whole numbers share the total evenly. ``ties="split"`` deals equal
+    scores out in the order of the rows, row of rank r to bin ``floor(r n_bins / n)``, as Roelofs et al. (2022) do: the
+    result then depends on that order.
 
     >>> EqualMass(2).bins(np.array([0.1, 0.2, 0.2, 0.9])).edges
     array([0. , 0.2, 1. ])
     """
 
     n_bins: int = 15
+    ties: Ties = "together"
 
     def __post_init__(self) -> None:
         check_count(self.n_bins, "n_bins")
+        check_one_of(self.ties, ("together", "split"), "ties")
 
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Bins:
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
         """Bins between quantiles of the scores."""
+        if self.ties == "split":
+            return _dealt(scores, weights, self.n_bins)
         if weights is None:
             ordered = np.sort(scores)
             cuts = _cuts(len(scores), self.n_bins) - 1
@@ -91,14 +153,36 @@ class EqualMass(Binning):
             ordered, reached = scores[order], np.cumsum(weights[order])
             cuts = np.searchsorted(reached, _cuts(reached[-1], self.n_bins, weights) * (1 - 1e-12))
         inner = np.unique(ordered[cuts])
-        ends = np.array([0, 1], dtype=scores.dtype)
-        return Bins(np.concatenate([ends[:1], inner[inner < ordered[-1]], ends[1:]]))
+        return Bins(with_ends(inner[inner < ordered[-1]]))
+
+
+def with_ends(inner: np.ndarray) -> np.ndarray:
+    """All edges from the inner ones."""
+    return np.concatenate([np.zeros(1, inner.dtype), inner, np.ones(1, inner.dtype)])
+
+
+def _dealt(scores: np.ndarray, weights: np.ndarray | None, n_bins: int) -> RankBins:
+    """Rows by rank; edges lie at the largest score of each bin, which the next may share."""
+    if weights is not None:
+        raise InputError("ties='split' deals out whole rows: leave out sample_weight, or use ties='together'")
+    n = len(scores)
+    order = np.argsort(scores, kind="stable")
+    bin_of_rank = np.arange(n) * n_bins // n
+    assigned = np.empty(n, dtype=np.intp)
+    assigned[order] = bin_of_rank
+    last = np.searchsorted(bin_of_rank, np.arange(n_bins - 1), side="right") - 1
+    return RankBins(with_ends(scores[order][np.maximum(last, 0)]), assigned=assigned)
 
 
 def _cuts(total: float, n_bins: int, weights: np.ndarray | None = None) -> np.ndarray:
     """How many rows (or how much weight) lie below each inner edge."""
-    j = np.arange(1, n_bins)
-    if weights is not None and np.any(weights != np.floor(weights)):
+    whole = weights is None or not np.any(weights != np.floor(weights))
+    return rows_below(np.arange(1, n_bins), total, n_bins, whole=whole)
+
+
+def rows_below(j: np.ndarray, total: float, n_bins: int, *, whole: bool) -> np.ndarray:
+    """How many rows lie below the j-th of ``n_bins`` cuts: as ``numpy.array_split`` has it, or shares that are not whole."""
+    if not whole:
         return j * (total / n_bins)
     size, larger = divmod(int(total), n_bins)
     return j * size + np.minimum(j, larger)

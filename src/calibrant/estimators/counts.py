@@ -54,7 +54,7 @@ class EventCounts:
         # float32 holds counts exactly below 2^24 and doubles the speed of the product.
         exact = np.float32 if weights is None and len(p) < 1 << 24 else np.float64
         indicator = np.zeros((len(p), len(bins)), dtype=exact)
-        indicator[np.arange(len(p)), bins.index(p)] = 1 if weights is None else weights
+        indicator[np.arange(len(p)), bins.of_rows(p, slice(None))] = 1 if weights is None else weights
         return cls(
             event, indicator, indicator.sum(axis=0, dtype=np.float64)[None], (p.astype(np.float64) @ indicator)[None]
         )
@@ -78,7 +78,9 @@ class ClassCounts:
     def of(cls, events: Sequence[Event], bins: Sequence[Bins], weights: np.ndarray | None) -> Self:
         """Prepare the redraws of k events, one a class."""
         width = max(map(len, bins))
-        cells = [b.index(e.probability) + i * width for i, (e, b) in enumerate(zip(events, bins, strict=True))]
+        cells = [
+            b.of_rows(e.probability, slice(None)) + i * width for i, (e, b) in enumerate(zip(events, bins, strict=True))
+        ]
         size = len(events) * width
         w = np.ones(len(cells[0])) if weights is None else weights
         weight = sum(np.bincount(c, weights=w, minlength=size) for c in cells)
