@@ -1,24 +1,24 @@
 """The expected calibration error over bins of the predicted probability."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
-from typing import Self
 
 import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.base import Statistic
 from calibrant.estimators.binning import Binning, EqualWidth
 from calibrant.estimators.counts import BinnedStatistic, ClassCounts, EventCounts, lp_norm
+from calibrant.estimators.lensed import LensedEstimator
 from calibrant.estimators.tallies import Tally, tally
-from calibrant.lenses import ClassWise, Event, Lens, PositiveClass, default_lens
+from calibrant.lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
 
 
 @dataclass(frozen=True)
-class ECE(BaseEstimator):
+class ECE(LensedEstimator):
     """Expected calibration error: the mean distance of predicted from observed frequency over bins.
 
     ``(sum_b w_b |fbar_b - ybar_b|^p)^(1/p)`` with ``w_b`` the share of rows in bin b, ``fbar_b`` their mean predicted
@@ -50,46 +50,31 @@ class ECE(BaseEstimator):
             raise InputError(f"bins must be a binning such as EqualWidth(15) or EqualMass(15); got {self.bins!r}")
         if not isinstance(self.norm, Real) or not self.norm >= 1:
             raise InputError(f"norm must be a number of at least 1, or inf; got {self.norm!r}")
-        if self.lens is not None and not isinstance(self.lens, Lens):
-            raise InputError(f"lens must be a lens such as TopLabel(); got {self.lens!r}")
+        super().__post_init__()
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with its bin table."""
-        lens = self.lens or default_lens(predictions)
-        events = lens.events(predictions)
+        settled, events, reduction = self.look(predictions)
         tallies = [self._tally(e, e.happened(targets), weights) for e in events]
-        if self.label_binned:
-            values = [_label_binned(e, t, self.norm, weights) for e, t in zip(events, tallies, strict=True)]
-        else:
-            values = [lp_norm(t.gap, t.weight, self.norm) for t in tallies]
-        return Estimate(
-            name="ECE",
-            value=float(lp_norm(np.array(values), np.ones(len(values)), self.norm)),
-            n=len(predictions),
-            estimator=replace(self, lens=lens),
-            reduction=f"{lens.name} ({events[0].name})" if isinstance(lens, PositiveClass) else lens.name,
-            table=_bin_table(events, tallies),
-        )
+        names = [event.name for event in events]
+        if not self.label_binned:
+            return binned_estimate(settled, len(predictions), reduction, names, tallies)
+        values = [_label_binned(e, t, self.norm, weights) for e, t in zip(events, tallies, strict=True)]
+        return binned_estimate(settled, len(predictions), reduction, names, tallies, values)
 
     def _tally(self, event: Event, happened: np.ndarray, weights: np.ndarray | None) -> Tally:
         p = event.probability
         return tally(p, happened, self.bins.bins(p, weights, happened), weights)
 
-    def reduce(self, targets: Array, predictions: Distribution) -> tuple[Self, Array, Distribution]:
-        """A single event leaves a binary problem, whatever the number of classes."""
-        lens = self.lens or default_lens(predictions)
-        if len(lens.events(predictions)) > 1:
-            return self, targets, predictions
-        return replace(self, lens=PositiveClass()), *lens(targets, predictions)
-
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Bins, and sums of the predictions in them, are found once; each redraw only counts what happened."""
         if self.label_binned:
             return super().given(predictions, weights)
-        lens = self.lens or default_lens(predictions)
-        events = lens.events(predictions)
+        settled, events, _ = self.look(predictions)
+        if self.bins.is_adaptive:
+            return self.bins.statistic(events, weights, self.norm)
         bins = [self.bins.bins(e.probability, weights) for e in events]
-        if isinstance(lens, ClassWise):
+        if isinstance(settled.lens, ClassWise):
             return BinnedStatistic(self.norm, (ClassCounts.of(events, bins, weights),))
         return BinnedStatistic(
             self.norm, tuple(EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True))
@@ -103,7 +88,22 @@ def _label_binned(event: Event, t: Tally, norm: float, weights: np.ndarray | Non
     return lp_norm(gap, np.ones(len(gap)) if weights is None else weights, norm)
 
 
-def _bin_table(events: tuple[Event, ...], tallies: list[Tally]) -> Table:
+def binned_estimate(
+    ece: ECE,
+    n: int,
+    reduction: str | None,
+    names: list[str],
+    tallies: list[Tally],
+    errors: list[np.ndarray] | None = None,
+) -> Estimate:
+    """The estimate from what fell into the bins of each event; errors of events where they are others."""
+    values = [lp_norm(t.gap, t.weight, ece.norm) for t in tallies] if errors is None else errors
+    value = lp_norm(np.array(values), np.ones(len(values)), ece.norm)
+    return Estimate("ECE", float(value), n, ece, reduction, table=bin_table(names, tallies))
+
+
+def bin_table(names: list[str], tallies: list[Tally]) -> Table:
+    """One row a bin that is not empty, of each event in turn."""
     full = [t.weight > 0 for t in tallies]
     pairs = list(zip(tallies, full, strict=True))
     columns = {
@@ -114,5 +114,5 @@ def _bin_table(events: tuple[Event, ...], tallies: list[Tally]) -> Table:
         "observed": [t.observed[f] / t.weight[f] for t, f in pairs],
         "gap": [t.gap[f] for t, f in pairs],
     }
-    name = {} if len(events) == 1 else {"event": np.repeat([e.name for e in events], [f.sum() for f in full])}
+    name = {} if len(names) == 1 else {"event": np.repeat(names, [f.sum() for f in full])}
     return Table({**name, **{key: np.concatenate(parts) for key, parts in columns.items()}})

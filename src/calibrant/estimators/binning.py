@@ -12,6 +12,8 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from calibrant._validate import InputError, check_count, check_one_of
+from calibrant.estimators.base import Statistic
+from calibrant.lenses import Event
 
 Ties: TypeAlias = Literal["together", "split"]
 """Whether equal scores share a bin, or are dealt out in the order of the rows."""
@@ -75,6 +77,10 @@ class Binning(ABC):
     @abstractmethod
     def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
         """The bins for these scores and, where they matter, for what happened."""
+
+    def statistic(self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float) -> Statistic:
+        """The binned error as a function of redrawn targets; needed of rules that are adaptive."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)

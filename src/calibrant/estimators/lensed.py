@@ -1,0 +1,72 @@
+"""Estimators that look at predictions through a lens."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self, TypeAlias
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.lenses import Event, Lens, PositiveClass, default_lens
+from calibrant.results import Estimate
+from calibrant.typing import Array
+
+Answers: TypeAlias = Callable[[np.ndarray], np.ndarray]
+"""Whether an event happened in m redraws of n rows, ``(m, n)``, to the m values of its error."""
+
+
+class LensedEstimator(BaseEstimator):
+    """An estimator of events: those of its field ``lens``, or of the lens that needs no choice."""
+
+    lens: Lens | None
+
+    def __post_init__(self) -> None:
+        if self.lens is not None and not isinstance(self.lens, Lens):
+            raise InputError(f"lens must be a lens such as TopLabel(); got {self.lens!r}")
+
+    def look(self, predictions: Distribution) -> tuple[Self, tuple[Event, ...], str]:
+        """The estimator with its lens settled, the events, and how results call this reduction."""
+        lens = self.lens or default_lens(predictions)
+        events = lens.events(predictions)
+        name = f"{lens.name} ({events[0].name})" if isinstance(lens, PositiveClass) else lens.name
+        return replace(self, lens=lens), events, name  # type: ignore[type-var]
+
+    def reduce(self, targets: Array, predictions: Distribution) -> tuple[Self, Array, Distribution]:
+        """A single event leaves a binary problem, whatever the number of classes."""
+        lens = self.lens or default_lens(predictions)
+        if len(lens.events(predictions)) > 1:
+            return self, targets, predictions
+        return replace(self, lens=PositiveClass()), *lens(targets, predictions)  # type: ignore[type-var]
+
+
+class MeanOverEvents(LensedEstimator):
+    """An estimator whose value is the mean of one number an event; subclasses write :meth:`errors`."""
+
+    name: str
+
+    @abstractmethod
+    def errors(self, scores: np.ndarray, weights: np.ndarray | None) -> Answers:
+        """The error of an event as a function of what happened; what depends on scores alone is done once."""
+
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The mean over events."""
+        settled, _, reduction = self.look(predictions)
+        value = settled.given(predictions, weights)(to_numpy(targets)[None])[0]
+        return Estimate(self.name, float(value), len(predictions), settled, reduction)
+
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+        """Scores are sorted, cut or transformed once for all redraws."""
+        _, events, _ = self.look(predictions)
+        return _MeanError(tuple((e, self.errors(e.probability.astype(np.float64), weights)) for e in events))
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanError:
+    events: tuple[tuple[Event, Answers], ...]
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        return np.mean([errors(event.happened(targets)) for event, errors in self.events], axis=0)
