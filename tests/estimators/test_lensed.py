@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+from calibrant import ClassWise, PositiveClass, TopLabel
+from calibrant._validate import InputError
+from calibrant.distributions.categorical import Categorical
+from calibrant.estimators.cumulative import KolmogorovSmirnov
+
+
+def test_looking_settles_the_lens_and_names_the_reduction(rng):
+    p = Categorical([[0.2, 0.8]], labels=["cat", "owl"])
+    settled, events, reduction = KolmogorovSmirnov().look(p)
+    assert settled.lens == PositiveClass()
+    assert [event.name for event in events] == ["owl"]
+    assert reduction == "positive class (owl)"
+    assert KolmogorovSmirnov(TopLabel()).look(Categorical.example(rng, 3))[2] == "top-label"
+
+
+def test_several_events_are_averaged(rng):
+    p = Categorical.example(rng, 50)
+    y = p.sample(rng, 1)[0].astype(int)
+    each = [KolmogorovSmirnov(PositiveClass(i))(y, p).value for i in range(p.n_classes)]
+    assert KolmogorovSmirnov(ClassWise())(y, p).value == pytest.approx(np.mean(each), rel=1e-12)
+
+
+def test_a_single_event_is_reduced_to_two_classes(rng):
+    p = Categorical.example(rng, 20)
+    y = p.sample(rng, 1)[0].astype(int)
+    reduced, targets, smaller = KolmogorovSmirnov(TopLabel()).reduce(y, p)
+    assert smaller.n_classes == 2
+    assert reduced(targets, smaller).value == KolmogorovSmirnov(TopLabel())(y, p).value
+
+
+def test_what_is_no_lens_is_refused():
+    with pytest.raises(InputError, match="lens must be a lens such as TopLabel"):
+        KolmogorovSmirnov("top")
+    with pytest.raises(InputError, match="with 3 classes, say which probabilities are meant"):
+        KolmogorovSmirnov()([0], [[0.2, 0.3, 0.5]])
