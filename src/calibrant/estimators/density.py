@@ -43,12 +43,21 @@ class DensityECE(MeanOverEvents):
 
     def errors(self, scores: np.ndarray, weights: np.ndarray | None) -> Answers:
         """The bandwidth depends on what happened, so every set of answers is estimated by itself."""
-        w = np.ones(len(scores)) if weights is None else weights
-        return lambda happened: np.array([self._error(scores, answers, w) for answers in happened])
+        return _EachSet(scores, np.ones(len(scores)) if weights is None else weights, self.norm)
 
-    def _error(self, scores: np.ndarray, happened: np.ndarray, w: np.ndarray) -> float:
-        bandwidth = _bandwidth(scores, happened * w, w)
-        density, right = (_density(scores, v, bandwidth) for v in (w, happened * w))
+
+@dataclass(frozen=True, eq=False)
+class _EachSet:
+    scores: np.ndarray
+    weights: np.ndarray
+    norm: float
+
+    def __call__(self, happened: np.ndarray) -> np.ndarray:
+        return np.array([self._error(answers * self.weights) for answers in happened])
+
+    def _error(self, happened: np.ndarray) -> float:
+        bandwidth = _bandwidth(self.scores, happened, self.weights)
+        density, right = (_density(self.scores, v, bandwidth) for v in (self.weights, happened))
         t = np.linspace(0, 1, CELLS + 1)
         seen = density > 1e-9 * density.max()
         frequency = np.minimum(right / np.where(seen, density, 1), 1)
