@@ -125,29 +125,6 @@ def test_settings_are_checked(settings, message):
         ECE(**settings)
 
 
-PEERS = {
-    "wideresnet-16-4-cifar-10": {
-        ECE(lens=TopLabel()): 0.0537162954211235,
-        ECE(norm=2, lens=TopLabel()): 0.07490146313718739,
-        ECE(EqualMass(15), norm=2, lens=TopLabel()): 0.09259732313,
-        ECE(lens=TopLabel(), label_binned=True): 0.05434944831940224,
-        ECE(lens=ClassWise()): 0.0124274661142935,
-    },
-    "densenet-bc-100-cifar-100": {
-        ECE(lens=TopLabel()): 0.1421528241,
-        ECE(norm=2, lens=TopLabel()): 0.1654941853,
-        ECE(EqualMass(15), norm=2, lens=TopLabel()): 0.1848366536,
-    },
-}
-"""Values that other packages' own code gives on real softmax outputs (MATH-classification, section 5)."""
-
-
-def test_values_of_other_packages_on_real_networks(network):
-    name, y, p = network
-    for estimator, value in PEERS[name].items():
-        assert estimator(y, p.astype(np.float64)).value == pytest.approx(value, rel=1e-9)
-
-
 def test_order_of_rows_on_real_networks(network, rng):
     _, y, p = network
     order = rng.permutation(len(y))
