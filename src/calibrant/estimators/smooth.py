@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 from scipy.fft import dct
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array
 
 from calibrant._validate import InputError
 from calibrant.estimators.lensed import Answers, MeanOverEvents
@@ -21,7 +21,7 @@ NEGLIGIBLE = 8.6
 """Standard deviations at which a Gaussian is smaller than rounding."""
 
 STEPS = 100
-PRECISION = 1e-12
+PRECISION = 1e-10
 
 
 @dataclass(frozen=True)
@@ -64,15 +64,14 @@ class SmoothECE(MeanOverEvents):
         return _SmoothedResiduals(grid, grid @ scores, _Smoother.of(cells), self.bandwidth)
 
 
-def _shared_out(scores: np.ndarray, cells: int, weights: np.ndarray) -> csr_array:
+def _shared_out(scores: np.ndarray, cells: int, weights: np.ndarray) -> csc_array:
     """The matrix ``(cells + 1, n)`` that puts rows on the grid, each between its two neighbours."""
     position = scores * cells
     left = np.minimum(position.astype(np.int64), cells - 1)
     part = position - left
-    rows = np.concatenate([left, left + 1])
-    columns = np.tile(np.arange(len(scores)), 2)
-    values = np.concatenate([(1 - part) * weights, part * weights])
-    return csr_array((values, (rows, columns)), shape=(cells + 1, len(scores)))
+    rows = np.stack([left, left + 1], axis=1).ravel()
+    values = np.stack([(1 - part) * weights, part * weights], axis=1).ravel()
+    return csc_array((values, rows, np.arange(0, len(rows) + 1, 2)), shape=(cells + 1, len(scores)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,7 @@ class _Smoother:
 
 @dataclass(frozen=True, eq=False)
 class _SmoothedResiduals:
-    grid: csr_array
+    grid: csc_array
     predicted: np.ndarray
     smoother: _Smoother
     bandwidth: float | None
