@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from calibrant.distributions.mvnormal import MultivariateNormal
     from calibrant.distributions.normal import Normal
     from calibrant.estimators.binned import ECE
-    from calibrant.estimators.binning import EqualMass, EqualWidth
+    from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
+    from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
+    from calibrant.estimators.debiased import DebiasedECE
     from calibrant.estimators.kce import KCE, MMCE
     from calibrant.estimators.scores import Brier, LogLoss
     from calibrant.estimators.skce import SKCE
+    from calibrant.estimators.smooth import SmoothECE
+    from calibrant.estimators.state import BinnedState
+    from calibrant.estimators.sweep import Sweep
     from calibrant.estimators.ucme import UCME
     from calibrant.inference.aggregated import AggregatedTest
     from calibrant.inference.exact import ExactTest
@@ -39,11 +44,14 @@ __version__ = "0.1.0"
 _HOME = {
     "AggregatedTest": "inference.aggregated",
     "Bernoulli": "distributions.bernoulli",
+    "BinnedState": "estimators.state",
     "Bootstrap": "inference.intervals",
     "Brier": "estimators.scores",
     "Categorical": "distributions.categorical",
     "ClassWise": "lenses",
+    "DebiasedECE": "estimators.debiased",
     "ECE": "estimators.binned",
+    "Edges": "estimators.binning",
     "Ensemble": "distributions.ensemble",
     "EqualMass": "estimators.binning",
     "EqualWidth": "estimators.binning",
@@ -51,6 +59,8 @@ _HOME = {
     "ExactTest": "inference.exact",
     "groups": "lenses",
     "KCE": "estimators.kce",
+    "KolmogorovSmirnov": "estimators.cumulative",
+    "Kuiper": "estimators.cumulative",
     "Laplace": "distributions.laplace",
     "LogLoss": "estimators.scores",
     "Mixture": "distributions.mixture",
@@ -62,6 +72,8 @@ _HOME = {
     "ReliabilityCurve": "inference.reliability",
     "report": "reports.page",
     "SKCE": "estimators.skce",
+    "SmoothECE": "estimators.smooth",
+    "Sweep": "estimators.sweep",
     "TopLabel": "lenses",
     "UCME": "estimators.ucme",
 }
@@ -74,14 +86,19 @@ __all__ = [
     "UCME",
     "AggregatedTest",
     "Bernoulli",
+    "BinnedState",
     "Bootstrap",
     "Brier",
     "Categorical",
     "ClassWise",
+    "DebiasedECE",
+    "Edges",
     "Ensemble",
     "EqualMass",
     "EqualWidth",
     "ExactTest",
+    "KolmogorovSmirnov",
+    "Kuiper",
     "Laplace",
     "LogLoss",
     "Mixture",
@@ -90,6 +107,8 @@ __all__ = [
     "Normal",
     "PositiveClass",
     "ReliabilityCurve",
+    "SmoothECE",
+    "Sweep",
     "TopLabel",
     "evaluate",
     "groups",
