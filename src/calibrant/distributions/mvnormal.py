@@ -17,6 +17,9 @@ from calibrant.typing import Array, ArrayLike
 SINGULAR = 1e-15
 """Eigenvalues of correlations below this, times the dimensions, are zero but for rounding."""
 
+LOGARITHM = 4
+"""Factors of a volume that share a logarithm, few enough not to overflow."""
+
 
 @dataclass(frozen=True, eq=False)
 class MultivariateNormal(Distribution):
@@ -175,10 +178,12 @@ def _gaussian(kernel: Gaussian, p: MultivariateNormal, q: MultivariateNormal) ->
     xp = namespace(p.loc)
     width = kernel.unit**2
     if p.scale is not None and q.scale is not None:
-        log_volume, distance = 0.0, 0.0
+        log_volume, distance, volume = 0.0, 0.0, 1.0
         for c in range(p.loc.shape[1]):
             total = width + p.scale[:, c][:, None] ** 2 + q.scale[:, c][None, :] ** 2
-            log_volume = log_volume + xp.log(total / width)
+            volume = volume * (total / width)
+            if c % LOGARITHM == LOGARITHM - 1 or c == p.loc.shape[1] - 1:
+                log_volume, volume = log_volume + xp.log(volume), 1.0
             distance = distance + (p.loc[:, c][:, None] - q.loc[:, c][None, :]) ** 2 / total
         return xp.exp(-0.5 * (log_volume + distance))
     d = p.loc.shape[1]

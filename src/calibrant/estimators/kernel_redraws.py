@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,8 +12,11 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
+from calibrant.expectation import expectation
 from calibrant.kernels import Identity, Kernel, LabelMatrix
+from calibrant.kernels.base import as_points
 from calibrant.residuals import Route, residuals
+from calibrant.typing import Array
 
 SORTED = 500
 """More rows than this on a line are worth sorting."""
@@ -101,14 +105,18 @@ class TargetRedraws:
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
         form, kernels = KernelForm(self.kernel), (self.kernel, self.on_targets)
-        if len(self.predictions) <= CALL and self.route is not Route.SAMPLED:
-            small = self._side_by_side(targets)
-            if small is not None:
-                return small
+        if len(self.predictions) <= CALL:
+            _, _, first = resolve_problem(
+                *kernels, self.route, self._targets(targets[0]), self.predictions, self.weights
+            )
+            if first.residuals.route is Route.CLOSED:
+                return self._term_by_term(targets, first)
+            if first.residuals.route is not Route.SAMPLED:
+                return self._side_by_side(targets)
         values = []
         rows: KernelRows | None = None
         for y in targets:
-            drawn = self.predictions.as_targets(y)
+            drawn = self._targets(y)
             if rows is None or rows.residuals.route is not Route.CLOSED:
                 _, _, rows = resolve_problem(*kernels, self.route, drawn, self.predictions, self.weights)
             else:
@@ -116,15 +124,36 @@ class TargetRedraws:
             values.append(float(all_pairs(form, rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0]))
         return np.array(values)
 
-    def _side_by_side(self, targets: np.ndarray) -> np.ndarray | None:
-        """Few rows: redraws as blocks of one large problem; not for draws, which would differ from block to block."""
+    def _targets(self, y: np.ndarray) -> Array:
+        return self.predictions.as_targets(y)
+
+    def _term_by_term(self, targets: np.ndarray, rows: KernelRows) -> np.ndarray:
+        """Few rows: what predictions expect of each other is the same for all redraws, the rest is made for many."""
+        m, n = targets.shape[:2]
+        w = to_numpy(unit_weights(self.weights, n))
+        matrix = to_numpy(self.kernel(rows.coords, rows.coords)) * (w[:, None] * w)
+        if self.unbiased:
+            np.fill_diagonal(matrix, 0.0)
+        expect = partial(expectation, self.on_targets)
+        fixed = float((matrix * to_numpy(expect(self.predictions, self.predictions))).sum())
+        sums = np.empty(m)
+        size = max(1, ROOM // (20 * n * n))
+        for start in range(0, m, size):
+            some = targets[start : start + size]
+            drawn = [as_points(self._targets(y)) for y in some]
+            points = self.predictions.point(self._targets(some.reshape(len(some) * n, *some.shape[2:])))
+            cross = to_numpy(expect(points, self.predictions)).reshape(len(some), n, n)
+            own = np.stack([to_numpy(self.on_targets(x, x)) for x in drawn])
+            sums[start : start + size] = np.einsum("mij,ij->m", own - 2 * cross, matrix)
+        return (sums + fixed) / (n**2 - (w**2).sum() if self.unbiased else n**2)
+
+    def _side_by_side(self, targets: np.ndarray) -> np.ndarray:
+        """Few rows with explicit residuals: redraws as blocks of one large problem."""
         m, n = targets.shape[:2]
         again = self.predictions[np.tile(np.arange(n), m)]
         weights = None if self.weights is None else np.tile(self.weights, m)
         drawn = again.as_targets(targets.reshape(m * n, *targets.shape[2:]))
         _, _, rows = resolve_problem(self.kernel, self.on_targets, self.route, drawn, again, weights)
-        if rows.residuals.route is Route.SAMPLED:
-            return None
         pairs = Pairwise(KernelForm(self.kernel), rows)
         sums = to_numpy(pairs.block_sums(n))
         if not self.unbiased:
