@@ -36,12 +36,13 @@ HOMES = {
         "lab/papers/estimator_error.py",
         "lab/papers/pictures.py",
         "lab/papers/rejection_rates.py",
+        "lab/papers/roelofs.py",
         "reports/charts.py",
     },
     "jinja2": {"reports/page.py"},
     "polars": {"io.py"},
     "rich": {"cli/display.py"},
-    "cyclopts": {"cli/__init__.py", "cli/commands.py"},
+    "cyclopts": {"cli/__init__.py", "cli/app.py", "cli/commands.py", "cli/studies.py"},
 }
 """The files that may name an optional or wrapped library."""
 

@@ -5,8 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from calibrant import ECE, SKCE, EqualMass, ExactTest, Normal, TopLabel, io
-from calibrant.cli import main
+from calibrant import ECE, SKCE, EqualMass, ExactTest, Normal, TopLabel, cli, io
 from calibrant.kernels import Exponential, Gaussian
 
 pytest.importorskip("cyclopts")
@@ -14,19 +13,6 @@ pytest.importorskip("polars")
 
 DIGITS = str(io.example("digits"))
 COLUMNS = ["--y-true", "digit", "--y-pred", "p_*"]
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; its exit code, output and errors."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(list(arguments))
-        shown = capsys.readouterr()
-        return left.value.code, shown.out, shown.err
-
-    return call
 
 
 @pytest.fixture
@@ -202,7 +188,7 @@ def test_without_the_extra_the_remedy_is_named(monkeypatch, capsys):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cyclopts", None)
     with pytest.raises(SystemExit) as left:
-        main(["demo"])
+        cli.main(["demo"])
     assert left.value.code == 2
     assert capsys.readouterr().err == "calibrant: the command line needs cyclopts: pip install 'calibrant[cli]'\n"
 
@@ -224,34 +210,6 @@ def test_real_networks_in_npz(network, run):
     assert json.loads(out)["estimates"][0]["value"] == pytest.approx(
         ECE(lens=TopLabel())(y, p.astype(np.float64)).value, rel=1e-6
     )
-
-
-def test_reproducing_a_study(run, monkeypatch, tmp_path):
-    from calibrant.lab.papers import estimator_error
-
-    few = estimator_error.study.__kwdefaults__ | {"sizes": (4,)}
-    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", few)
-    code, out, _ = run("reproduce", "estimator-error", "--data-sets", "100")
-    assert code == 0
-    assert "largest difference: " in out
-    code, out, _ = run("reproduce", "estimator-error", "--data-sets", "100", "--format", "json")
-    assert code == 0
-    assert len(json.loads(out)["error_z"]) == 16
-    folders = ["--out", str(tmp_path / "docs"), "--keep", str(tmp_path)]
-    again = run("reproduce", "estimator-error", "--data-sets", "100", "--format", "json", *folders, "--workers", "2")
-    assert again[:2] == (0, out)
-    page = (tmp_path / "docs" / "estimator-error.md").read_text()
-    assert page.startswith("# Errors and variances")
-    assert page.count("| uncalibrated |") == 8
-    assert (tmp_path / "docs" / "estimator-error.svg").read_text().startswith("<?xml")
-    monkeypatch.setattr(estimator_error, "_repeat", pytest.fail)  # all cells were kept
-    assert run("reproduce", "estimator-error", "--data-sets", "100", "--format", "json", *folders)[:2] == (0, out)
-    monkeypatch.undo()
-    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", few)
-    monkeypatch.setattr(estimator_error, "BOUND", 0.01)
-    assert run("reproduce", "estimator-error", "--data-sets", "100")[0] == 1
-    code, _, err = run("reproduce", "estimator-error", "--data-sets", "3")
-    assert (code, err) == (2, "calibrant: --data-sets must be a whole number of at least 100; got 3\n")
 
 
 def test_kernel_errors_of_regression_files(run, tmp_path, rng):

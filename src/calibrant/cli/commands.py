@@ -1,18 +1,16 @@
-"""The commands."""
+"""Commands on files of predictions."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-import numpy as np
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
-import calibrant
 from calibrant import io
-from calibrant._validate import InputError, check_count, check_fraction
+from calibrant._validate import InputError, check_fraction
 from calibrant.cli import display
+from calibrant.cli.app import Data, Gates, Output, Seed, Texts, app, print_json
 from calibrant.cli.gate import Gate
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
 from calibrant.inference.aggregated import AggregatedTest
@@ -21,46 +19,7 @@ from calibrant.lenses import groups
 from calibrant.reports.build import evaluate
 from calibrant.reports.model import Report
 from calibrant.reports.slices import slices as slices_of
-from calibrant.results import Estimate, Table, TestResult, brief, jsonable
-
-app = App(
-    name="calibrant",
-    version=calibrant.__version__,
-    help="Can I believe these probabilities? Start with `calibrant demo`, then `calibrant report FILE`.",
-)
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Data:
-    """Which columns of the file hold what."""
-
-    y_true: Annotated[str | None, Parameter(help="column of the truth; 'y_*' for several labels a row")] = None
-    y_pred: Annotated[str | None, Parameter(help="column of probabilities; 'p_*' for a column a class")] = None
-    predict: Annotated[
-        str | None, Parameter(help="a family and its columns: \"Categorical.from_logits(logits='z_*')\"")
-    ] = None
-    by: Annotated[tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="")] = ()
-    sample_weight: Annotated[str | None, Parameter(help="column of weights")] = None
-    pos_label: Annotated[str | None, Parameter(help="the label whose probability a single column gives")] = None
-
-    def read(self, file: Path) -> io.Dataset:
-        """The file's targets and predictions."""
-        return io.read(
-            file,
-            y_true=self.y_true,
-            y_pred=self.y_pred,
-            predict=self.predict,
-            by=self.by,
-            sample_weight=self.sample_weight,
-            pos_label=self.pos_label,
-        )
-
-
-Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or for programs")]
-Texts = tuple[str, ...]
-Gates = Annotated[Texts, Parameter(name="--fail-if", help="leave with code 1 if this holds: 'ECE > 0.05'", negative="")]
-Seed = Annotated[int, Parameter(help="seed of all random draws")]
+from calibrant.results import Estimate, Table, TestResult, brief
 
 
 @app.command
@@ -150,7 +109,7 @@ def estimate(
     ]
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]
-        _print_json({"estimates": results, "slices": rows})
+        print_json({"estimates": results, "slices": rows})
     else:
         display.show_estimates(results)
         for text, name, table in slices:
@@ -198,76 +157,13 @@ def exact_test(
     result: TestResult = _measure(measure, read)
     slices = {name: _sliced(measure, read, name) for name in read.by}
     if format == "json":
-        _print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
+        print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
     else:
         display.show_test(result, alpha)
         for name, table in slices.items():
             display.show_table(table, f"by {name}")
     gates += [Gate("pvalue", "<=", alpha)] if gate else []
     return _judge(gates, {"pvalue": result.pvalue, "statistic": result.statistic})
-
-
-@app.command
-def reproduce(
-    study: Literal["estimator-error", "rejection-rates"],
-    /,
-    *,
-    data_sets: int = 500,
-    seed: Annotated[
-        int | None, Parameter(help="seed of all random draws; without it, the one of our own table")
-    ] = None,
-    workers: int = 1,
-    out: Path | None = None,
-    keep: Path | None = None,
-    format: Output = "table",
-) -> int:
-    """Repeat a published experiment, and say how far its numbers are from the published ones.
-
-    Leaves with code 1 where a cell lies further off than chance allows.
-
-    Parameters
-    ----------
-    study
-        estimator-error: errors and variances of the kernel error (Widmann, Lindsten & Zachariah 2021, figures 6 to 9);
-        rejection-rates: how often tests reject (figures 2, 10 and 11; hours at 500 data sets)
-    data_sets
-        simulated data sets a cell; the published number is 500
-    workers
-        processes that share the work; the digits do not depend on them
-    out
-        folder for the table and the figure, as STUDY.md and STUDY.svg
-    keep
-        folder for finished cells, so that a study that is broken off goes on where it stopped
-    """
-    from calibrant.lab.papers import estimator_error, rejection_rates
-
-    check_count(data_sets, "--data-sets", least=100)
-    check_count(workers, "--workers")
-    for folder in filter(None, (out, keep)):
-        folder.mkdir(parents=True, exist_ok=True)
-    paper: Any = {"estimator-error": estimator_error, "rejection-rates": rejection_rates}[study]
-    engine = display.ProgressEngine(workers)
-    table: Table = paper.study(data_sets, seed=paper.SEED if seed is None else seed, engine=engine, folder=keep)
-    if out is not None:
-        _write_study(out / study, paper, table)
-    worst = max(float(np.nanmax(table[name])) for name in table if name == "z" or name.endswith("_z"))
-    if format == "json":
-        _print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
-    else:
-        display.show_table(table, f"{study}, with the published values")
-        display.say(f"\nlargest difference: {worst:.2f} standard errors (bound {paper.BOUND})")
-    return 1 if worst > paper.BOUND else 0
-
-
-def _write_study(path: Path, paper: Any, table: Table) -> None:
-    """The page and the picture of a study."""
-    from calibrant.lab.papers import pictures
-
-    picture = path.with_suffix(".svg")
-    picture.write_text(pictures.svg(paper.figure(table)), "utf-8")
-    title, _, text = paper.__doc__.strip().partition("\n\n")
-    page = [f"# {title}", text, f"![{title}]({picture.name})", paper.summary(table).to_markdown()]
-    path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
 
 
 @dataclass(frozen=True)
@@ -317,10 +213,6 @@ def _write_report(
 def _check_writable(out: Path) -> None:
     if not out.parent.is_dir():
         raise InputError(f"--out {str(out)!r}: there is no folder {str(out.parent)!r}")
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _judge(gates: list[Gate], numbers: dict[str, float]) -> int:

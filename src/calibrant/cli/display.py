@@ -62,6 +62,8 @@ def show_table(table: Table, title: str) -> None:
     """Any table of results."""
     out.print(Text(f"\n{title}"))
     grid = _grid(*table)
+    for column, values in zip(grid.columns, table.values(), strict=True):
+        column.justify = "right" if values.dtype.kind in "fiu" else "left"
     for row in table.rows():
         grid.add_row(*(Text(v) if isinstance(v, str) else number(float(v)) for v in row.values()))
     _print(grid)

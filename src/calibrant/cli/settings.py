@@ -11,11 +11,18 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass, EqualWidth
+from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
+from calibrant.estimators.canonical import CanonicalECE
+from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
+from calibrant.estimators.debiased import DebiasedECE
+from calibrant.estimators.density import DensityECE
 from calibrant.estimators.kce import KCE, MMCE
+from calibrant.estimators.partition import KMeans, MedianVariance
 from calibrant.estimators.random_features import RandomFeatureSKCE
 from calibrant.estimators.scores import Brier, LogLoss
 from calibrant.estimators.skce import SKCE
+from calibrant.estimators.smooth import SmoothECE
+from calibrant.estimators.sweep import Sweep
 from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.block import BlockTest
@@ -28,7 +35,7 @@ from calibrant.inference.intervals import Bootstrap
 from calibrant.inference.mean_embedding import CMETest
 from calibrant.inference.spectral_test import SpectralTest
 from calibrant.inference.wild import WildBootstrapTest
-from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, default_lens
+from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel, default_lens
 from calibrant.residuals import Route
 from calibrant.spec import parse
 
@@ -41,6 +48,18 @@ SETTINGS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
         *(ECE, SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Brier, LogLoss, Bootstrap, *TESTS),
+        *(
+            DebiasedECE,
+            SmoothECE,
+            DensityECE,
+            CanonicalECE,
+            KolmogorovSmirnov,
+            Kuiper,
+            Sweep,
+            Edges,
+            KMeans,
+            MedianVariance,
+        ),
         *(EqualWidth, EqualMass, PositiveClass, TopLabel, ClassWise, MultiLabel),
         *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
         *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
@@ -48,6 +67,13 @@ SETTINGS: dict[str, Callable[..., Any]] = {
     )
 }
 """What ``--estimator`` and ``--test`` may name."""
+
+
+def single_event(predictions: Distribution) -> Lens:
+    """The lens that shows one event: of several classes, whether the favoured one is right."""
+    if isinstance(predictions, Categorical) and predictions.n_classes > 2:
+        return TopLabel()
+    return default_lens(predictions)
 
 
 def default_set(predictions: Distribution) -> list[BaseEstimator]:
@@ -63,8 +89,7 @@ def _default_error(predictions: Distribution) -> BaseEstimator:
     """The error that needs no choice: of the confidence where classes are many, of the kernel where there are none."""
     if not isinstance(predictions, Categorical | Bernoulli):
         return SKCE()
-    several = isinstance(predictions, Categorical) and predictions.n_classes > 2
-    return ECE(EqualMass(15), lens=TopLabel() if several else default_lens(predictions))
+    return ECE(EqualMass(15), lens=single_event(predictions))
 
 
 def _parse(text: str, option: str, kinds: tuple[type, ...], noun: str) -> Any:

@@ -1,0 +1,147 @@
+"""Commands that simulate: published experiments, and data like one's own."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from calibrant._validate import check_count
+from calibrant.cli import display
+from calibrant.cli.app import Data, Output, Seed, Texts, app, print_json
+from calibrant.cli.settings import parse_estimator, single_event
+from calibrant.estimators.binned import ECE
+from calibrant.estimators.binning import EqualMass, EqualWidth
+from calibrant.estimators.debiased import DebiasedECE
+from calibrant.estimators.sweep import Sweep
+from calibrant.results import Table, brief
+
+USUAL = [
+    *(ECE(EqualWidth(15)), ECE(EqualMass(15)), ECE(Sweep()), DebiasedECE(EqualMass(15), norm=1)),
+    *(ECE(EqualWidth(15), norm=2), ECE(EqualMass(15), norm=2), ECE(Sweep(), norm=2), DebiasedECE(EqualMass(15))),
+]
+"""What `simulate` compares when nothing is asked for."""
+
+
+@app.command
+def reproduce(
+    study: Literal["estimator-error", "rejection-rates", "roelofs"],
+    /,
+    *,
+    data_sets: int | None = None,
+    seed: Annotated[
+        int | None, Parameter(help="seed of all random draws; without it, the one of our own table")
+    ] = None,
+    workers: int = 1,
+    out: Path | None = None,
+    keep: Path | None = None,
+    format: Output = "table",
+) -> int:
+    """Repeat a published experiment, and say how far its numbers are from the published ones.
+
+    Leaves with code 1 where a cell lies further off than chance allows.
+
+    Parameters
+    ----------
+    study
+        estimator-error: errors and variances of the kernel error (Widmann, Lindsten & Zachariah 2021, figures 6 to 9);
+        rejection-rates: how often tests reject (figures 2, 10 and 11; hours);
+        roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14)
+    data_sets
+        simulated data sets a cell; without it as many as were published
+    workers
+        processes that share the work; the digits do not depend on them
+    out
+        folder for the table and the figure, as STUDY.md and STUDY.svg
+    keep
+        folder for finished cells, so that a study that is broken off goes on where it stopped
+    """
+    from calibrant.lab.papers import estimator_error, rejection_rates, roelofs
+
+    if data_sets is not None:
+        check_count(data_sets, "--data-sets", least=100)
+    check_count(workers, "--workers")
+    for folder in filter(None, (out, keep)):
+        folder.mkdir(parents=True, exist_ok=True)
+    papers: dict[str, Any] = {
+        "estimator-error": estimator_error,
+        "rejection-rates": rejection_rates,
+        "roelofs": roelofs,
+    }
+    paper = papers[study]
+    sets = {} if data_sets is None else {"n_sets": data_sets}
+    engine = display.ProgressEngine(workers)
+    table: Table = paper.study(seed=paper.SEED if seed is None else seed, engine=engine, folder=keep, **sets)
+    if out is not None:
+        _write_study(out / study, paper, table)
+    worst = max(float(np.nanmax(table[name])) for name in table if name == "z" or name.endswith("_z"))
+    if format == "json":
+        print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
+    else:
+        display.show_table(table, f"{study}, with the published values")
+        display.say(f"\nlargest difference: {worst:.2f} standard errors (bound {paper.BOUND})")
+    return 1 if worst > paper.BOUND else 0
+
+
+def _write_study(path: Path, paper: Any, table: Table) -> None:
+    """The page and the picture of a study."""
+    from calibrant.lab.papers import pictures
+
+    picture = path.with_suffix(".svg")
+    picture.write_text(pictures.svg(paper.figure(table)), "utf-8")
+    title, _, text = paper.__doc__.strip().partition("\n\n")
+    page = [f"# {title}", text, f"![{title}]({picture.name})", paper.summary(table).to_markdown()]
+    path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
+
+
+@app.command
+def simulate(
+    file: Path,
+    /,
+    *,
+    data: Data = Data(),  # noqa: B008  # frozen
+    estimator: Annotated[Texts, Parameter(negative="")] = (),
+    size: Annotated[tuple[int, ...], Parameter(negative="")] = (),
+    data_sets: int = 200,
+    workers: int = 1,
+    seed: Seed = 0,
+    format: Output = "table",
+) -> int:
+    """How biased are calibration errors on data like mine?
+
+    Fits a world with known truth to the file (beta-distributed scores, and the best of twelve calibration curves), draws
+    data sets from it, and shows how far each estimator is off.
+
+    Parameters
+    ----------
+    file
+        predictions and truth: CSV, Parquet, JSONL or NPZ
+    estimator
+        such as "ECE(bins=Sweep(), norm=2)"; may be repeated; without any, the usual binned errors
+    size
+        rows of the simulated data sets; may be repeated; without any, as many as the file has
+    data_sets
+        simulated data sets
+    workers
+        processes that share the work; the digits do not depend on them
+    """
+    from calibrant.lab.bias import bias_study
+    from calibrant.lab.fits import fit_curves, fit_world
+
+    check_count(data_sets, "--data-sets", least=10)
+    check_count(workers, "--workers")
+    for n in size:
+        check_count(n, "--size", least=2)
+    chosen = [parse_estimator(text) for text in estimator] or USUAL
+    read = data.read(file)
+    lens = single_event(read.y_pred)
+    curves, world = fit_curves(read.y_true, read.y_pred, lens=lens), fit_world(read.y_true, read.y_pred, lens=lens)
+    sizes = list(dict.fromkeys(size)) or [len(read.y_pred)]
+    table = bias_study(world, chosen, sizes, data_sets, seed=seed, engine=display.ProgressEngine(workers))
+    if format == "json":
+        print_json({"world": repr(world), "curves": curves.to_dict(), "bias": table.to_dict()})
+        return 0
+    display.say(f"Data like these: {brief(world)}")
+    display.show_table(curves, "calibration curves, best first")
+    display.show_table(table, f"estimators on {data_sets} data sets of that world")
+    return 0
