@@ -85,12 +85,13 @@ def reproduce(
 
 def _write_study(path: Path, paper: Any, table: Table) -> None:
     """The page and the picture of a study."""
-    from calibrant.lab.papers import pictures
+    from calibrant.lab.papers import layout, pictures
 
     picture = path.with_suffix(".svg")
     picture.write_text(pictures.svg(paper.figure(table)), "utf-8")
     title, _, text = paper.__doc__.strip().partition("\n\n")
-    page = [f"# {title}", text, f"![{title}]({picture.name})", paper.summary(table).to_markdown()]
+    agreement = layout.agreement(table, paper.BOUND)
+    page = [f"# {title}", text, f"![{title}]({picture.name})", agreement, paper.summary(table).to_markdown()]
     path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
 
 

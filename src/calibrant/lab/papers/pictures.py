@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 COLOURS = ("#0b6e99", "#d9730d", "#6940a5", "#0f7b6c", "#ad1a72", "#9b9a97", "#1f1f1f", "#e0a800")
 """Of lines, in order; told apart by readers who see fewer colours, and by their markers."""
 
+BELOW, ABOVE = ("#08435f", "#2f86b0", "#b5d6e6"), ("#f6d3ae", "#e08a35", "#8f3d03")
+"""Colours of numbers below and above zero, in their order."""
+
 MARKERS = "osD^vPX*"
 
 STYLE: dict[Any, Any] = {
@@ -93,6 +96,86 @@ def _draw_line(
 
 def _titled(name: str, value: object) -> str:
     return str(value) if isinstance(value, str) else f"{name} = {value}"
+
+
+def heatmaps(
+    table: Table,
+    *,
+    down: str,
+    across: str,
+    y: str,
+    x: str,
+    value: str,
+    label: str | None = None,
+    limit: float | None = None,
+) -> "Figure":
+    """Maps of ``value`` over ``y`` and ``x``, with its numbers; a row of maps a value of ``down``, a column of ``across``.
+
+    Colours run from blue, below zero, through white to orange, and mean the same in all maps; beyond ``limit`` they
+    grow no darker.
+    """
+    import matplotlib as mpl
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    rows = list(table.rows())
+    names = {key: list(dict.fromkeys(row[key] for row in rows)) for key in (down, across, y, x)}
+    largest = max(abs(float(row[value])) for row in rows if np.isfinite(row[value]))
+    most = largest if limit is None else limit
+    colours = LinearSegmentedColormap.from_list("signed", [*BELOW, "#ffffff", *ABOVE])
+    height, width = len(names[down]), len(names[across])
+    size = 0.5 * len(names[x]) * width + 1.6, 0.3 * len(names[y]) * height + 0.5 * height + 0.7
+    with mpl.rc_context(STYLE | {"axes.grid": False}):
+        figure = Figure(figsize=size, layout="constrained")
+        grid: Any = figure.subplots(height, width, squeeze=False, sharex=True, sharey=True)
+        for i, j in np.ndindex(height, width):
+            here = {(r[y], r[x]): r[value] for r in rows if (r[down], r[across]) == (names[down][i], names[across][j])}
+            cells = np.array([[here.get((b, a), np.nan) for a in names[x]] for b in names[y]], dtype=float)
+            mesh = grid[i, j].pcolormesh(cells, cmap=colours, vmin=-most, vmax=most)
+            _print_cells(grid[i, j], cells, most)
+        _name_maps(grid, names[down], names[across], (y, names[y]), (x, names[x]))
+        extend = "both" if largest > most else "neither"
+        bar = figure.colorbar(mesh, ax=grid, label=label or value, shrink=0.5, aspect=30, pad=0.01, extend=extend)
+        bar.outline.set_visible(False)
+    return figure
+
+
+def _print_cells(axes: "Axes", cells: np.ndarray, most: float) -> None:
+    """Numbers in their cells, white on dark; a fine line around each, for those that are white."""
+    from matplotlib.patches import Rectangle
+
+    for (row, column), number in np.ndenumerate(cells):
+        if np.isfinite(number):
+            colour = "white" if abs(number) > 0.55 * most else "#333333"
+            text = f"{number:.2f}".replace("-", "\N{MINUS SIGN}")
+            axes.add_patch(
+                Rectangle((column, row), 1, 1, fill=False, edgecolor="#e4e4e4", linewidth=0.8, clip_on=False)
+            )
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=7.5, color=colour)
+
+
+def _name_maps(
+    grid: np.ndarray,
+    down: Sequence[object],
+    across: Sequence[object],
+    y: tuple[str, list[Any]],
+    x: tuple[str, list[Any]],
+) -> None:
+    for axes in grid.flat:
+        axes.set_yticks(np.arange(len(y[1])) + 0.5, [str(value) for value in y[1]])
+        axes.set_xticks(np.arange(len(x[1])) + 0.5, [_named(value) for value in x[1]])
+        axes.tick_params(length=0, labelsize=8, colors="#555555")
+        axes.spines[:].set_visible(False)
+    grid[0, 0].invert_yaxis()  # the first at the top; maps share their axes
+    for i, name in enumerate(down):
+        grid[i, 0].set_ylabel(f"{name}\n{y[0]}", fontsize=9)
+    for j, name in enumerate(across):
+        grid[0, j].set_title(str(name), fontweight="bold")
+        grid[-1, j].set_xlabel(x[0])
+
+
+def _named(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:,}"
 
 
 def svg(figure: "Figure") -> str:

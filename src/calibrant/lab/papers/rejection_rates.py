@@ -19,6 +19,7 @@ from calibrant.inference.gamma_test import GammaTest
 from calibrant.inference.spectral_test import SpectralTest
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab.papers import pictures
+from calibrant.lab.papers.layout import beside, wide
 from calibrant.lab.problems import SyntheticNormal
 from calibrant.lab.study import Progress, Study
 from calibrant.results import Table
@@ -105,14 +106,7 @@ def study(
 
 def summary(table: Table) -> Table:
     """A row a test and a column a size; published rates in parentheses."""
-    sizes = list(dict.fromkeys(table["n"].tolist()))
-    groups: dict[tuple[object, ...], dict[str, str]] = {}
-    for row in table.rows():
-        text = f"{row['rejected']:.3f}" + (f" ({row['published']:.3f})" if np.isfinite(row["published"]) else "")
-        groups.setdefault((row["model"], row["d"], row["test"]), {})[f"n = {row['n']:,}"] = text
-    names = {name: [key[i] for key in groups] for i, name in enumerate(("model", "d", "test"))}
-    columns = {f"n = {n:,}": [cells.get(f"n = {n:,}", "") for cells in groups.values()] for n in sizes}
-    return Table({**names, **columns})
+    return wide(table, ("model", "d", "test"), lambda row: beside(row["rejected"], row["published"], 3))
 
 
 def figure(table: Table) -> "Figure":

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from functools import cache
+from typing import TypeGuard
 
 import numpy as np
 from scipy.special import roots_legendre
@@ -11,6 +12,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.counts import lp_norm
+from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.kce import KCE, MMCE
 from calibrant.estimators.kernel_problem import resolve_kernels
 from calibrant.estimators.scores import Score
@@ -58,9 +60,10 @@ class World(ABC):
         """What the estimator would find in endless data; ``None`` where that is not known.
 
         Known are the errors of calibrated worlds, which are zero. Others, by quadrature over one or two features:
-        the SKCE with given length scales and, for classifiers, scores and the error that the ECE of two classes stands for.
+        the SKCE with given length scales and, for classifiers, scores and the error that binned errors of two classes
+        stand for.
         """
-        if self.is_calibrated and isinstance(estimator, SKCE | KCE | MMCE | UCME | ECE):
+        if self.is_calibrated and isinstance(estimator, SKCE | KCE | MMCE | UCME | ECE | DebiasedECE):
             return 0.0
         if self.features > 2:
             return None
@@ -85,9 +88,14 @@ def _mean_over(estimator: object, p: Distribution, q: Distribution, w: np.ndarra
     if isinstance(estimator, Score):
         losses = [estimator.losses(np.full(len(p), c), p) * q.probability(c) for c in range(p.n_classes)]
         return float(w @ np.sum(losses, axis=0))
-    if isinstance(estimator, ECE) and p.n_classes == 2 and isinstance(estimator.lens, PositiveClass | None):
+    if looks_at_positive_class(estimator) and p.n_classes == 2:
         return float(lp_norm(q.probability(1) - p.probability(1), w, estimator.norm))
     return None
+
+
+def looks_at_positive_class(estimator: object) -> TypeGuard[ECE | DebiasedECE]:
+    """Whether it is a binned error of the positive class of two."""
+    return isinstance(estimator, ECE | DebiasedECE) and isinstance(estimator.lens, PositiveClass | None)
 
 
 def _skce(estimator: SKCE, p: Distribution, q: Distribution, w: np.ndarray) -> float | None:

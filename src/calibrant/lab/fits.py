@@ -1,0 +1,143 @@
+"""Worlds like your data: maximum-likelihood fits of score distributions and calibration curves.
+
+Roelofs et al. (2022), appendix A. Scores near 0 and 1 are known only as well as their floating-point numbers: closer to
+an end than the resolution they count as "somewhere in there" in the fit of their distribution, and as lying at the
+resolution in the fit of curves.
+"""
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import betaln, hyp2f1
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, as_probabilities
+from calibrant.distributions.conversion import as_problem
+from calibrant.lab.glm import Likelihood
+from calibrant.lab.problems.curves import GLM, on_scale
+from calibrant.lab.problems.scores import BetaScores, ScoreWorld
+from calibrant.lenses import Lens, default_lens
+from calibrant.results import Table
+from calibrant.typing import ArrayLike
+
+PAIRS = (("logit", "logit"), ("logit", "logflip"), ("logflip", "logflip"), ("log", "log"))
+"""Links and transforms of the curves that are tried."""
+
+STEPS = 8
+"""Scores fewer steps of their floating-point numbers from 1 are not told apart."""
+
+
+def fit_world(
+    y_true: ArrayLike, y_pred: ArrayLike, *, lens: Lens | None = None, resolution: float | None = None
+) -> ScoreWorld:
+    """The world most like these data: beta-distributed scores, and the curve of :func:`fit_curves` with the least AIC.
+
+    ``ScoreWorld(EmpiricalScores(scores), fit_world(y_true, y_pred).curve)`` keeps the scores as they are.
+
+    >>> from calibrant.lab.problems import Power
+    >>> data = ScoreWorld(BetaScores(2.0, 1.0), Power(1.5)).draw(20_000, np.random.default_rng(0))
+    >>> world = fit_world(*data)
+    >>> round(world.scores.alpha, 1), world.curve.link, round(world.curve.b1, 1)
+    (2.0, 'log', 1.5)
+    """
+    happened, scores = _event(y_true, y_pred, lens)
+    best = next(_fits(happened, scores, resolution).rows())
+    link, transform, _ = str(best["model"]).split("_", 2)
+    curve = GLM(link, transform, float(best["b0"]), float(best["b1"]))
+    return ScoreWorld(fit_scores(scores, resolution=resolution), curve)
+
+
+def fit_curves(
+    y_true: ArrayLike, y_pred: ArrayLike, *, lens: Lens | None = None, resolution: float | None = None
+) -> Table:
+    """Twelve curves fitted to outcomes and scores, best first by Akaike's information criterion.
+
+    Models are named by link, transform and free parameters, as in table 2 of Roelofs et al. (2022). With log and logflip
+    links ``b0 <= 0 <= b1``, so that every score has a probability. The four constants are the same curve.
+
+    >>> table = fit_curves([0, 1, 0, 1, 1, 0], [0.2, 0.4, 0.5, 0.7, 0.8, 0.6])
+    >>> list(table), table.n_rows
+    (['model', 'b0', 'b1', 'log_likelihood', 'aic'], 12)
+    """
+    return _fits(*_event(y_true, y_pred, lens), resolution)
+
+
+def fit_scores(scores: ArrayLike, *, resolution: float | None = None) -> BetaScores:
+    """The beta distribution under which these scores are most likely.
+
+    Scores within ``resolution`` of an end contribute the probability of that end. Unless given it is a few steps of the
+    shortest floating-point numbers that hold the scores; say ``resolution=0.005`` for scores of two decimals.
+
+    >>> fitted = fit_scores(BetaScores(2.8, 0.05).draw(np.random.default_rng(0), 10_000))
+    >>> bool(abs(fitted.beta - 0.05) < 0.002)
+    True
+    """
+    f = to_numpy(as_probabilities(scores, "scores")).astype(float)
+    low, high = _ends(f, resolution)
+    inside = f[(f >= low) & (f <= 1 - high)]
+    if len(np.unique(inside)) < 2:
+        raise InputError(
+            "scores must have two or more different values between 0 and 1 to fit a distribution; "
+            f"got {np.unique(f)[:5]} with a resolution of {high:g}"
+        )
+    n_low, n_high = int(np.sum(f < low)), int(np.sum(f > 1 - high))
+    mean_log, mean_flip = np.mean(np.log(inside)), np.mean(np.log1p(-inside))
+
+    def loss(parameters: np.ndarray) -> float:
+        a, b = np.exp(parameters)
+        density = (a - 1) * mean_log + (b - 1) * mean_flip - betaln(a, b)
+        tails = n_low * _log_tail(low, a, b) + n_high * _log_tail(high, b, a)
+        return -float(len(inside) * density + tails) / len(f)
+
+    options = {"xatol": 1e-10, "fatol": 1e-15, "maxfev": 4000, "maxiter": 4000}
+    alpha, beta = np.exp(minimize(loss, np.log(_moments(inside)), method="Nelder-Mead", options=options).x)
+    return BetaScores(float(alpha), float(beta))
+
+
+def _moments(scores: np.ndarray) -> tuple[float, float]:
+    """Alpha and beta with the mean and variance of the scores."""
+    mean = scores.mean()
+    total = mean * (1 - mean) / scores.var() - 1
+    return mean * total, (1 - mean) * total
+
+
+def _log_tail(x: float, a: float, b: float) -> float:
+    """``log I_x(a, b)``, the chance of a beta variable below a small x, also where it is below the least number."""
+    return float(a * np.log(x) - np.log(a) - betaln(a, b) + np.log(hyp2f1(a, 1 - b, a + 1, x)))
+
+
+def _ends(scores: np.ndarray, resolution: float | None) -> tuple[float, float]:
+    """How close to 0 and to 1 scores can be told apart."""
+    if resolution is not None:
+        if not 0 < resolution < 0.5:
+            raise InputError(f"resolution must lie strictly between 0 and 0.5; got {resolution!r}")
+        return resolution, resolution
+    kinds = (np.float16, np.float32, np.float64)
+    kind = next(np.finfo(kind) for kind in kinds if np.array_equal(scores.astype(kind), scores))
+    return float(kind.tiny), STEPS * float(kind.eps)
+
+
+def _event(y_true: ArrayLike, y_pred: ArrayLike, lens: Lens | None) -> tuple[np.ndarray, np.ndarray]:
+    """Whether the event happened, and its score."""
+    targets, predictions = as_problem(y_true, y_pred)
+    events = (lens or default_lens(predictions)).events(predictions)
+    if len(events) != 1:
+        raise InputError(f"lens must look at a single event, such as TopLabel(); {lens!r} looks at {len(events)}")
+    happened = events[0].happened(targets)
+    if happened.all() or not happened.any():
+        raise InputError(f"y_true must hold both outcomes to fit a curve; all {len(happened):,} rows have the same")
+    return happened, to_numpy(events[0].probability).astype(float)
+
+
+def _fits(happened: np.ndarray, scores: np.ndarray, resolution: float | None) -> Table:
+    low, high = _ends(scores, resolution)
+    f, rest = np.clip(scores, low, 1 - high), np.clip(1 - scores, high, 1 - low)
+    rows = []
+    for link, transform in PAIRS:
+        likelihood = Likelihood(link, happened, on_scale(transform, f, rest))
+        slope = likelihood.slope()
+        fits = {"b0_b1": likelihood.both(slope), "b1": slope, "b0": likelihood.constant()}
+        for free, (b, value) in fits.items():
+            rows.append((f"{link}_{transform}_{free}", *b.tolist(), value, 2 * free.count("b") - 2 * value))
+    rows.sort(key=lambda row: row[-1])  # stable: of equally good models the first
+    columns = ("model", "b0", "b1", "log_likelihood", "aic")
+    return Table(dict(zip(columns, zip(*rows, strict=True), strict=True)))
