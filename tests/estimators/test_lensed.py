@@ -5,6 +5,7 @@ from calibrant import ClassWise, PositiveClass, TopLabel
 from calibrant._validate import InputError
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.cumulative import KolmogorovSmirnov
+from calibrant.estimators.lensed import View
 
 
 def test_looking_settles_the_lens_and_names_the_reduction(rng):
@@ -36,3 +37,19 @@ def test_what_is_no_lens_is_refused():
         KolmogorovSmirnov("top")
     with pytest.raises(InputError, match="with 3 classes, say which probabilities are meant"):
         KolmogorovSmirnov()([0], [[0.2, 0.3, 0.5]])
+
+
+def test_a_view_names_the_class_it_asks_about(rng):
+    predictions = Categorical(rng.dirichlet(np.ones(3), 4))
+    assert View.of(PositiveClass(2), predictions).reduction == "positive class (2)"
+    assert View.of(TopLabel(), predictions).reduction == "top-label"
+    assert View.of(None, Categorical([0.2, 0.4])).lens == PositiveClass()
+
+
+def test_a_view_of_several_events_has_no_only_one(rng):
+    view = View.of(ClassWise(), Categorical.example(rng, 4))
+    with pytest.raises(
+        InputError, match=r"KolmogorovSmirnov tests one event and ClassWise\(\) has 3: use lens=TopLabel\(\) or"
+    ):
+        view.only(KolmogorovSmirnov())
+    assert View.of(TopLabel(), Categorical.example(rng, 4)).only(KolmogorovSmirnov()).name == "favoured class is right"

@@ -2,8 +2,14 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import ClassWise, EqualMass, EqualWidth, ReliabilityCurve, TopLabel
+from calibrant import Bernoulli, ClassWise, EqualMass, EqualWidth, ReliabilityCurve, TopLabel
 from calibrant._validate import InputError
+from calibrant.estimators.curves import Isotonic, KernelSmooth
+from calibrant.inference.proportions import clopper_pearson
+from calibrant.inference.reliability import beyond_chance
+
+CURVES = [None, Isotonic(), KernelSmooth(), KernelSmooth(0.1)]
+BANDS = ["consistency", "confidence"]
 
 
 def test_the_band_of_equal_predictions_is_binomial(rng):
@@ -39,3 +45,108 @@ def test_settings_are_checked():
         ReliabilityCurve(level=1.0)
     with pytest.raises(InputError, match="n_resamples must be a whole number"):
         ReliabilityCurve(n_resamples=0)
+    with pytest.raises(InputError, match=r"curve must be None for bins, or a curve such as Isotonic\(\); got 'pav'"):
+        ReliabilityCurve(curve="pav")
+    with pytest.raises(InputError, match="band must be 'consistency' or 'confidence'; got 'both'"):
+        ReliabilityCurve(band="both")
+
+
+def test_the_band_of_bins_around_what_was_observed(rng):
+    p = np.repeat([0.2, 0.7], [50, 30])
+    y = rng.integers(0, 2, 80)
+    table = ReliabilityCurve(EqualWidth(2), band="confidence")(y, p)
+    low, high = clopper_pearson(table["observed"], np.array([50, 30]), 0.025)
+    assert table["low"] == pytest.approx(low, abs=1e-12)
+    assert table["high"] == pytest.approx(high, abs=1e-12)
+    assert list(table) == ["lower", "upper", "weight", "predicted", "observed", "gap", "low", "high"]
+
+
+@pytest.mark.parametrize("curve", CURVES[1:], ids=repr)
+def test_a_curve_is_shown_at_its_scores(curve, rng):
+    p = rng.random(80).round(2)
+    y = (rng.random(80) < p).astype(int)
+    table = ReliabilityCurve(curve=curve, n_resamples=19)(y, p)
+    assert list(table) == ["predicted", "observed", "low", "high"]
+    assert np.array_equal(table["predicted"], np.unique(p))
+    assert np.array_equal(table["observed"], curve.fit(p, y)(np.unique(p)))
+
+
+@pytest.mark.parametrize("band", BANDS)
+@pytest.mark.parametrize("curve", CURVES, ids=repr)
+class TestEveryBand:
+    def test_several_events(self, curve, band, rng):
+        p = rng.dirichlet(np.ones(3), 60)
+        y = rng.integers(0, 3, 60)
+        how = ReliabilityCurve(EqualMass(4), ClassWise(), n_resamples=19, curve=curve, band=band)
+        table = how(y, p, sample_weight=rng.random(60))
+        assert sorted(set(table["event"])) == ["0", "1", "2"]
+        assert np.all(table["low"] <= table["high"])
+        labels = ReliabilityCurve(EqualMass(4), n_resamples=19, curve=curve, band=band)
+        assert sorted(set(labels(np.eye(3, dtype=int)[y], Bernoulli(p))["event"])) == ["0", "1", "2"]
+
+    def test_each_event_is_as_if_alone(self, curve, band, rng):
+        p = rng.dirichlet(np.ones(3), 60)
+        y = rng.integers(0, 3, 60)
+        settings = {"n_resamples": 19, "curve": curve, "band": band}
+        table = ReliabilityCurve(EqualMass(4), ClassWise(), **settings)(y, p)
+        alone = ReliabilityCurve(EqualMass(4), **settings)((y == 1).astype(int), p[:, 1])
+        rows = table["event"] == "1"
+        for column in ("predicted", "observed", *(("low", "high") if band == "confidence" else ())):
+            assert table[column][rows] == pytest.approx(alone[column], abs=1e-12)
+
+    def test_rows_without_weight_do_not_count(self, curve, band, rng):
+        p, y = rng.random(60), rng.integers(0, 2, 60)
+        how = ReliabilityCurve(EqualMass(4), n_resamples=19, curve=curve, band=band)
+        some = how(y, p, sample_weight=np.r_[np.ones(40), np.zeros(20)])
+        for column, values in how(y[:40], p[:40]).items():
+            assert some[column] == pytest.approx(values, abs=1e-9)
+
+    @pytest.mark.parametrize(
+        ("y", "p"), [([1], [0.4]), ([0, 1, 1], [0.3] * 3), ([0, 1, 0, 1], [0.0, 0.0, 1.0, 1.0]), ([1, 1], [0.2, 0.9])]
+    )
+    def test_degenerate_problems(self, curve, band, y, p):
+        table = ReliabilityCurve(EqualMass(4), n_resamples=19, curve=curve, band=band)(y, p)
+        assert np.all((table["low"] >= 0) & (table["low"] <= table["high"]) & (table["high"] <= 1))
+        if band == "confidence":
+            assert np.all((table["low"] <= table["observed"]) & (table["observed"] <= table["high"]))
+
+    def test_a_higher_level_is_wider(self, curve, band, rng):
+        p, y = rng.random(200), rng.integers(0, 2, 200)
+        narrow, wide = (ReliabilityCurve(EqualMass(4), None, level, 99, curve, band)(y, p) for level in (0.5, 0.99))
+        assert np.all(wide["low"] <= narrow["low"])
+        assert np.all(wide["high"] >= narrow["high"])
+        assert np.sum(wide["high"] - wide["low"]) > np.sum(narrow["high"] - narrow["low"])
+
+    def test_a_miscalibrated_model_is_seen(self, curve, band, rng):
+        """Far from the truth: outside of what chance shows, and the diagonal outside of what the truth may be."""
+        p = rng.random(3000)
+        y = (rng.random(3000) < 0.5).astype(int)
+        table = ReliabilityCurve(n_resamples=99, curve=curve, band=band)(y, p)
+        ends = (table["predicted"] < 0.2) | (table["predicted"] > 0.8)
+        if band == "consistency":
+            assert beyond_chance(table)[ends].mean() > 0.95
+        else:
+            outside = (table["predicted"] < table["low"]) | (table["predicted"] > table["high"])
+            assert outside[ends].mean() > 0.8
+
+
+@pytest.mark.parametrize("band", BANDS)
+@pytest.mark.parametrize("curve", CURVES, ids=repr)
+def test_columns_and_tensors_give_the_same_table(curve, band, convert, rng):
+    p = rng.dirichlet(np.ones(3), 60).astype(np.float32).astype(np.float64)
+    y = rng.integers(0, 3, 60)
+    how = ReliabilityCurve(EqualMass(4), ClassWise(), n_resamples=19, curve=curve, band=band)
+    plain, other = how(y, p), how(convert(y), convert(p))
+    for column in ("predicted", "observed", "low", "high"):
+        assert other[column] == pytest.approx(plain[column], abs=1e-5)
+
+
+@pytest.mark.parametrize("curve", [Isotonic(), KernelSmooth()], ids=repr)
+def test_the_truth_on_curves_is_held(curve, bounds):
+    """Calibrated models: the diagonal in the middle place, over 300 data sets; smoothing costs the kernel nothing there."""
+    rng, sets, inside = np.random.default_rng(12), 300, 0
+    p = np.linspace(0.01, 0.99, 99)
+    for _ in range(sets):
+        table = ReliabilityCurve(curve=curve, band="confidence")((rng.random(99) < p).astype(int), p)
+        inside += bool(table["low"][49] <= 0.5 <= table["high"][49])
+    assert inside >= bounds(sets, 0.95)[0]

@@ -19,28 +19,60 @@ Answers: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """Whether an event happened in m redraws of n rows, ``(m, n)``, to the m values of its error."""
 
 
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a lens shows of some predictions: the events, and what results call the reduction."""
+
+    lens: Lens
+    events: tuple[Event, ...]
+
+    @classmethod
+    def of(cls, lens: Lens | None, predictions: Distribution) -> Self:
+        """Through the lens, or the default one where there is only one choice."""
+        lens = lens or default_lens(predictions)
+        return cls(lens, lens.events(predictions))
+
+    @property
+    def reduction(self) -> str:
+        """The lens in words, with the class it asks about."""
+        name = self.lens.name
+        return f"{name} ({self.events[0].name})" if isinstance(self.lens, PositiveClass) else name
+
+    def only(self, asker: object) -> Event:
+        """The one event there is; several are refused in the name of who asked."""
+        if len(self.events) == 1:
+            return self.events[0]
+        raise InputError(
+            f"{type(asker).__name__} tests one event and {self.lens!r} has {len(self.events)}: use lens=TopLabel() or "
+            "lens=PositiveClass(label), give each label by itself, or use ExactTest(ECE()) for all at once"
+        )
+
+
+def check_lens(lens: Lens | None) -> None:
+    """Refuse a setting that is not a lens."""
+    if lens is not None and not isinstance(lens, Lens):
+        raise InputError(f"lens must be a lens such as TopLabel(); got {lens!r}")
+
+
 class LensedEstimator(BaseEstimator):
     """An estimator of events: those of its field ``lens``, or of the lens that needs no choice."""
 
     lens: Lens | None
 
     def __post_init__(self) -> None:
-        if self.lens is not None and not isinstance(self.lens, Lens):
-            raise InputError(f"lens must be a lens such as TopLabel(); got {self.lens!r}")
+        check_lens(self.lens)
 
     def look(self, predictions: Distribution) -> tuple[Self, tuple[Event, ...], str]:
-        """The estimator with its lens settled, the events, and how results call this reduction."""
-        lens = self.lens or default_lens(predictions)
-        events = lens.events(predictions)
-        name = f"{lens.name} ({events[0].name})" if isinstance(lens, PositiveClass) else lens.name
-        return replace(self, lens=lens), events, name  # type: ignore[type-var]
+        """The estimator with its lens settled, the events, and what results call this reduction."""
+        view = View.of(self.lens, predictions)
+        return replace(self, lens=view.lens), view.events, view.reduction  # type: ignore[type-var]
 
     def reduce(self, targets: Array, predictions: Distribution) -> tuple[Self, Array, Distribution]:
         """A single event leaves a binary problem, whatever the number of classes."""
-        lens = self.lens or default_lens(predictions)
-        if len(lens.events(predictions)) > 1:
+        view = View.of(self.lens, predictions)
+        if len(view.events) > 1:
             return self, targets, predictions
-        return replace(self, lens=PositiveClass()), *lens(targets, predictions)  # type: ignore[type-var]
+        return replace(self, lens=PositiveClass()), *view.lens(targets, predictions)  # type: ignore[type-var]
 
 
 class MeanOverEvents(LensedEstimator):

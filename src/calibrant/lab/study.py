@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import betaincinv
 
 from calibrant import __version__
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.inference.draws import as_seed_sequence
+from calibrant.inference.proportions import interval_of_share
 from calibrant.lab.problems import World
 from calibrant.lab.record import Record
-from calibrant.results import Estimate, Interval, Table, TestResult
+from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import Engine
 
 CHUNK = 25
@@ -124,25 +124,11 @@ class Study:
         value, low, high, pvalue = values.T
         if not np.all(np.isnan(pvalue)):
             count = int(np.sum(pvalue <= self.alpha))
-            limits = clopper_pearson(count, len(values), LEVEL)
+            limits = interval_of_share(count, len(values), LEVEL)
             numbers |= {"rejected": count / len(values), "rejected_low": limits.low, "rejected_high": limits.high}
         else:
             numbers |= _moments(value, low, high, world.truth(getattr(function, "estimator", function)))
         return {"world": world.name, "n": int(n), "measure": name, "n_sets": len(values), **numbers}
-
-
-def clopper_pearson(successes: int, trials: int, level: float = 0.95) -> Interval:
-    """The exact interval of a proportion: each end is where a tail of the binomial distribution holds half of what is left.
-
-    Clopper & Pearson (1934).
-
-    >>> print(clopper_pearson(0, 20))
-    0 to 0.1684
-    """
-    tail, failures = (1 - level) / 2, trials - successes
-    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
-    high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
-    return Interval(low, high, level, "Clopper-Pearson")
 
 
 def _moments(value: np.ndarray, low: np.ndarray, high: np.ndarray, truth: float | None) -> Row:

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from calibrant._validate import InputError, did_you_mean
+from calibrant.inference.proportions import interval_of_share
 from calibrant.lab.batches import Batch, simulate
 from calibrant.lab.fits import fit_curves
 from calibrant.lab.papers.roelofs_fits import FITS, Fit, errors
 from calibrant.lab.problems import BetaScores, Power, ScoreWorld, tce
-from calibrant.lab.study import clopper_pearson
 from calibrant.results import Table
 from calibrant.typing import Engine
 
@@ -101,7 +101,7 @@ def figure_8(
             continue
         for method, values, limit in zip(methods, found[i], limits, strict=True):
             missed = int(np.sum(values <= limit))
-            low, high = clopper_pearson(missed, n_sets)
+            low, high = interval_of_share(missed, n_sets)
             share = missed / n_sets
             rows.append(
                 {"n": n, "true_error": 100 * tce(world), "method": method, "missed": share, "low": low, "high": high}

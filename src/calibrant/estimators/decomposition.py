@@ -1,0 +1,137 @@
+"""A score taken apart: how much of it is miscalibration, how much the forecasts tell, how much was there to tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from calibrant._validate import InputError
+from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.estimators.curves import Isotonic
+from calibrant.estimators.lensed import View, check_lens
+from calibrant.lenses import Lens
+from calibrant.results import Table, number
+from calibrant.results.base import Result
+from calibrant.results.plain import SCHEMA
+from calibrant.typing import ArrayLike
+
+
+@dataclass(frozen=True, repr=False)
+class Decomposition(Result):
+    """A mean score S as ``miscalibration - discrimination + uncertainty``.
+
+    ``name`` says which score and ``reduction`` of what; ``table`` has the parts of each event where there are several.
+    """
+
+    name: str
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+    n: int
+    reduction: str
+    table: Table | None = field(default=None, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "schema": SCHEMA,
+            "kind": "decomposition",
+            "name": self.name,
+            "score": self.score,
+            "miscalibration": self.miscalibration,
+            "discrimination": self.discrimination,
+            "uncertainty": self.uncertainty,
+            "n": self.n,
+            "reduction": self.reduction,
+            "table": None if self.table is None else self.table.to_dict(),
+        }
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [
+            (self.name, number(self.score)),
+            ("miscalibration", number(self.miscalibration)),
+            ("- discrimination", number(self.discrimination)),
+            ("+ uncertainty", number(self.uncertainty)),
+            ("reduction", self.reduction),
+            ("n", f"{self.n:,}"),
+        ]
+
+
+def decompose(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    score: Literal["brier", "log"] = "brier",
+    lens: Lens | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Decomposition:
+    """Miscalibration, discrimination and uncertainty of the Brier score or the log loss of an event.
+
+    With the scores recalibrated in hindsight (:class:`Isotonic`, c) and the base rate ``b = mean y``, means over rows of the
+    loss give ``miscalibration = S(f) - S(c)``, ``discrimination = S(b) - S(c)`` and ``uncertainty = S(b)``, none of them
+    negative: no non-decreasing function of the scores does better than c. Hindsight makes the first two too large, for the
+    Brier score of evenly spread scores by about ``n^(-2/3) / 2`` (0.024 of 100 rows, 0.0016 of 6,400). Several events are
+    averaged. The log loss of the impossible is infinite, and so is its miscalibration. O(n log n).
+    CORP: Dimitriadis, Gneiting & Jordan (2021).
+
+    >>> decompose([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
+    Brier = 0.19
+      miscalibration    0.065
+      - discrimination  0.125
+      + uncertainty     0.25
+      reduction         positive class (1)
+      n                 4
+    """
+    if score not in LOSSES:
+        raise InputError(f"score must be 'brier' or 'log'; got {score!r}")
+    check_lens(lens)
+    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    view = View.of(lens, predictions)
+    parts = [
+        _parts(LOSSES[score], e.probability.astype(np.float64), e.happened(targets).astype(np.float64), weights)
+        for e in view.events
+    ]
+    columns = dict(zip(Parts._fields, np.array(parts).T, strict=True))
+    means = {name: float(column.mean()) for name, column in columns.items()}
+    table = None if len(parts) == 1 else Table({"event": [e.name for e in view.events], **columns})
+    return Decomposition(
+        {"brier": "Brier", "log": "LogLoss"}[score], **means, n=len(predictions), reduction=view.reduction, table=table
+    )
+
+
+class Parts(NamedTuple):
+    """The score of one event and what it is made of."""
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+def _parts(
+    loss: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    scores: np.ndarray,
+    happened: np.ndarray,
+    weights: np.ndarray | None,
+) -> Parts:
+    w = np.full(len(scores), 1 / len(scores)) if weights is None else weights / weights.sum()
+    recalibrated = Isotonic().fit(scores, happened, weights)(scores)
+    rate = np.full(len(scores), np.clip(w @ happened, 0, 1))
+    own, best, base = (float(w @ loss(p, happened)) for p in (scores, recalibrated, rate))
+    # Never negative but for the rounding of the sums.
+    return Parts(own, max(own - best, 0.0), max(base - best, 0.0), base)
+
+
+def _squared(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return (y - p) ** 2
+
+
+def _logarithmic(p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """``-y log p - (1 - y) log(1 - p)`` with ``0 log 0 = 0``."""
+    return -xlogy(y, p) - xlog1py(1 - y, -p)
+
+
+LOSSES = {"brier": _squared, "log": _logarithmic}

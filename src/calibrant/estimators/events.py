@@ -1,0 +1,78 @@
+"""Estimators that look at yes-or-no events one by one, and how they find them."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.lensed import LensedEstimator, View
+from calibrant.results import Estimate, Interval, Table
+from calibrant.typing import Array
+
+
+@dataclass(frozen=True, eq=False)
+class OfEvent:
+    """The estimate from one event; ``settings`` are those that the data resolved."""
+
+    value: float
+    standard_error: float | None = None
+    interval: Interval | None = None
+    notes: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class EventEstimator(LensedEstimator):
+    """An estimator of one number an event; several events are averaged, and the table has each.
+
+    Subclasses are frozen dataclasses with a field ``lens`` that write :meth:`of_event`.
+    """
+
+    signed: ClassVar[bool] = False
+    """Whether values of several events can make up for each other."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What results call the number."""
+
+    @abstractmethod
+    def of_event(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> OfEvent:
+        """The number of one event: scores, zeros and ones in double precision, ``(n,)``."""
+
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The number of the event, or the mean over events."""
+        view = View.of(self.lens, predictions)
+        found = [
+            self.of_event(e.probability.astype(np.float64), e.happened(targets).astype(np.float64), weights)
+            for e in view.events
+        ]
+        resolved: Any = replace(self, lens=view.lens)  # type: ignore[type-var]
+        if len(found) > 1:
+            return self._averaged(found, view, resolved, len(predictions))
+        (one,) = found
+        return Estimate(
+            name=self.name,
+            value=one.value,
+            n=len(predictions),
+            estimator=replace(resolved, **one.settings),
+            reduction=view.reduction,
+            standard_error=one.standard_error,
+            interval=one.interval,
+            notes=one.notes,
+        )
+
+    def _averaged(self, found: list[OfEvent], view: View, resolved: object, n: int) -> Estimate:
+        values = np.array([one.value for one in found])
+        errors = [one.standard_error for one in found]
+        with np.errstate(invalid="ignore"):  # infinities of both signs have no mean
+            mean = float(values.mean())
+        columns: dict[str, Any] = {"event": [e.name for e in view.events], "value": values}
+        if any(error is not None for error in errors):
+            columns["standard_error"] = [np.nan if error is None else error for error in errors]
+        notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
+        if self.signed:
+            notes = (f"mean over {len(found)} events, whose errors may cancel: the table has each", *notes)
+        return Estimate(self.name, mean, n, resolved, view.reduction, table=Table(columns), notes=notes)
