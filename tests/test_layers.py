@@ -37,6 +37,7 @@ HOMES = {
         "lab/papers/pictures.py",
         "lab/papers/rejection_rates.py",
         "lab/papers/roelofs.py",
+        "lab/papers/roelofs_pages.py",
         "reports/charts.py",
     },
     "jinja2": {"reports/page.py"},

@@ -14,11 +14,15 @@ from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
 from calibrant.estimators.canonical import CanonicalECE
 from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
+from calibrant.estimators.curves import Isotonic, KernelSmooth
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.density import DensityECE
+from calibrant.estimators.integrated import ICI
 from calibrant.estimators.kce import KCE, MMCE
+from calibrant.estimators.logistic import CalibrationIntercept, CalibrationSlope
 from calibrant.estimators.partition import KMeans, MedianVariance
 from calibrant.estimators.random_features import RandomFeatureSKCE
+from calibrant.estimators.ratio import CalibrationRatio
 from calibrant.estimators.scores import Brier, LogLoss
 from calibrant.estimators.skce import SKCE
 from calibrant.estimators.smooth import SmoothECE
@@ -31,9 +35,11 @@ from calibrant.inference.bounds import BoundTest
 from calibrant.inference.consistency import ConsistencyTest
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.gamma_test import GammaTest
+from calibrant.inference.hosmer_lemeshow import HosmerLemeshow
 from calibrant.inference.intervals import Bootstrap
 from calibrant.inference.mean_embedding import CMETest
 from calibrant.inference.spectral_test import SpectralTest
+from calibrant.inference.spiegelhalter import Spiegelhalter
 from calibrant.inference.wild import WildBootstrapTest
 from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel, default_lens
 from calibrant.residuals import Route
@@ -41,26 +47,17 @@ from calibrant.spec import parse
 
 TESTS: tuple[type, ...] = (
     *(ExactTest, AggregatedTest, BlockTest, BootstrapTest, WildBootstrapTest, SpectralTest, GammaTest),
-    *(CMETest, BoundTest, ConsistencyTest),
+    *(CMETest, BoundTest, ConsistencyTest, HosmerLemeshow, Spiegelhalter),
 )
 
 SETTINGS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
-        *(ECE, SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Brier, LogLoss, Bootstrap, *TESTS),
-        *(
-            DebiasedECE,
-            SmoothECE,
-            DensityECE,
-            CanonicalECE,
-            KolmogorovSmirnov,
-            Kuiper,
-            Sweep,
-            Edges,
-            KMeans,
-            MedianVariance,
-        ),
-        *(EqualWidth, EqualMass, PositiveClass, TopLabel, ClassWise, MultiLabel),
+        *(ECE, DebiasedECE, SmoothECE, DensityECE, CanonicalECE, KolmogorovSmirnov, Kuiper, ICI),
+        *(CalibrationSlope, CalibrationIntercept, CalibrationRatio, Brier, LogLoss),
+        *(SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Bootstrap, *TESTS),
+        *(EqualWidth, EqualMass, Edges, Sweep, KMeans, MedianVariance, Isotonic, KernelSmooth),
+        *(PositiveClass, TopLabel, ClassWise, MultiLabel),
         *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
         *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
         *(BuresWasserstein, MixtureWasserstein, SampledLocations, OptimisedLocations, Route),

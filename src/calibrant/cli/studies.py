@@ -74,6 +74,8 @@ def reproduce(
     table: Table = paper.study(seed=paper.SEED if seed is None else seed, engine=engine, folder=keep, **sets)
     if out is not None:
         _write_study(out / study, paper, table)
+    if out is not None and study == "roelofs":
+        _write_figures(out, engine, sets)
     worst = max(float(np.nanmax(table[name])) for name in table if name == "z" or name.endswith("_z"))
     if format == "json":
         print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
@@ -93,6 +95,22 @@ def _write_study(path: Path, paper: Any, table: Table) -> None:
     agreement = layout.agreement(table, paper.BOUND)
     page = [f"# {title}", text, f"![{title}]({picture.name})", agreement, paper.summary(table).to_markdown()]
     path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
+
+
+def _write_figures(folder: Path, engine: display.ProgressEngine, sets: dict[str, int]) -> None:
+    """The other figures and tables of the paper."""
+    from calibrant.lab.papers import pictures, roelofs_pages
+
+    title, _, text = (roelofs_pages.__doc__ or "").strip().partition("\n\n")
+    page = [f"# {title}", text]
+    for section in roelofs_pages.sections(engine=engine, **sets):
+        page.append(f"## {section.title}")
+        if section.figure is not None:
+            name = f"roelofs-{section.name}.svg"
+            (folder / name).write_text(pictures.svg(section.figure), "utf-8")
+            page.append(f"![{section.title}]({name})")
+        page.append(section.table.to_markdown())
+    (folder / "roelofs-figures.md").write_text("\n\n".join(page) + "\n", "utf-8")
 
 
 @app.command

@@ -69,8 +69,8 @@ def lines(
                 _draw_line(axes, here, x, y, published, i, str(name))
             axes.set(xscale="log", yscale="log" if is_log else "linear")
             axes.set_title(", ".join(_titled(n, v) for n, v in zip(panels, key, strict=True)))
-            ticks = sorted({int(row[x]) for row in rows})
-            axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+            ticks = sorted({row[x] for row in rows if float(row[x]).is_integer()})
+            axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
             axes.minorticks_off()
         for axes in grid.flat[len(keys) :]:
             axes.axis("off")
