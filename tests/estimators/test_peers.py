@@ -146,3 +146,13 @@ def test_relplot_counts_what_lies_at_the_ends_by_half(peers):
     values, y, p = peers
     assert values["top_label/relplot_smECE"] > 1.15 * SmoothECE(lens=TOP)(y, p).value
     assert SmoothECE(lens=TOP)(y, p).value == pytest.approx(values["exact/smECE_fixed_point_exact"], rel=1e-9)
+
+
+def test_relplot_agrees_where_nothing_lies_at_the_ends():
+    """relplot 1.0.3 on these rows; it rounds scores to a grid, and stops its search for the bandwidth at 0.001."""
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.3, 0.7, 500).round(6)
+    y = (rng.random(500) < 0.5 + 0.6 * (p - 0.5) + 0.04).astype(int)
+    assert SmoothECE(0.02)(y, p).value == pytest.approx(0.10114526563358109, rel=1e-4)
+    assert SmoothECE(0.05)(y, p).value == pytest.approx(0.09189405412951676, rel=1e-4)
+    assert SmoothECE()(y, p).value == pytest.approx(0.08486151125951837, abs=1e-3)

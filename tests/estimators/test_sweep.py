@@ -112,6 +112,17 @@ def test_the_level_of_the_exact_test_holds():
     assert 14 <= rejected <= 50  # 99.9 % of a binomial distribution with mean 30
 
 
+def test_the_result_says_where_it_ended(rng):
+    p = rng.random(300)
+    result = ECE(Sweep())((rng.random(300) < p).astype(int), p)
+    assert result.notes == (f"the sweep ended at {result.table.n_rows} bins",)
+    assert "the sweep ended at" in repr(result)
+    labels = rng.random((40, 3))
+    several = ECE(Sweep())((rng.random((40, 3)) < labels).astype(int), Bernoulli(labels)).notes
+    assert "to" in several[0] or "bins" in several[0]
+    assert ECE()([0, 1], [0.2, 0.8]).notes == ()
+
+
 def test_bad_settings():
     with pytest.raises(InputError, match="by must be 'mass' or 'width'; got 'rank'"):
         Sweep("rank")

@@ -57,10 +57,11 @@ class ECE(LensedEstimator):
         settled, events, reduction = self.look(predictions)
         tallies = [self._tally(e, e.happened(targets), weights) for e in events]
         names = [event.name for event in events]
-        if not self.label_binned:
-            return binned_estimate(settled, len(predictions), reduction, names, tallies)
-        values = [_label_binned(e, t, self.norm, weights) for e, t in zip(events, tallies, strict=True)]
-        return binned_estimate(settled, len(predictions), reduction, names, tallies, values)
+        values = None
+        if self.label_binned:
+            values = [_label_binned(e, t, self.norm, weights) for e, t in zip(events, tallies, strict=True)]
+        notes = self.bins.notes([t.bins for t in tallies])
+        return binned_estimate(settled, len(predictions), reduction, names, tallies, values, notes)
 
     def _tally(self, event: Event, happened: np.ndarray, weights: np.ndarray | None) -> Tally:
         p = event.probability
@@ -95,11 +96,12 @@ def binned_estimate(
     names: list[str],
     tallies: list[Tally],
     errors: list[np.ndarray] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Estimate:
     """The estimate from what fell into the bins of each event; errors of events where they are others."""
     values = [lp_norm(t.gap, t.weight, ece.norm) for t in tallies] if errors is None else errors
     value = lp_norm(np.array(values), np.ones(len(values)), ece.norm)
-    return Estimate("ECE", float(value), n, ece, reduction, table=bin_table(names, tallies))
+    return Estimate("ECE", float(value), n, ece, reduction, table=bin_table(names, tallies), notes=notes)
 
 
 def bin_table(names: list[str], tallies: list[Tally]) -> Table:

@@ -78,6 +78,10 @@ class Binning(ABC):
     def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
         """The bins for these scores and, where they matter, for what happened."""
 
+    def notes(self, made: list[Bins]) -> tuple[str, ...]:
+        """What a reader must know of the bins of each event."""
+        return ()
+
     def statistic(self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float) -> Statistic:
         """The binned error as a function of redrawn targets; needed of rules that are adaptive."""
         raise NotImplementedError

@@ -24,12 +24,13 @@ class Sweep(Binning):
 
     Numbers of bins are tried from 2 on; the first at which the frequency falls from one bin to the next ends the sweep,
     and the one before is taken. A calibrated model's frequencies rise with the score, so bins are made finer until noise
-    shows: of the usual choices this has the least bias. Roelofs et al. (2022).
+    shows: of the usual choices this has the least bias. Scores that are worse than none, whose frequencies fall, end it at
+    one bin, which only compares means; the result says where it ended. Roelofs et al. (2022).
 
     >>> from calibrant import ECE
     >>> error = ECE(bins=Sweep(), norm=2)([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.7, 0.9])
     >>> error.table["upper"]
-    array([0.3, 1. ])
+    array([0.2, 0.6, 0.7, 1. ])
     """
 
     by: Literal["mass", "width"] = "mass"
@@ -54,6 +55,12 @@ class Sweep(Binning):
             return EqualMass(count, "split").bins(scores)
         cuts = self.rule(ordered).cuts(count, np.arange(1, count))
         return Bins(with_ends(ordered.scores[np.unique(cuts[cuts < len(ordered)]) - 1]))
+
+    def notes(self, made: list[Bins]) -> tuple[str, ...]:
+        """Where the sweep ended."""
+        fewest, most = min(map(len, made)), max(map(len, made))
+        said = f"the sweep ended at {fewest if fewest == most else f'{fewest} to {most}'} bin{'s' if most > 1 else ''}"
+        return (said if fewest > 1 else f"{said}: where frequencies fall at once, one bin compares means alone",)
 
     def statistic(self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float) -> Statistic:
         """The binned error as a function of redrawn targets: rows are sorted once."""
