@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -30,22 +31,22 @@ class Tally:
     def __add__(self, other: "Tally") -> "Tally":
         return replace(self, mass=self.mass + other.mass, score=self.score + other.score)
 
-    @property
+    @cached_property
     def weight(self) -> np.ndarray:
         """Weight of the rows in each bin."""
         return to_float(self.mass[::2] + self.mass[1::2])
 
-    @property
+    @cached_property
     def predicted(self) -> np.ndarray:
         """Sum of their probabilities."""
         return to_float(self.score[::2] + self.score[1::2])
 
-    @property
+    @cached_property
     def observed(self) -> np.ndarray:
         """Weight of the rows where the event happened."""
         return to_float(self.mass[1::2])
 
-    @property
+    @cached_property
     def gap(self) -> np.ndarray:
         """Mean probability minus observed frequency; zero in empty bins."""
         weight = self.weight
