@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import Bernoulli, ClassWise, EqualMass, EqualWidth, ReliabilityCurve, TopLabel
+from calibrant import Bernoulli, ClassWise, EqualMass, EqualWidth, ReliabilityCurve, Sweep, TopLabel
 from calibrant._validate import InputError
 from calibrant.estimators.curves import Isotonic, KernelSmooth
 from calibrant.inference.proportions import clopper_pearson
@@ -150,3 +150,17 @@ def test_the_truth_on_curves_is_held(curve, bounds):
         table = ReliabilityCurve(curve=curve, band="confidence")((rng.random(99) < p).astype(int), p)
         inside += bool(table["low"][49] <= 0.5 <= table["high"][49])
     assert inside >= bounds(sets, 0.95)[0]
+
+
+@pytest.mark.parametrize("bins", [Sweep(), 15])
+def test_bins_must_not_depend_on_what_happened(bins):
+    with pytest.raises(InputError, match=r"does not depend on what happened, such as EqualMass\(15\)"):
+        ReliabilityCurve(bins)
+
+
+def test_ties_that_are_dealt_out(rng):
+    p = rng.random(60).round(1)
+    y = (rng.random(60) < p).astype(int)
+    table = ReliabilityCurve(EqualMass(4, "split"), band="confidence")(y, p)
+    assert table["weight"].tolist() == [15.0] * 4
+    assert np.all((table["low"] <= table["observed"]) & (table["observed"] <= table["high"]))

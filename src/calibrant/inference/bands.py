@@ -76,7 +76,7 @@ class BinnedLine(Line):
         """Clopper and Pearson's interval of the mean true frequency in each bin."""
         weight = self.counts.weight[0]
         w = np.ones(len(self.event.probability)) if self.weights is None else self.weights
-        squares = np.bincount(self.bins.index(self.event.probability), w**2, len(self.bins))
+        squares = np.bincount(self.bins.of_rows(self.event.probability, slice(None)), w**2, len(self.bins))
         rows = weight[weight > 0] ** 2 / squares[weight > 0]
         return clopper_pearson(self.redrawn(to_numpy(targets)[None])[0], rows, how.tail)
 

@@ -51,6 +51,11 @@ class ReliabilityCurve:
     band: Literal["consistency", "confidence"] = "consistency"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.bins, Binning) or self.bins.is_adaptive:
+            raise InputError(
+                "bins must be a binning that does not depend on what happened, such as EqualMass(15), or give a curve "
+                f"such as Isotonic(), which chooses its own; got {self.bins!r}"
+            )
         check_fraction(self.level, "level")
         check_count(self.n_resamples, "n_resamples")
         if self.curve is not None and not isinstance(self.curve, Curve):
