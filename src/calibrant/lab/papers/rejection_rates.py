@@ -1,6 +1,9 @@
 """How often tests reject: figures 2, 10 and 11 of Widmann, Lindsten & Zachariah (2021), and the tests of this library.
 
 Predictions are normal in 1 or 10 dimensions, calibrated or not, with the kernel ``exp(-W2) exp(-|y - y'|^2 / 2)``.
+
+Crosses, and numbers in brackets, are published rates. The grey band holds 99.9 % of the rates of a test that keeps its
+level over 500 data sets; there are 200 for the exact and the aggregated test from 256 rows on.
 """
 
 from collections.abc import Sequence
