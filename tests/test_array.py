@@ -1,7 +1,11 @@
+import math
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from calibrant._array import is_array, is_floating, is_integer, to_numpy
+from calibrant._array import as_double, gammaln, is_array, is_floating, is_integer, namespace, to_numpy
 
 
 def test_numpy_passes_without_a_copy():
@@ -28,3 +32,47 @@ def test_kinds_of_numbers(convert):
         assert not is_integer(reals)
         assert is_floating(reals)
         assert not is_floating(integers)
+
+
+def test_double_precision_in_every_library(xp):
+    for dtype in (xp.float32, xp.float64):
+        x = as_double(xp.asarray([0.25, 0.5], dtype=dtype))
+        assert x.dtype == namespace(x).float64
+        assert to_numpy(x).tolist() == [0.25, 0.5]
+
+
+def test_double_precision_without_a_copy():
+    x = np.arange(3.0)
+    assert as_double(x) is x
+
+
+def test_double_precision_keeps_the_gradient():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([0.25, 0.75], requires_grad=True)
+    (as_double(x) ** 2).sum().backward()
+    assert x.grad.tolist() == [0.5, 1.5]
+
+
+def test_jax_stays_in_single_precision_unless_told_otherwise():
+    pytest.importorskip("jax")
+    code = """
+import jax, numpy
+jax.config.update("jax_enable_x64", False)
+from calibrant._array import as_double
+assert as_double(jax.numpy.asarray([0.25])).dtype == numpy.float32
+"""
+    # Run apart: the setting holds for a whole process.
+    subprocess.run([sys.executable, "-W", "error::UserWarning", "-c", code], check=True, timeout=60)
+
+
+def test_logarithms_of_the_gamma_function_in_every_library(xp):
+    x = [1e-300, 1e-3, 0.5, 1.0, 2.0, 7.25, 1e5, 1e300]
+    found = gammaln(xp.asarray(x, dtype=xp.float64))
+    assert isinstance(found, type(xp.asarray(x)))
+    assert to_numpy(found) == pytest.approx([math.lgamma(value) for value in x], rel=1e-13, abs=1e-15)
+
+
+def test_the_slope_of_the_logarithm_of_the_gamma_function():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor([1.0, 1.5, 30.0], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(gammaln, (x,))

@@ -14,6 +14,7 @@ from calibrant import (
     TopLabel,
     groups,
 )
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.lenses import default_lens
 
@@ -79,6 +80,70 @@ def test_the_lens_is_chosen_only_where_there_is_no_choice():
 def test_lenses_refuse_what_they_cannot_see(lens, predictions, message):
     with pytest.raises(InputError, match=message):
         lens.events(predictions)
+
+
+class TestLibraries:
+    """One event is a problem in the library of the predictions, wherever the targets come from."""
+
+    y = np.array([0, 2, 2])
+
+    @pytest.mark.parametrize("lens", [TopLabel(), PositiveClass(2)], ids=repr)
+    def test_values_are_those_of_numpy(self, lens, xp):
+        host, expected = lens(self.y, PROBS)
+        for y in (self.y, self.y.tolist(), xp.asarray(self.y)):
+            happened, predictions = lens(y, xp.asarray(PROBS))
+            assert namespace(happened) is namespace(predictions.probs) is namespace(xp.asarray(PROBS))
+            assert to_numpy(happened).tolist() == host.tolist()
+            assert to_numpy(happened).dtype == np.uint8
+            assert to_numpy(predictions.probs).tolist() == expected.probs.tolist()
+
+    def test_targets_of_another_library_come_to_numpy(self):
+        torch = pytest.importorskip("torch")
+        happened, predictions = TopLabel()(torch.tensor(self.y), PROBS)
+        assert isinstance(happened, np.ndarray)
+        assert isinstance(predictions.probs, np.ndarray)
+        assert happened.tolist() == [1, 0, 1]
+
+    def test_gradients_pass_to_the_favoured_class(self):
+        torch = pytest.importorskip("torch")
+        p = torch.tensor(PROBS, requires_grad=True)
+        happened, predictions = TopLabel()(torch.tensor(self.y), p)
+        assert not happened.requires_grad
+        (slope,) = torch.autograd.grad((predictions.probs * torch.tensor([1.0, 2.0, 3.0])).sum(), p)
+        assert slope.tolist() == [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]]
+
+    def test_gradients_pass_to_the_positive_class(self):
+        torch = pytest.importorskip("torch")
+        p = torch.tensor([[0.2, 0.8], [0.6, 0.4]], requires_grad=True)
+        (slope,) = torch.autograd.grad(PositiveClass()(torch.tensor([1, 0]), p)[1].probs.sum(), p)
+        assert slope.tolist() == [[0.0, 1.0], [0.0, 1.0]]
+        q = torch.tensor([0.8, 0.4], requires_grad=True)
+        (slope,) = torch.autograd.grad(PositiveClass(0)([1, 0], q)[1].probs.sum(), q)
+        assert slope.tolist() == [-1.0, -1.0]
+
+    def test_the_favoured_of_two_classes_given_as_one_number(self):
+        torch = pytest.importorskip("torch")
+        q = torch.tensor([0.8, 0.4], requires_grad=True)
+        happened, predictions = TopLabel()([1, 1], q)
+        predictions.probs.sum().backward()
+        assert happened.tolist() == [1, 0]
+        assert q.grad.tolist() == [1.0, -1.0]
+
+    def test_events_answer_on_the_host(self, xp, rng):
+        (event,) = TopLabel().events(Categorical(xp.asarray(PROBS)))
+        assert isinstance(event.probability, np.ndarray)
+        stack = rng.integers(0, 3, (5, 3))
+        assert event.happened(stack).tolist() == (stack == [0, 1, 2]).tolist()
+
+    def test_names_of_classes_are_found_in_any_library(self):
+        torch = pytest.importorskip("torch")
+        named = Categorical(torch.tensor(PROBS), labels=["cat", "dog", "owl"])
+        assert TopLabel()(["cat", "cat", "owl"], named)[0].tolist() == [1, 0, 1]
+
+    def test_several_events_come_to_the_host(self, xp):
+        happened, predictions = ClassWise()(self.y, xp.asarray(PROBS))
+        assert happened.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
+        assert isinstance(predictions.probs, np.ndarray)
 
 
 class TestGroups:

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
     from calibrant.estimators.debiased import DebiasedECE
     from calibrant.estimators.kce import KCE, MMCE
+    from calibrant.estimators.kde import KDE
     from calibrant.estimators.scores import Brier, LogLoss
     from calibrant.estimators.skce import SKCE
     from calibrant.estimators.smooth import SmoothECE
     from calibrant.estimators.state import BinnedState
     from calibrant.estimators.sweep import Sweep
+    from calibrant.estimators.tangent import TangentKDE
     from calibrant.estimators.ucme import UCME
     from calibrant.inference.aggregated import AggregatedTest
     from calibrant.inference.exact import ExactTest
@@ -59,6 +61,7 @@ _HOME = {
     "ExactTest": "inference.exact",
     "groups": "lenses",
     "KCE": "estimators.kce",
+    "KDE": "estimators.kde",
     "KolmogorovSmirnov": "estimators.cumulative",
     "Kuiper": "estimators.cumulative",
     "Laplace": "distributions.laplace",
@@ -74,6 +77,7 @@ _HOME = {
     "SKCE": "estimators.skce",
     "SmoothECE": "estimators.smooth",
     "Sweep": "estimators.sweep",
+    "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
     "UCME": "estimators.ucme",
 }
@@ -81,6 +85,7 @@ _HOME = {
 __all__ = [
     "ECE",
     "KCE",
+    "KDE",
     "MMCE",
     "SKCE",
     "UCME",
@@ -109,6 +114,7 @@ __all__ = [
     "ReliabilityCurve",
     "SmoothECE",
     "Sweep",
+    "TangentKDE",
     "TopLabel",
     "evaluate",
     "groups",

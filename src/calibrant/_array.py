@@ -59,6 +59,16 @@ def is_integer(x: Array) -> bool:
     return bool(namespace(x).isdtype(x.dtype, ("integral", "bool")))
 
 
+def as_double(x: Array) -> Array:
+    """The array in double precision, where its library has that switched on."""
+    xp = namespace(x)
+    if is_jax_array(x):
+        from jax.dtypes import canonicalize_dtype
+
+        return xp.astype(x, canonicalize_dtype(np.float64), copy=False)
+    return xp.astype(x, xp.float64, copy=False)
+
+
 def erfcx(x: Array) -> Array:
     """``exp(x^2) erfc(x)`` for x >= 0, in the array's own library."""
     if is_torch_array(x):
@@ -84,6 +94,21 @@ def _erfcx_of_jax(x: Array) -> Array:
         term = term * -(2 * k - 1) / (2 * far**2)
         total = total + term
     return jnp.where(x < 10, jnp.exp(near**2) * erfc(near), total / (far * jnp.pi**0.5))
+
+
+def gammaln(x: Array) -> Array:
+    """Logarithm of the gamma function for x > 0, in the array's own library."""
+    if is_torch_array(x):
+        import torch
+
+        return torch.special.gammaln(x)
+    if is_jax_array(x):
+        from jax.scipy.special import gammaln as of_jax
+
+        return of_jax(x)
+    from scipy.special import gammaln as on_host
+
+    return on_host(x) if isinstance(x, np.ndarray) else namespace(x).asarray(on_host(np.asarray(x)))
 
 
 def rematerialised(function: Callable[[], Result], witness: Array) -> Result:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 from calibrant._array import namespace, rematerialised
+from calibrant._softmax import Softmax, softmax_of_panel
 from calibrant.typing import Array, Engine
 
 TILE = 512
@@ -95,6 +96,21 @@ class Pairwise:
         xp = namespace(parts[0])
         product = xp.concat(parts)
         return product if diagonal else product - self.diagonal()[:, None] * v
+
+    def logmatmul(self, v: Array, *, diagonal: bool = True) -> Softmax:
+        """Averages of the rows of v ``(n, q)`` with weights proportional to ``exp(H_ij)``, and their log-sum-exp.
+
+        Here H holds logarithms of weights and need not be symmetric: row i weighs the columns j. A weight of zero has
+        the logarithm ``-inf``; a row with no other has a log-sum of ``-inf`` and averages of 0.
+
+        >>> import numpy as np
+        >>> log_weights = Pairwise(lambda a, b: -abs(a[:, None] - b[None, :]), np.log(np.array([1.0, 2.0, 4.0])))
+        >>> log_weights.logmatmul(np.array([[6.0], [0.0], [3.0]]), diagonal=False).mean[:, 0].round(12).tolist()
+        [1.0, 4.5, 2.0]
+        """
+        tasks = [(cut, self.rows[cut]) for cut in _cuts(len(self.rows), self.tile)]
+        panel = partial(softmax_of_panel, self.form, _cuts(len(self.rows), self.tile), self.rows, v, diagonal)
+        return Softmax.concat(list(self._map(panel, tasks)))
 
     def _map(self, fn: Callable[[Any], Any], tasks: list[Any]) -> Iterator[Any]:
         return map(fn, tasks) if self.engine is None else self.engine.map(fn, tasks)

@@ -7,13 +7,14 @@ right, or each class in turn. Every lens maps a problem to a problem, ``lens(y_t
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from calibrant._array import to_numpy
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, as_column, as_weights, check_same_length
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
@@ -25,19 +26,35 @@ from calibrant.typing import Array, ArrayLike
 class Event:
     """One yes-or-no question asked of every row, with the probability predicted for yes.
 
-    ``answer`` is the class that means yes (one for all rows, or one a row). Where targets have an axis of labels,
-    ``column`` says which label is asked about.
+    ``predicted`` and ``answer``, the class that means yes (one for all rows, or one a row), are arrays of the library of
+    the predictions. Where targets have an axis of labels, ``column`` says which label is asked about.
     """
 
     name: str
-    probability: np.ndarray
-    answer: int | np.ndarray = 1
+    predicted: Array
+    answer: int | Array = 1
     column: int | None = None
 
+    @cached_property
+    def probability(self) -> np.ndarray:
+        """The predicted probability on the host, ``(n,)``."""
+        return to_numpy(self.predicted)
+
     def happened(self, targets: Array) -> np.ndarray:
-        """Whether the event took place, ``(..., n)``, for targets ``(..., n)`` or ``(..., n, k)``."""
+        """Whether the event took place, ``(..., n)`` on the host, for targets ``(..., n)`` or ``(..., n, k)``."""
         y = to_numpy(targets)
-        return (y if self.column is None else y[..., self.column]) == self.answer
+        return (y if self.column is None else y[..., self.column]) == self._host_answer
+
+    @cached_property
+    def _host_answer(self) -> int | np.ndarray:
+        return self.answer if isinstance(self.answer, int) else to_numpy(self.answer)
+
+    def problem(self, targets: Array) -> tuple[Array, Categorical]:
+        """The binary problem of this event, in the library of the predictions: gradients pass."""
+        y = matched(targets, self.predicted)
+        xp = namespace(y)
+        happened = (y if self.column is None else y[:, self.column]) == self.answer
+        return xp.astype(happened, xp.uint8), Categorical(self.predicted)
 
 
 class Lens(ABC):
@@ -50,12 +67,12 @@ class Lens(ABC):
     def events(self, predictions: Distribution) -> tuple[Event, ...]:
         """The events looked at, in a fixed order."""
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, Categorical | Bernoulli]:
+    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Categorical | Bernoulli]:
         """The problem seen through the lens: a binary one for a single event, else one label an event."""
         targets, predictions = as_problem(y_true, y_pred)
         events = self.events(predictions)
         if len(events) == 1:
-            return events[0].happened(targets).view(np.uint8), Categorical(events[0].probability)
+            return events[0].problem(targets)
         happened = np.stack([event.happened(targets) for event in events], axis=-1)
         probs = np.stack([event.probability for event in events], axis=-1)
         return happened.view(np.uint8), Bernoulli(probs, tuple(event.name for event in events))
@@ -85,7 +102,7 @@ class PositiveClass(Lens):
         if self.label is None and p.n_classes != 2:
             raise InputError(f"with {p.n_classes} classes, say which one is positive: PositiveClass(label)")
         index = 1 if self.label is None else p.index_of(self.label)
-        return (Event(p.class_names[index], to_numpy(p.probability(index)), index),)
+        return (Event(p.class_names[index], p.probability(index), index),)
 
 
 @dataclass(frozen=True)
@@ -102,9 +119,9 @@ class TopLabel(Lens):
 
     def events(self, predictions: Distribution) -> tuple[Event, ...]:
         """One event, that the favoured class is right."""
-        p = to_numpy(_categorical(predictions, self).matrix)
-        favoured = p.argmax(axis=1)
-        return (Event("favoured class is right", np.take_along_axis(p, favoured[:, None], 1)[:, 0], favoured),)
+        p = _categorical(predictions, self).matrix
+        xp = namespace(p)
+        return (Event("favoured class is right", xp.max(p, axis=1), xp.argmax(p, axis=1)),)
 
 
 @dataclass(frozen=True)
@@ -120,7 +137,7 @@ class ClassWise(Lens):
     def events(self, predictions: Distribution) -> tuple[Event, ...]:
         """As many events as classes."""
         p = _categorical(predictions, self)
-        return tuple(Event(name, to_numpy(p.probability(i)), i) for i, name in enumerate(p.class_names))
+        return tuple(Event(name, p.probability(i), i) for i, name in enumerate(p.class_names))
 
 
 @dataclass(frozen=True)
@@ -137,7 +154,7 @@ class MultiLabel(Lens):
         """As many events as labels."""
         if not isinstance(predictions, Bernoulli):
             raise InputError(f"MultiLabel() looks at Bernoulli(y_pred); got {type(predictions).__name__} predictions")
-        p = to_numpy(predictions.probs)
+        p = predictions.probs
         return tuple(Event(name, p[:, i], 1, i) for i, name in enumerate(predictions.label_names))
 
 

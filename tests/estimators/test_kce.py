@@ -81,3 +81,23 @@ class TestMMCE:
         p, y = rng.dirichlet(np.ones(4), 60), rng.integers(0, 4, 60)
         hit, confidence = TopLabel()(y, Categorical(p))
         assert MMCE()(y, p).value == pytest.approx(KCE(Exponential(0.4 * 2**0.5))(hit, confidence).value / 2**0.5)
+
+    def test_gradients_are_finite_differences(self, rng):
+        torch = pytest.importorskip("torch")
+        logits, y = torch.tensor(rng.normal(size=(8, 3)), requires_grad=True), torch.tensor(rng.integers(0, 3, 8))
+        assert torch.autograd.gradcheck(lambda z: MMCE()(y, torch.softmax(z, dim=1)).value, (logits,))
+
+    def test_gradients_are_those_of_the_definition(self, rng):
+        torch = pytest.importorskip("torch")
+        p, y, w = torch.tensor(rng.dirichlet(np.ones(4), 60)), torch.tensor(rng.integers(0, 4, 60)), rng.random(60)
+        p.requires_grad_()
+        (found,) = torch.autograd.grad(MMCE()(y, p, sample_weight=w).value, p)
+        confidence, favoured = p.max(dim=1)
+        error = torch.tensor(w) * ((favoured == y) * 1.0 - confidence)
+        kernel = torch.exp(-torch.abs(confidence[:, None] - confidence) / 0.4)
+        (expected,) = torch.autograd.grad(torch.sqrt(error @ kernel @ error) / w.sum(), p)
+        assert found.numpy() == pytest.approx(expected.numpy(), rel=1e-9, abs=1e-14)
+
+    def test_values_are_the_same_in_every_library(self, xp, rng):
+        p, y = rng.dirichlet(np.ones(4), 30), rng.integers(0, 4, 30)
+        assert float(MMCE()(y, xp.asarray(p)).value) == pytest.approx(MMCE()(y, p).value, rel=1e-12)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.estimators.partition import KMeans, MedianVariance
+from calibrant.estimators.partition import Grid, KMeans, MedianVariance
 
 RULES = [MedianVariance(8), KMeans(6)]
 
@@ -64,3 +64,15 @@ def test_seeds_and_bad_settings(points):
         KMeans(2, -1)
     with pytest.raises(InputError, match="min_rows must be a whole number"):
         MedianVariance(0.5)
+
+
+def test_a_grid_has_cells_of_equal_width(rng):
+    p = rng.dirichlet(np.ones(3), 200)
+    cells = Grid(5).cells(p)
+    index = np.minimum((p * 5).astype(int), 4)
+    same = (index[:, None] == index[None, :]).all(axis=2)
+    assert np.array_equal(same, cells[:, None] == cells[None, :])
+    assert set(cells) == set(range(cells.max() + 1))
+    assert Grid(5).cells(np.array([[1.0, 0.0], [0.99, 0.01]])).tolist() == [0, 0]  # certainty is in the last bin
+    with pytest.raises(InputError, match="bins must be a whole number"):
+        Grid(0)

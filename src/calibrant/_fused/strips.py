@@ -1,6 +1,7 @@
 """Compiled sums over a strip of rows and a block of columns of a kernel matrix.
 
-All compiled code that calls other compiled code is in this file: numba's cache on disk looks for changes only there.
+Compiled code that calls other compiled code is in this file, and in :mod:`calibrant._fused.softmax`, which must be touched
+when this one changes: numba's cache on disk looks for changes only where a function is written.
 
 A block is ``BLOCK`` rows, one feature after the other, so that every inner loop runs over contiguous columns and
 becomes vector instructions. A strip of ``STRIP x BLOCK`` pairs stays in the first-level cache: squared distances, then

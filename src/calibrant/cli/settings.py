@@ -19,14 +19,17 @@ from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.density import DensityECE
 from calibrant.estimators.integrated import ICI
 from calibrant.estimators.kce import KCE, MMCE
+from calibrant.estimators.kde import KDE
 from calibrant.estimators.logistic import CalibrationIntercept, CalibrationSlope
-from calibrant.estimators.partition import KMeans, MedianVariance
+from calibrant.estimators.partition import Grid, KMeans, MedianVariance
 from calibrant.estimators.random_features import RandomFeatureSKCE
 from calibrant.estimators.ratio import CalibrationRatio
 from calibrant.estimators.scores import Brier, LogLoss
+from calibrant.estimators.sharpness import Sharpness
 from calibrant.estimators.skce import SKCE
 from calibrant.estimators.smooth import SmoothECE
 from calibrant.estimators.sweep import Sweep
+from calibrant.estimators.tangent import TangentKDE
 from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.block import BlockTest
@@ -54,9 +57,10 @@ SETTINGS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
         *(ECE, DebiasedECE, SmoothECE, DensityECE, CanonicalECE, KolmogorovSmirnov, Kuiper, ICI),
+        *(KDE, TangentKDE, Sharpness),
         *(CalibrationSlope, CalibrationIntercept, CalibrationRatio, Brier, LogLoss),
         *(SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Bootstrap, *TESTS),
-        *(EqualWidth, EqualMass, Edges, Sweep, KMeans, MedianVariance, Isotonic, KernelSmooth),
+        *(EqualWidth, EqualMass, Edges, Sweep, KMeans, MedianVariance, Grid, Isotonic, KernelSmooth),
         *(PositiveClass, TopLabel, ClassWise, MultiLabel),
         *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
         *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),

@@ -25,7 +25,7 @@ USUAL = [
 
 @app.command
 def reproduce(
-    study: Literal["estimator-error", "rejection-rates", "roelofs"],
+    study: Literal["estimator-error", "rejection-rates", "roelofs", "popordanoska"],
     /,
     *,
     data_sets: int | None = None,
@@ -46,7 +46,8 @@ def reproduce(
     study
         estimator-error: errors and variances of the kernel error (Widmann, Lindsten & Zachariah 2021, figures 6 to 9);
         rejection-rates: how often tests reject (figures 2, 10 and 11; hours);
-        roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14)
+        roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14);
+        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes)
     data_sets
         simulated data sets a cell; without it as many as were published
     workers
@@ -56,7 +57,7 @@ def reproduce(
     keep
         folder for finished cells, so that a study that is broken off goes on where it stopped
     """
-    from calibrant.lab.papers import estimator_error, rejection_rates, roelofs
+    from calibrant.lab.papers import estimator_error, layout, popordanoska, rejection_rates, roelofs
 
     if data_sets is not None:
         check_count(data_sets, "--data-sets", least=100)
@@ -67,6 +68,7 @@ def reproduce(
         "estimator-error": estimator_error,
         "rejection-rates": rejection_rates,
         "roelofs": roelofs,
+        "popordanoska": popordanoska,
     }
     paper = papers[study]
     sets = {} if data_sets is None else {"n_sets": data_sets}
@@ -76,12 +78,12 @@ def reproduce(
         _write_study(out / study, paper, table)
     if out is not None and study == "roelofs":
         _write_figures(out, engine, sets)
-    worst = max(float(np.nanmax(table[name])) for name in table if name == "z" or name.endswith("_z"))
+    worst = max(float(np.nanmax(table[name])) for name in layout.differences(table))
     if format == "json":
         print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
     else:
         display.show_table(table, f"{study}, with the published values")
-        display.say(f"\nlargest difference: {worst:.2f} standard errors (bound {paper.BOUND})")
+        display.say(f"\nlargest difference: {worst:.2f} {paper.UNIT} (bound {paper.BOUND})")
     return 1 if worst > paper.BOUND else 0
 
 
@@ -92,7 +94,7 @@ def _write_study(path: Path, paper: Any, table: Table) -> None:
     picture = path.with_suffix(".svg")
     picture.write_text(pictures.svg(paper.figure(table)), "utf-8")
     title, _, text = paper.__doc__.strip().partition("\n\n")
-    agreement = layout.agreement(table, paper.BOUND)
+    agreement = layout.agreement(table, paper.BOUND, paper.UNIT)
     page = [f"# {title}", text, f"![{title}]({picture.name})", agreement, paper.summary(table).to_markdown()]
     path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
 

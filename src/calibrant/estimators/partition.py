@@ -74,6 +74,25 @@ def _below_median(points: np.ndarray, mass: np.ndarray) -> np.ndarray | None:
 
 
 @dataclass(frozen=True)
+class Grid(Partition):
+    """Cells of equal width, ``bins`` along each class: most stay empty, and their number grows with the power of classes.
+
+    >>> Grid(2).cells(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.9, 0.1]]))
+    array([0, 0, 1, 1])
+    """
+
+    bins: int = 10
+
+    def __post_init__(self) -> None:
+        check_count(self.bins, "bins")
+
+    def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """The cells that are not empty, in lexicographic order."""
+        index = np.minimum((points * self.bins).astype(np.int64), self.bins - 1)
+        return np.unique(index, axis=0, return_inverse=True)[1].ravel()
+
+
+@dataclass(frozen=True)
 class KMeans(Partition):
     """At most ``n_cells`` cells around centres that k-means finds; centres are first spread out at random, by the seed.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import as_number, namespace, to_numpy
 from calibrant._validate import InputError, check_count
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.conversion import as_problem
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.kernel_problem import coordinates, resolve_kernels
@@ -103,9 +103,8 @@ class OptimisedLocations(Locations):
 
 def _taken(targets: Array, predictions: Distribution, rows: np.ndarray) -> Problem:
     """Some rows of a problem."""
-    xp = namespace(targets)
-    index = xp.asarray(rows)
-    return xp.take(targets, index, axis=0), predictions[index]
+    index = matched(rows, targets)
+    return namespace(targets).take(targets, index, axis=0), predictions[index]
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ class UCME(BaseEstimator):
             raise InputError("optimised locations take no sample_weight")
         values = resolved.values(places, rows)
         xp = namespace(values)
-        w = xp.ones(values.shape[1], dtype=values.dtype) if weights is None else xp.asarray(weights)
+        w = xp.ones_like(values[0, :]) if weights is None else matched(weights, values)
         means = values @ w / xp.sum(w)
         return Estimate("UCME", as_number(xp.mean(means**2)), len(predictions), resolved)
 

@@ -17,8 +17,8 @@ def test_published_values_stand_in_parentheses():
 
 
 def test_agreement_counts_what_can_be_compared():
-    text = agreement(Table(z=[1.0, np.nan, 3.0], error_z=[0.5, 0.5, 0.5], deviation=[-0.5, np.nan, 0.1]), 4.0)
+    text = agreement(Table(z=[1.0, np.nan, 3.0], error_z=[0.5, 0.5, 0.5], deviation=[-0.5, np.nan, 0.1]), 4.0, "steps")
     assert "* `z`: 2 cells compared, mean 2.00, largest 3.00" in text
     assert "* `error_z`: 3 cells compared, mean 0.50, largest 0.50" in text
     assert "* deviation: mean 0.300, largest 0.500" in text
-    assert "bound 4.0" in text
+    assert "in steps (bound 4.0)" in text

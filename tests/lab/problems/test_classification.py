@@ -4,7 +4,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta, binom, kstest
 
 from calibrant._validate import InputError
-from calibrant.lab.problems import Localised, Sharp, Sigmoid, Smooth, Tempered
+from calibrant.lab.problems import Localised, Sharp, Sigmoid, Smooth, Tempered, TwiceTempered
 
 TEN = np.linspace(0, 1, 11)
 
@@ -20,8 +20,26 @@ def in_bounds(happened, p, bins=TEN):
     return True
 
 
-CALIBRATED = [Tempered(2), Tempered(3), Tempered(7, concentration=0.3), Sigmoid(), Smooth(0), Sharp(0), Localised(0)]
-WRONG = [Tempered(2, 1.5), Tempered(3, 0.6), Sigmoid(0.7), Sigmoid(1.0, 0.3), Smooth(0.3), Sharp(0.5), Localised(0.4)]
+CALIBRATED = [
+    Tempered(2),
+    TwiceTempered(4, second=1.0),
+    Tempered(3),
+    Tempered(7, concentration=0.3),
+    Sigmoid(),
+    Smooth(0),
+    Sharp(0),
+    Localised(0),
+]
+WRONG = [
+    Tempered(2, 1.5),
+    TwiceTempered(3),
+    Tempered(3, 0.6),
+    Sigmoid(0.7),
+    Sigmoid(1.0, 0.3),
+    Smooth(0.3),
+    Sharp(0.5),
+    Localised(0.4),
+]
 
 
 @pytest.mark.parametrize("world", CALIBRATED, ids=lambda w: w.name)
@@ -97,3 +115,12 @@ def test_predictions_near_the_faces_can_be_drawn():
 def test_settings_are_checked(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_twice_tempered_predictions_are_sharper_than_the_truth():
+    """Each temperature divides the exponents of the even predictions it starts from."""
+    predictions, truth = TwiceTempered(4, 0.5, 0.25).given(np.random.default_rng(0).random((5, 3)))
+    even, _ = Tempered(4).given(np.random.default_rng(0).random((5, 3)))
+    for found, power in ((truth, 2), (predictions, 8)):
+        expected = even.matrix**power / (even.matrix**power).sum(axis=1, keepdims=True)
+        assert found.matrix == pytest.approx(expected, rel=1e-10)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, KCE, SKCE, UCME, Brier, ClassWise, LogLoss, PositiveClass
+from calibrant import ECE, KCE, KDE, SKCE, UCME, Brier, ClassWise, LogLoss, PositiveClass, TangentKDE, TopLabel
 from calibrant._validate import InputError
+from calibrant.estimators.canonical import CanonicalECE
 from calibrant.estimators.ucme import GivenLocations
 from calibrant.kernels import Energy, Exponential, Gaussian, Matern
 from calibrant.lab.problems import (
@@ -13,6 +14,7 @@ from calibrant.lab.problems import (
     Smooth,
     SyntheticNormal,
     Tempered,
+    TwiceTempered,
     World,
     WrongScale,
 )
@@ -91,6 +93,7 @@ def test_calibrated_worlds_have_a_score():
         (WrongScale(2.0), LogLoss()),
         (Tempered(4, 2.0), CLASSES),  # more than two features
         (Tempered(3, 2.0), ECE(lens=ClassWise())),
+        (Tempered(3, 2.0), KDE(lens=TopLabel())),
         (Smooth(), UCME(locations=GivenLocations([0], [0.5]))),
         (Smooth(), lambda y, p: 0.0),
     ],
@@ -129,3 +132,31 @@ def test_names_tell_worlds_apart():
 def test_positive_settings(value):
     with pytest.raises(InputError, match="factor must be a positive number; got"):
         check_positive(value, "factor")
+
+
+@pytest.mark.parametrize(
+    ("world", "estimator"),
+    [
+        (TwiceTempered(4), KDE(1)),
+        (TwiceTempered(4), TangentKDE(2)),
+        (TwiceTempered(4), CanonicalECE(norm=2)),
+        (TwiceTempered(4), KDE(2, root=False)),
+        (Tempered(3, 2.0), KDE(3)),
+        (Sigmoid(0.4), KDE(1)),
+    ],
+    ids=repr,
+)
+def test_errors_of_whole_vectors_by_simulation(world, estimator):
+    p, q = world.given(np.random.default_rng(0).random((100_000, world.features)))
+    gap = np.abs(q.matrix - p.matrix)
+    gap = gap[:, 1:] if p.n_classes == 2 else gap
+    power = estimator.norm if isinstance(estimator, CanonicalECE) else estimator.p
+    values = (gap**power).sum(axis=1)
+    truth = world.truth(estimator) ** (power if getattr(estimator, "root", True) else 1)
+    assert truth == pytest.approx(values.mean(), abs=4 * values.std() / np.sqrt(100_000))
+
+
+def test_the_largest_gap_of_vectors():
+    p, q = Tempered(3, 2.0).given(np.random.default_rng(0).random((100_000, 2)))
+    largest = Tempered(3, 2.0).truth(CanonicalECE(norm=np.inf))
+    assert largest == pytest.approx(np.abs(p.matrix - q.matrix).max(), rel=0.02)

@@ -31,6 +31,7 @@ ESTIMATORS = ("biased", "B=2", "B=sqrt(n)", "B=n")
 
 SEED = 0
 
+UNIT = "standard errors"
 BOUND = 4.5
 """Standard errors within which a cell agrees: two independent runs of 500 data sets each, 160 cells."""
 

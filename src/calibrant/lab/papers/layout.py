@@ -33,13 +33,22 @@ def beside(value: float, published: float, digits: int) -> str:
     return f"{value:.{digits}f}" + (f" ({published:.{digits}f})" if np.isfinite(published) else "")
 
 
-def agreement(table: Table, bound: float) -> str:
+def differences(table: Table) -> list[str]:
+    """The columns that say how far values are from what was published, in units of what is allowed or of chance.
+
+    >>> differences(Table(n=[1], z=[0.5], sd_z=[0.2], part=[0.9]))
+    ['z', 'sd_z', 'part']
+    """
+    return [name for name in table if name in ("z", "part") or name.endswith("_z")]
+
+
+def agreement(table: Table, bound: float, unit: str) -> str:
     """How far the table is from the published values, in words."""
     lines = []
-    for name in (name for name in table if name == "z" or name.endswith("_z")):
+    for name in differences(table):
         z = table[name][np.isfinite(table[name])]
         lines.append(f"* `{name}`: {len(z)} cells compared, mean {z.mean():.2f}, largest {z.max():.2f}")
     if "deviation" in table:
         off = np.abs(table["deviation"][np.isfinite(table["deviation"])])
         lines.append(f"* deviation: mean {off.mean():.3f}, largest {off.max():.3f}")
-    return "\n".join([f"Differences from the published values in standard errors (bound {bound}):", "", *lines])
+    return "\n".join([f"Differences from what was published, in {unit} (bound {bound}):", "", *lines])

@@ -41,6 +41,7 @@ def lines(
     y: str,
     line: str,
     published: str | None = None,
+    error: str | None = None,
     label: str | None = None,
     level: tuple[float, float, float] | None = None,
     is_log: bool = False,
@@ -48,7 +49,8 @@ def lines(
 ) -> "Figure":
     """``y`` against ``x``, a line a value of ``line`` and a panel a value of ``panels``; published values as crosses.
 
-    ``level`` draws a band between its first and last number, and a line at the one between.
+    ``error`` is the column with standard errors, two of which are drawn to either side. ``level`` draws a band between its
+    first and last number, and a line at the one between.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -66,7 +68,7 @@ def lines(
                 axes.axhline(level[1], color="#777777", linewidth=0.8)
             for i, name in enumerate(names):
                 here = [r for r in rows if tuple(r[k] for k in panels) == key and r[line] == name]
-                _draw_line(axes, here, x, y, published, i, str(name))
+                _draw_line(axes, here, x, y, published, error, i, str(name))
             axes.set(xscale="log", yscale="log" if is_log else "linear")
             axes.set_title(", ".join(_titled(n, v) for n, v in zip(panels, key, strict=True)))
             ticks = sorted({row[x] for row in rows if float(row[x]).is_integer()})
@@ -78,15 +80,29 @@ def lines(
             axes.set_xlabel(x)
         for axes in grid[:, 0]:
             axes.set_ylabel(label or y)
-        handles, texts = grid.flat[0].get_legend_handles_labels()
-        figure.legend(handles, texts, loc="outside upper center", ncols=min(len(texts), 8))
+        named = {t: h for axes in grid.flat for h, t in zip(*axes.get_legend_handles_labels(), strict=True)}
+        widest = max(len(text) for text in named) + 6
+        fitting = max(1, int(18 * columns * 3.1 // widest))  # some eighteen letters to the inch
+        figure.legend(named.values(), named.keys(), loc="outside upper center", ncols=min(len(named), fitting, 8))
     return figure
 
 
 def _draw_line(
-    axes: "Axes", rows: list[dict[str, Any]], x: str, y: str, published: str | None, i: int, name: str
+    axes: "Axes",
+    rows: list[dict[str, Any]],
+    x: str,
+    y: str,
+    published: str | None,
+    error: str | None,
+    i: int,
+    name: str,
 ) -> None:
     colour, at = COLOURS[i % len(COLOURS)], [row[x] for row in rows]
+    if not rows:
+        return
+    if error is not None:
+        bars = [2 * row[error] for row in rows]
+        axes.errorbar(at, [row[y] for row in rows], bars, color=colour, linewidth=0, elinewidth=1, capsize=2)
     axes.plot(
         at, [row[y] for row in rows], color=colour, marker=MARKERS[i % 8], markersize=4, linewidth=1.4, label=name
     )

@@ -65,6 +65,7 @@ PUBLISHED = {
 }
 """Shares of rejected data sets at 5 %, of 500, at each of the sizes."""
 
+UNIT = "standard errors"
 BOUND = 4.0
 """Standard errors within which two rates of 500 data sets agree: 60 cells."""
 

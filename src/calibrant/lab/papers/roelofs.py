@@ -43,6 +43,7 @@ METHODS = tuple(
 
 SEED = 0
 
+UNIT = "standard errors"
 BOUND = 4.0
 """Standard errors within which a cell agrees: two independent runs of 1,000 data sets each, 678 cells."""
 

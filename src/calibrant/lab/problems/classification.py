@@ -52,6 +52,43 @@ class Tempered(World):
 
 
 @dataclass(frozen=True)
+class TwiceTempered(World):
+    """Even predictions over the simplex, tempered by ``first``, which is the truth, and again by ``second``.
+
+    Temperatures below 1 drive probabilities to the faces of the simplex; what is predicted is then over-confident.
+    Popordanoska, Sayer & Blaschko (2022) take 0.6 for both.
+
+    >>> TwiceTempered(4, 0.6, 1.0).is_calibrated
+    True
+    """
+
+    n_classes: int = 4
+    first: float = 0.6
+    second: float = 0.6
+
+    def __post_init__(self) -> None:
+        check_count(self.n_classes, "n_classes", least=2)
+        check_positive(self.first, "first")
+        check_positive(self.second, "second")
+
+    @property
+    def features(self) -> int:
+        """Those of the even predictions."""
+        return self.n_classes - 1
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Not tempered a second time."""
+        return self.second == 1
+
+    def given(self, u: np.ndarray) -> tuple[Distribution, Distribution]:
+        """Predictions, and the truth they were made of."""
+        even, _ = Tempered(self.n_classes).given(u)
+        truth = even.temper(self.first)
+        return truth.temper(self.second), truth
+
+
+@dataclass(frozen=True)
 class TwoClasses(World):
     """Probabilities p of class 1 with a symmetric beta distribution; subclasses say what is true given p."""
 

@@ -6,21 +6,28 @@ from typing import TypeGuard
 
 import numpy as np
 from scipy.special import roots_legendre
+from scipy.stats.qmc import Sobol
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.binned import ECE
+from calibrant.estimators.canonical import CanonicalECE
 from calibrant.estimators.counts import lp_norm
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.kce import KCE, MMCE
+from calibrant.estimators.kde import KDE
 from calibrant.estimators.kernel_problem import resolve_kernels
 from calibrant.estimators.scores import Score
 from calibrant.estimators.skce import SKCE
+from calibrant.estimators.tangent import TangentKDE
 from calibrant.estimators.ucme import UCME
 from calibrant.expectation import expectation
 from calibrant.kernels import Gaussian, Identity
 from calibrant.lenses import PositiveClass
+
+POINTS = 17
+"""Binary logarithm of the points that replace quadrature over three features and more."""
 
 NODES = 1024
 """Points of the quadrature behind :meth:`World.truth`: it gives four to six digits with one feature, three with two."""
@@ -61,11 +68,12 @@ class World(ABC):
 
         Known are the errors of calibrated worlds, which are zero. Others, by quadrature over one or two features:
         the SKCE with given length scales and, for classifiers, scores and the error that binned errors of two classes
-        stand for.
+        stand for. Errors of whole prediction vectors are known for any number of features, to four digits or so.
         """
-        if self.is_calibrated and isinstance(estimator, SKCE | KCE | MMCE | UCME | ECE | DebiasedECE):
+        errors = (SKCE, KCE, MMCE, UCME, ECE, DebiasedECE, CanonicalECE, KDE, TangentKDE)
+        if self.is_calibrated and isinstance(estimator, errors):
             return 0.0
-        if self.features > 2:
+        if self.features > 2 and not looks_at_vectors(estimator):
             return None
         nodes, weights = _quadrature(self.features)
         return _mean_over(estimator, *self.given(nodes), weights)
@@ -73,7 +81,10 @@ class World(ABC):
 
 @cache
 def _quadrature(features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes ``(m, features)`` and weights ``(m,)`` of the Gauss-Legendre rule on the unit cube."""
+    """Nodes ``(m, features)`` and weights ``(m,)`` of the Gauss-Legendre rule on the unit cube; of many features Sobol's."""
+    if features > 2:
+        nodes = Sobol(features, rng=0).random_base2(POINTS)
+        return nodes, np.full(len(nodes), 1 / len(nodes))
     x, w = roots_legendre(round(NODES ** (1 / features)))
     grid = np.stack(np.meshgrid(*[(1 + x) / 2] * features), axis=-1).reshape(-1, features)
     return grid, np.prod(np.meshgrid(*[w / 2] * features), axis=0).ravel()
@@ -85,12 +96,35 @@ def _mean_over(estimator: object, p: Distribution, q: Distribution, w: np.ndarra
         return _skce(estimator, p, q, w)
     if not isinstance(p, Categorical) or not isinstance(q, Categorical):
         return None
+    if looks_at_vectors(estimator):
+        return _vector_error(estimator, p, q, w)
     if isinstance(estimator, Score):
         losses = [estimator.losses(np.full(len(p), c), p) * q.probability(c) for c in range(p.n_classes)]
         return float(w @ np.sum(losses, axis=0))
     if looks_at_positive_class(estimator) and p.n_classes == 2:
         return float(lp_norm(q.probability(1) - p.probability(1), w, estimator.norm))
     return None
+
+
+def looks_at_vectors(estimator: object) -> TypeGuard[CanonicalECE | KDE | TangentKDE]:
+    """Whether it is an error of whole prediction vectors (of the positive class, where there are two)."""
+    return isinstance(estimator, CanonicalECE) or (isinstance(estimator, KDE | TangentKDE) and estimator.lens is None)
+
+
+def _vector_error(estimator: CanonicalECE | KDE | TangentKDE, p: Categorical, q: Categorical, w: np.ndarray) -> float:
+    """``(E ||Q - P||_p^p)^(1/p)``."""
+    gap = np.asarray(q.matrix) - np.asarray(p.matrix)
+    if isinstance(estimator, CanonicalECE):
+        return _sum_norm(gap, w, estimator.norm)
+    error = _sum_norm(gap[:, 1:] if p.n_classes == 2 else gap, w, estimator.p)
+    return error if estimator.root else error**estimator.p
+
+
+def _sum_norm(gap: np.ndarray, w: np.ndarray, power: float) -> float:
+    """``(E sum_c |gap_c|^p)^(1/p)`` of gaps ``(m, classes)``."""
+    classes = gap.shape[1]
+    mean = float(lp_norm(gap.ravel(), np.repeat(w, classes), power))
+    return mean if np.isinf(power) else mean * classes ** (1 / power)
 
 
 def looks_at_positive_class(estimator: object) -> TypeGuard[ECE | DebiasedECE]:
