@@ -87,8 +87,8 @@ class LocalEstimator(BaseEstimator):
             raise InputError(f"bandwidth must be a positive number, or {words} to find one; got {self.bandwidth!r}")
 
     @abstractmethod
-    def around(self, question: Question, targets: Array, weights: np.ndarray | None) -> Around:
-        """The terms of a question."""
+    def around(self, question: Question, outcomes: Array, weights: np.ndarray | None) -> Around:
+        """The terms of a question, for its outcomes ``(n,)``."""
 
     @abstractmethod
     def redraws(self, question: Question, weights: np.ndarray | None) -> Redraws:
