@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.expectation import expectation, registered
@@ -108,7 +108,7 @@ def _explicit(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
         return Residuals(Route.FEATURES, 2**0.5 * error[:, None])
     difference = predictions.point(xp.asarray(targets)).matrix - predictions.matrix
     if isinstance(kernel, LabelMatrix):
-        difference = difference @ xp.asarray(kernel.root, dtype=difference.dtype)
+        difference = difference @ xp.astype(matched(kernel.root, difference), difference.dtype)
     return Residuals(Route.FEATURES, difference)
 
 
@@ -143,9 +143,8 @@ def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
 
 
 def _finite(route: Route, kernel: Kernel, targets: Array, rows: np.ndarray, columns: np.ndarray | None) -> Residuals:
-    xp = namespace(targets)
-    spread = Ensemble(xp.asarray(rows))
-    other = None if columns is None else Ensemble(xp.asarray(columns))
+    spread = Ensemble(matched(rows, targets))
+    other = None if columns is None else Ensemble(matched(columns, targets))
     return Residuals(route, None, kernel, spread.point(targets), spread, other)
 
 

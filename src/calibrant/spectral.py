@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import namespace, to_numpy
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.mixture import Mixture
 from calibrant.kernels import Kernel
 from calibrant.typing import Array
@@ -31,7 +31,7 @@ def residual_features(kernel: Kernel, targets: Array, predictions: Distribution)
     if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
         return NotImplemented
     xp = namespace(targets)
-    nodes, roots = xp.asarray(spectrum[0]), xp.asarray(np.sqrt(spectrum[1]))
+    nodes, roots = matched(spectrum[0], targets), matched(np.sqrt(spectrum[1]), targets)
     parts = predictions.cf(nodes)
     if parts is NotImplemented:
         return NotImplemented
@@ -49,7 +49,7 @@ def mean_embedding(kernel: Kernel, predictions: Distribution) -> Any:
     if parts is NotImplemented:
         return NotImplemented
     xp = namespace(parts[0])
-    roots = xp.asarray(np.sqrt(spectrum[1]))
+    roots = matched(np.sqrt(spectrum[1]), parts[0])
     return xp.concat([parts[0] * roots, parts[1] * roots], axis=1)
 
 

@@ -229,7 +229,8 @@ class Categorical(Distribution):
     def point(self, y: Array) -> Self:
         """Certainty of the class that occurred."""
         xp = namespace(self.probs)
-        happened = y[:, None] == namespace(y).arange(self.n_classes, dtype=y.dtype)[None, :]
+        classes = namespace(y).astype(matched(np.arange(self.n_classes), y), y.dtype)
+        happened = y[:, None] == classes[None, :]
         return self._trusted(xp.astype(matched(happened, self.probs), self.probs.dtype), self.labels)
 
     def temper(self, temperature: float) -> Self:

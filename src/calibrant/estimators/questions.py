@@ -58,9 +58,8 @@ class Question:
 
     def happened(self, outcomes: Array) -> Array:
         """Whether each outcome asked for occurred, ``(..., n, q)`` as booleans, for outcomes ``(..., n)``."""
-        xp = namespace(outcomes)
-        classes = xp.arange(self.first, self.points.shape[1], dtype=outcomes.dtype)
-        return outcomes[..., None] == matched(classes, outcomes)
+        classes = matched(np.arange(self.first, self.points.shape[1]), outcomes)
+        return outcomes[..., None] == namespace(outcomes).astype(classes, outcomes.dtype)
 
     def asked(self, local: Softmax) -> Softmax:
         """The averages of the outcomes asked for."""
