@@ -39,10 +39,16 @@ def residual_features(kernel: Kernel, targets: Array, predictions: Distribution)
     return xp.concat([(xp.cos(phase) - parts[0]) * roots, (xp.sin(phase) - parts[1]) * roots], axis=1)
 
 
-def mean_embedding(kernel: Kernel, predictions: Distribution) -> Any:
-    """Coordinates ``(n, 2m)`` whose Euclidean distance is ``sqrt(L(P,P) - 2 L(P,Q) + L(Q,Q))``, or ``NotImplemented``."""
-    ends = extent(predictions)
-    spectrum = NotImplemented if ends is None else kernel.spectrum(ends[1] - ends[0])
+def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distribution | None = None) -> Any:
+    """Coordinates ``(n, 2m)`` whose Euclidean distance is ``sqrt(L(P,P) - 2 L(P,Q) + L(Q,Q))``, or ``NotImplemented``.
+
+    Those of predictions and of others ``beside`` them belong together if each is told of the other.
+    """
+    all_ends = [extent(each) for each in (predictions, predictions if beside is None else beside)]
+    ends = [end for end in all_ends if end is not None]
+    if len(ends) < 2:
+        return NotImplemented
+    spectrum = kernel.spectrum(max(high for _, high in ends) - min(low for low, _ in ends))
     if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
         return NotImplemented
     parts = predictions.cf(spectrum[0])

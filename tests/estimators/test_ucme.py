@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from calibrant import UCME, Categorical, Normal
+from calibrant import UCME, Categorical, Mixture, Normal
 from calibrant._validate import InputError
 from calibrant.estimators.ucme import GivenLocations, OptimisedLocations, SampledLocations
+from calibrant.expectation import expectation
 from calibrant.kernels import Exponential, Gaussian, Matern
 
 CERTAIN = [[1.0, 0.0], [0.0, 1.0]]
@@ -131,3 +132,17 @@ def test_results_show_their_settings(rng):
     result = UCME()(y, Categorical(p))
     assert result.estimator.on_predictions.lengthscale is not None
     assert result.n == 30
+
+
+def test_mixtures_are_compared_in_common_coordinates(rng):
+    """Rows and locations reach differently far; distances are those of the mean embeddings, by closed forms."""
+    mu, s = rng.normal(size=(2, 30)), rng.uniform(0.3, 2, (2, 30))
+    mixture = Mixture((Normal(mu[0], s[0]), Normal(mu[1], s[1])), np.full((30, 2), 0.5))
+    y, gaussian = mixture.sample(rng, 1)[0], Gaussian(1.0)
+    estimator = UCME(Exponential(1.0), gaussian, SampledLocations(4, seed=1))
+    (t, where), _ = estimator.locations.choose(estimator, y, mixture)
+    across, own, all_ = (expectation(gaussian, *pair) for pair in ((where, mixture), (where, where), (mixture, mixture)))
+    distance = np.sqrt(np.maximum(np.diag(own)[:, None] - 2 * across + np.diag(all_)[None, :], 0))
+    inner = expectation(gaussian, where.point(t), mixture.point(y)) - expectation(gaussian, where.point(t), mixture)
+    expected = np.mean((np.exp(-distance) * inner).mean(axis=1) ** 2)
+    assert estimator(y, mixture).value == pytest.approx(expected, rel=1e-6)

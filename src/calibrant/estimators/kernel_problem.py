@@ -77,8 +77,13 @@ def _parameters(predictions: Distribution) -> Iterator[Array]:
             yield value
 
 
-def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: Kernel) -> Array:
-    """Points for the kernel on predictions: what its metric embeds, the family's own, or the mean embedding."""
+def coordinates(
+    predictions: Distribution, on_predictions: Kernel, on_targets: Kernel, beside: Distribution | None = None
+) -> Array:
+    """Points for the kernel on predictions: what its metric embeds, the family's own, or the mean embedding.
+
+    Points of two batches that are compared must each be told of the other, ``beside``.
+    """
     embed: Any = getattr(getattr(on_predictions, "metric", None), "embed", None)
     if embed is not None:
         return embed(predictions)
@@ -86,7 +91,7 @@ def coordinates(predictions: Distribution, on_predictions: Kernel, on_targets: K
         return 2**0.5 * predictions.probability(1)[:, None]  # the same distances as of (1 - p, p), in one dimension
     coords = predictions.coords
     if coords is NotImplemented:
-        coords = mean_embedding(on_targets, predictions)
+        coords = mean_embedding(on_targets, predictions, beside)
     if coords is NotImplemented:
         raise InputError(
             f"{type(predictions).__name__} predictions have no coordinates for {on_predictions!r}, and {on_targets!r} "

@@ -159,7 +159,7 @@ class UCME(BaseEstimator):
         if any(value is NotImplemented for value in both):
             raise InputError(f"{self.on_targets!r} has no closed form under {type(spread).__name__} predictions")
         kernel = self.on_predictions(
-            coordinates(predictions, self.on_predictions, self.on_targets),
-            coordinates(spread, self.on_predictions, self.on_targets),
+            coordinates(predictions, self.on_predictions, self.on_targets, spread),
+            coordinates(spread, self.on_predictions, self.on_targets, predictions),
         )
         return kernel * (both[0] - both[1])
