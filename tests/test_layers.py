@@ -18,6 +18,7 @@ LAYERS = [
     ["distributions"],
     ["spectral"],
     ["lenses", "residuals"],
+    ["recalibration"],
     ["estimators"],
     ["inference", "losses"],
     ["checks", "io", "lab", "reports"],

@@ -1,0 +1,1 @@
+"""Recalibrators: settings that fit a function from predictions to better predictions."""

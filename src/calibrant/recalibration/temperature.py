@@ -1,0 +1,80 @@
+"""Temperature scaling: one number for any family of predictions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
+from calibrant.recalibration.base import Found, Map, Recalibrator
+
+COLDEST, HOTTEST = -7.0, 7.0
+"""Logarithms of temperatures that are considered."""
+
+PRECISION = 1e-10
+
+
+@dataclass(frozen=True)
+class Temperature(Recalibrator):
+    """The distributions proportional to ``p^(1/T)``, with the T of largest likelihood; above 1 where the model is too sure.
+
+    For classes the logits divided by T, which leaves the order of classes as it is; variances of normal predictions
+    times T, scales of Laplace predictions. The likelihood is concave in ``1/T`` for classes.
+    Guo et al. (2017); Widmann, Lindsten & Zachariah (2021), appendix F, for other families.
+
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet(np.ones(3), 2_000)
+    >>> sharp = p**2 / (p**2).sum(axis=1, keepdims=True)
+    >>> fitted = Temperature().fit([rng.choice(3, p=row) for row in p], sharp)
+    >>> round(fitted.map.temperature, 1), bool(fitted.scores["change"][0] < 0)
+    (2.0, True)
+    """
+
+    def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
+        """Brent's method on the logarithm of the temperature."""
+        if predictions[:1].temper(1.0) is NotImplemented:
+            raise InputError(f"{type(predictions).__name__} predictions have no temperature")
+        possible = np.flatnonzero(np.isfinite(to_numpy(predictions.log_prob(targets))))
+        if not len(possible):
+            raise InputError("every row had probability 0 for what happened: no temperature changes that")
+        y, some = targets[possible, ...], predictions[possible]
+        if isinstance(some, Categorical):
+            some = Categorical(to_numpy(some.matrix).astype(np.float64))
+        w = np.ones(len(targets)) if weights is None else weights
+        w = w[possible] / w[possible].sum()
+
+        def loss(log_temperature: float) -> float:
+            return -float(w @ to_numpy(some.temper(float(np.exp(log_temperature))).log_prob(y)))
+
+        best = minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded", options={"xatol": PRECISION})
+        notes = []
+        if min(loss(COLDEST), loss(HOTTEST)) <= best.fun < loss(0.0):
+            notes.append("the likelihood grows up to the end of the temperatures considered")
+        if impossible := len(targets) - len(possible):
+            notes.append(f"{impossible:,} rows had probability 0 for what happened, at any temperature")
+        return Found(Tempering(type(predictions).__name__, float(np.exp(best.x))), bool(best.success), tuple(notes))
+
+
+@dataclass(frozen=True)
+class Tempering(Map):
+    """Predictions at another temperature."""
+
+    family: str
+    temperature: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < np.inf:
+            raise InputError(f"temperature must be a positive number; got {self.temperature!r}")
+
+    def apply(self, predictions: Distribution) -> Distribution:
+        """``p^(1/T)``, normalised."""
+        found: Distribution = predictions.temper(self.temperature)
+        return found
+
+    def check(self, predictions: Distribution) -> None:
+        """Refuse other families."""
+        if type(predictions).__name__ != self.family:
+            raise InputError(f"this map was fitted on {self.family} predictions; got {type(predictions).__name__}")

@@ -1,0 +1,157 @@
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from calibrant import Brier, Categorical, LogLoss, Normal
+from calibrant._validate import InputError
+from calibrant.lab.problems import Tempered
+from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, load_map
+from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.temperature import Temperature
+
+
+@dataclass(frozen=True)
+class Blend(ClassMap):
+    """A map of one's own: a share of the base rates."""
+
+    n_classes: int
+    share: float
+    rates: np.ndarray
+
+    def probabilities(self, p):
+        return (1 - self.share) * p + self.share * self.rates
+
+
+@dataclass(frozen=True)
+class Blending(Recalibrator):
+    share: float = 0.2
+    is_converged: bool = True
+
+    def find(self, targets, predictions, weights):
+        k = predictions.n_classes
+        rates = np.bincount(targets, weights, minlength=k) / (len(targets) if weights is None else weights.sum())
+        return Found(Blend(k, self.share, rates), self.is_converged)
+
+
+@pytest.fixture
+def data(rng):
+    y, p = Tempered(3, 3.0).draw(400, rng)
+    return y, p.matrix
+
+
+def test_a_fitted_map_is_a_function_of_predictions(data):
+    y, p = data
+    fitted = Blending().fit(y, p)
+    expected = 0.8 * p + 0.2 * np.bincount(y) / 400
+    assert fitted(p) == pytest.approx(expected, rel=1e-14)
+    found = fitted(Categorical(p, labels=["a", "b", "c"]))
+    assert isinstance(found, Categorical)
+    assert found.labels == ("a", "b", "c")
+    assert fitted(p.astype(np.float32)).dtype == np.float64
+
+
+def test_one_column_stays_one_column(rng):
+    p = rng.random(100)
+    y = (rng.random(100) < p) * 1
+    found = Blending().fit(y, p)(p)
+    assert found == pytest.approx(0.8 * p + 0.2 * y.mean(), rel=1e-14)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_are_of_rows_that_were_not_seen(weighted, data, rng):
+    y, p = data
+    w = rng.random(400) if weighted else None
+    scores = Blending().fit(y, p, sample_weight=w, folds=4, seed=3).scores
+    fold, mapped = folds_of_rows(y, 4, 3), np.empty_like(p)
+    for k in range(4):
+        learn = fold != k
+        weights = None if w is None else w[learn]
+        mapped[~learn] = Blending().find(y[learn], Categorical(p[learn]), weights).map.probabilities(p[~learn])
+    for row, score in zip(scores.rows(), (LogLoss(), Brier()), strict=True):
+        assert row["before"] == pytest.approx(score(y, p, sample_weight=w).value, rel=1e-12)
+        assert row["after"] == pytest.approx(score(y, mapped, sample_weight=w).value, rel=1e-12)
+        assert row["change"] == pytest.approx(row["after"] - row["before"], rel=1e-9)
+
+
+def test_the_error_of_the_change_is_that_of_a_mean(data):
+    y, p = data
+    scores = Temperature().fit(y, p).scores
+    assert 0 < scores["error"][0] < abs(scores["change"][0])
+
+
+def test_a_map_that_makes_things_worse_says_so(rng):
+    y, p = Tempered(3).draw(300, rng)
+    fitted = Blending(0.9).fit(y, p)
+    assert fitted.is_worse
+    assert "held-out log loss got worse: do not use this map" in fitted.notes
+    assert "worse" in repr(fitted)
+    assert not Temperature().fit(*Tempered(3, 3.0).draw(300, rng)).is_worse
+
+
+def test_no_folds_no_scores(data):
+    fitted = Blending().fit(*data, folds=0)
+    assert fitted.scores is None
+    assert not fitted.is_worse
+    assert fitted.notes == ()
+
+
+def test_a_search_that_did_not_end_says_so(data):
+    fitted = Blending(is_converged=False).fit(*data)
+    assert not fitted.is_converged
+    assert fitted.notes[0] == "the fit did not converge"
+
+
+def test_saved_and_read_back_digit_by_digit(data, tmp_path):
+    y, p = data
+    fitted = Blending().fit(y, p)
+    fitted.save(tmp_path / "map.json")
+    read = load_map(tmp_path / "map.json")
+    assert isinstance(read, Blend)
+    assert np.array_equal(read(p), fitted(p))
+    written = json.loads((tmp_path / "map.json").read_text())
+    assert written["kind"] == "recalibration"
+    assert written["recalibrator"] == "Blending(share=0.2, is_converged=True)"
+    assert written["scores"]["score"] == ["log loss", "Brier"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is no recalibration map"),
+        ("[]", "was not written by Recalibration.save"),
+        ('{"kind": "estimate"}', "was not written by Recalibration.save"),
+        ('{"kind": "recalibration"}', "has no field 'map'"),
+        ('{"kind": "recalibration", "map": "Blen"}', r"there is no map 'Blen' \(did you mean 'Blend'\?\)"),
+        ('{"kind": "recalibration", "map": "Blend", "share": 1}', "has the fields"),
+        ('{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": -1}', "cannot be used"),
+        ('{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": "hot"}', "cannot be used"),
+    ],
+)
+def test_files_that_are_no_maps(text, message, tmp_path):
+    (tmp_path / "map.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_map(tmp_path / "map.json")
+
+
+def test_other_predictions_are_refused(data):
+    fitted = Blending().fit(*data)
+    with pytest.raises(InputError, match="fitted on 3 classes and y_pred has 2: fit it on predictions of the same model"):
+        fitted([0.2, 0.8])
+    with pytest.raises(InputError, match="Blend maps class probabilities; got Normal predictions"):
+        fitted(Normal([0.0], [1.0]))
+
+
+def test_numbers_that_json_lacks_come_back():
+    again = Map.from_dict(json.loads(json.dumps(Blend(2, np.inf, np.array([0.1, 0.9])).to_dict())))
+    assert again.share == np.inf
+    assert again.rates.tolist() == [0.1, 0.9]
+
+
+def test_bad_input(data):
+    y, p = data
+    with pytest.raises(InputError, match="got 500 folds of 400 rows"):
+        Blending().fit(y, p, folds=500)
+    with pytest.raises(InputError, match="look swapped"):
+        Blending().fit(p[:, 0], y)
