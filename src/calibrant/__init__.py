@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from calibrant.estimators.sweep import Sweep
     from calibrant.estimators.tangent import TangentKDE
     from calibrant.estimators.ucme import UCME
+    from calibrant.estimators.variational import Lp, Variational
     from calibrant.inference.aggregated import AggregatedTest
     from calibrant.inference.exact import ExactTest
     from calibrant.inference.intervals import Bootstrap
@@ -66,6 +67,7 @@ _HOME = {
     "Kuiper": "estimators.cumulative",
     "Laplace": "distributions.laplace",
     "LogLoss": "estimators.scores",
+    "Lp": "estimators.variational",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "MultiLabel": "lenses",
@@ -80,6 +82,7 @@ _HOME = {
     "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
     "UCME": "estimators.ucme",
+    "Variational": "estimators.variational",
 }
 
 __all__ = [
@@ -106,6 +109,7 @@ __all__ = [
     "Kuiper",
     "Laplace",
     "LogLoss",
+    "Lp",
     "Mixture",
     "MultiLabel",
     "MultivariateNormal",
@@ -116,6 +120,7 @@ __all__ = [
     "Sweep",
     "TangentKDE",
     "TopLabel",
+    "Variational",
     "evaluate",
     "groups",
     "report",

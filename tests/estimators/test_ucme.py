@@ -141,7 +141,9 @@ def test_mixtures_are_compared_in_common_coordinates(rng):
     y, gaussian = mixture.sample(rng, 1)[0], Gaussian(1.0)
     estimator = UCME(Exponential(1.0), gaussian, SampledLocations(4, seed=1))
     (t, where), _ = estimator.locations.choose(estimator, y, mixture)
-    across, own, all_ = (expectation(gaussian, *pair) for pair in ((where, mixture), (where, where), (mixture, mixture)))
+    across, own, all_ = (
+        expectation(gaussian, *pair) for pair in ((where, mixture), (where, where), (mixture, mixture))
+    )
     distance = np.sqrt(np.maximum(np.diag(own)[:, None] - 2 * across + np.diag(all_)[None, :], 0))
     inner = expectation(gaussian, where.point(t), mixture.point(y)) - expectation(gaussian, where.point(t), mixture)
     expected = np.mean((np.exp(-distance) * inner).mean(axis=1) ** 2)

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +118,18 @@ def test_saved_and_read_back_digit_by_digit(data, tmp_path):
     assert written["scores"]["score"] == ["log loss", "Brier"]
 
 
+def test_a_map_is_read_by_a_program_that_never_fitted_one(tmp_path):
+    """Its module is found by the name in the file."""
+    data = {"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": 2.0}
+    (tmp_path / "map.json").write_text(json.dumps(data))
+    code = (
+        "import sys; from calibrant.recalibration.base import load_map; "
+        "print(load_map(sys.argv[1])([0.8]).round(6).tolist())"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "map.json")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[0.666667]\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -126,7 +140,10 @@ def test_saved_and_read_back_digit_by_digit(data, tmp_path):
         ('{"kind": "recalibration", "map": "Blen"}', r"there is no map 'Blen' \(did you mean 'Blend'\?\)"),
         ('{"kind": "recalibration", "map": "Blend", "share": 1}', "has the fields"),
         ('{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": -1}', "cannot be used"),
-        ('{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": "hot"}', "cannot be used"),
+        (
+            '{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": "hot"}',
+            "cannot be used",
+        ),
     ],
 )
 def test_files_that_are_no_maps(text, message, tmp_path):
@@ -137,7 +154,9 @@ def test_files_that_are_no_maps(text, message, tmp_path):
 
 def test_other_predictions_are_refused(data):
     fitted = Blending().fit(*data)
-    with pytest.raises(InputError, match="fitted on 3 classes and y_pred has 2: fit it on predictions of the same model"):
+    with pytest.raises(
+        InputError, match="fitted on 3 classes and y_pred has 2: fit it on predictions of the same model"
+    ):
         fitted([0.2, 0.8])
     with pytest.raises(InputError, match="Blend maps class probabilities; got Normal predictions"):
         fitted(Normal([0.0], [1.0]))

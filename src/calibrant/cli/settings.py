@@ -31,6 +31,7 @@ from calibrant.estimators.smooth import SmoothECE
 from calibrant.estimators.sweep import Sweep
 from calibrant.estimators.tangent import TangentKDE
 from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
+from calibrant.estimators.variational import Lp, Variational
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.block import BlockTest
 from calibrant.inference.bootstrap_test import BootstrapTest
@@ -45,6 +46,11 @@ from calibrant.inference.spectral_test import SpectralTest
 from calibrant.inference.spiegelhalter import Spiegelhalter
 from calibrant.inference.wild import WildBootstrapTest
 from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel, default_lens
+from calibrant.recalibration.default import Default
+from calibrant.recalibration.matrix import StructuredMatrix, VectorScaling
+from calibrant.recalibration.scaling import Beta, Platt
+from calibrant.recalibration.spline import SplineScaling
+from calibrant.recalibration.temperature import Temperature
 from calibrant.residuals import Route
 from calibrant.spec import parse
 
@@ -58,6 +64,7 @@ SETTINGS: dict[str, Callable[..., Any]] = {
     for kind in (
         *(ECE, DebiasedECE, SmoothECE, DensityECE, CanonicalECE, KolmogorovSmirnov, Kuiper, ICI),
         *(KDE, TangentKDE, Sharpness),
+        *(Variational, Lp, Default, SplineScaling, Temperature, Platt, Beta, VectorScaling, StructuredMatrix),
         *(CalibrationSlope, CalibrationIntercept, CalibrationRatio, Brier, LogLoss),
         *(SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Bootstrap, *TESTS),
         *(EqualWidth, EqualMass, Edges, Sweep, KMeans, MedianVariance, Grid, Isotonic, KernelSmooth),

@@ -3,8 +3,10 @@
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -65,6 +67,8 @@ class Map(ABC):
         values = dict(data)
         name = values.pop("map")
         if name not in Map.kinds:
+            _import_all()
+        if name not in Map.kinds:
             raise InputError(f"there is no map {name!r}{did_you_mean(str(name), sorted(Map.kinds))}")
         kind = Map.kinds[name]
         expected = {part.name for part in fields(kind)}  # type: ignore[arg-type]
@@ -74,6 +78,12 @@ class Map(ABC):
             return kind(**{key: _revived(value) for key, value in values.items()})
         except (TypeError, ValueError) as error:
             raise InputError(f"the file's {name} cannot be used: {error}") from error
+
+
+def _import_all() -> None:
+    """Every module beside this one: maps are known once their module has been imported."""
+    for module in iter_modules([str(Path(__file__).parent)]):
+        import_module(f"calibrant.recalibration.{module.name}")
 
 
 def _revived(value: Any) -> Any:

@@ -1,0 +1,225 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from calibrant import Bernoulli, Brier, Categorical, ClassWise, ExactTest, LogLoss, Normal, TopLabel
+from calibrant._validate import InputError
+from calibrant.estimators.variational import Lp, Variational
+from calibrant.lab.problems import Sigmoid, Tempered
+from calibrant.recalibration.base import ClassMap, Found, Recalibrator
+from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.temperature import Temperature
+
+
+@dataclass(frozen=True)
+class Truth(ClassMap):
+    """The map that knows."""
+
+    n_classes: int
+    slope: float
+    shift: float = 0.0
+
+    def probabilities(self, p):
+        if self.n_classes == 2:
+            q = expit(self.slope * logit(p[:, 1]) + self.shift)
+            return np.stack([1 - q, q], axis=1)
+        q = p**self.slope
+        return q / q.sum(axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Oracle(Recalibrator):
+    slope: float
+    shift: float = 0.0
+
+    def find(self, targets, predictions, weights):
+        return Found(Truth(predictions.n_classes, self.slope, self.shift))
+
+
+ORACLE = Oracle(0.4, 0.3)
+WORLD = Sigmoid(0.4, 0.3, concentration=0.5)
+
+
+def population(loss, f, q):
+    """The error of an event where f is predicted and q is true, by its definition."""
+    if isinstance(loss, Lp):
+        return np.mean(np.abs(q - f))
+    if isinstance(loss, Brier):
+        return np.mean((q - f) ** 2)
+    return np.mean(q * np.log(q / f) + (1 - q) * np.log((1 - q) / (1 - f)))
+
+
+@pytest.mark.parametrize("loss", [Lp(1), Lp(2), Lp(np.inf), Brier(), LogLoss()], ids=repr)
+def test_the_best_map_finds_the_whole_error_of_an_event(loss):
+    """400,000 rows, to 1 %; as one column and as two columns."""
+    rng = np.random.default_rng(0)
+    f = np.clip(rng.beta(0.5, 0.5, 400_000), 1e-9, 1 - 1e-9)
+    q = WORLD.observed(f)
+    y = (rng.random(400_000) < q) * 1
+    truth = population(loss, f, q)
+    assert Variational(loss, ORACLE)(y, f).value == pytest.approx(truth, rel=0.01)
+    columns = np.stack([1 - f, f], axis=1)
+    assert Variational(loss, ORACLE)(y, columns).value == pytest.approx(truth, rel=0.01)
+
+
+@pytest.mark.parametrize("loss", [Lp(1), Lp(2), Lp(3), Lp(np.inf), Brier(), LogLoss()], ids=repr)
+def test_the_best_map_finds_the_whole_error_of_vectors(loss):
+    rng = np.random.default_rng(6)
+    f = np.clip(rng.dirichlet(np.full(3, 0.5), 400_000), 1e-9, 1)
+    f /= f.sum(axis=1, keepdims=True)
+    q = Truth(3, 0.3).probabilities(f)
+    y = (rng.random((400_000, 1)) > np.cumsum(q, axis=1)).sum(axis=1)
+    if isinstance(loss, Lp):
+        truth = np.linalg.norm(q - f, ord=loss.p, axis=1).mean()
+    elif isinstance(loss, Brier):
+        truth = ((q - f) ** 2).sum(axis=1).mean()
+    else:
+        truth = (q * np.log(q / f)).sum(axis=1).mean()
+    assert Variational(loss, Oracle(0.3))(y, f).value == pytest.approx(truth, rel=0.01)
+
+
+@pytest.mark.parametrize(("slope", "over", "under"), [(0.4, 1, 0), (4.0, 0, 1)])
+@pytest.mark.parametrize("loss", [Lp(1), Brier()], ids=repr)
+def test_over_and_under_confidence(loss, slope, over, under):
+    rng = np.random.default_rng(2)
+    f = np.clip(rng.beta(0.5, 0.5, 400_000), 1e-9, 1 - 1e-9)
+    q = expit(slope * logit(f))
+    y = (rng.random(400_000) < q) * 1
+    table = Variational(loss, Oracle(slope)).confidence(y, f)
+    truth = population(loss, f, q)
+    assert table["value"] == pytest.approx(truth * np.array([1, over, under]), abs=0.01 * truth)
+
+
+@pytest.mark.parametrize("loss", [Lp(1), Brier()], ids=repr)
+def test_over_and_under_confidence_add_up(loss, rng):
+    f = rng.random(300)
+    f[:10] = 0.5
+    y = (rng.random(300) < expit(logit(f) + 0.5)) * 1
+    value = Variational(loss, Temperature(), sign="hard").confidence(y, f)["value"]
+    assert value[1] + value[2] == pytest.approx(value[0], abs=1e-13)
+
+
+def test_rows_are_judged_by_maps_that_have_not_seen_them(rng):
+    y, p = Tempered(3, 2.0).draw(90, rng)
+    fold, g = folds_of_rows(y, 3, 7), np.empty((90, 3))
+    for k in range(3):
+        learn = np.flatnonzero(fold != k)
+        g[fold == k] = Temperature().find(y[learn], p[learn], None).map.apply(p[np.flatnonzero(fold == k)]).matrix
+    happened = np.eye(3)[y]
+    expected = ((happened - p.matrix) ** 2).sum(axis=1) - ((happened - g) ** 2).sum(axis=1)
+    found = Variational(Brier(), Temperature(), folds=3, seed=7)(y, p)
+    assert found.value == pytest.approx(expected.mean(), rel=1e-12)
+    assert found.standard_error == pytest.approx(expected.std(ddof=1) / np.sqrt(90), rel=1e-12)
+    low, high = found.interval
+    assert (low, high) == (pytest.approx(found.value - 1.6448536 * found.standard_error, rel=1e-6), np.inf)
+
+
+def test_repeats_are_averaged_row_by_row(rng):
+    y, p = Tempered(3, 2.0).draw(90, rng)
+    each = [Variational(Brier(), Temperature(), seed=s)(y, p).value for s in (4, 5, 6)]
+    assert Variational(Brier(), Temperature(), repeats=3, seed=4)(y, p).value == pytest.approx(np.mean(each), rel=1e-12)
+
+
+def test_top_label_sees_the_confidence_or_the_whole_vector(rng):
+    y, p = Tempered(4, 2.0).draw(400, rng)
+    narrow = Variational(Lp(1), Temperature(), lens=TopLabel())(y, p)
+    hits, confidence = TopLabel()(y, p)
+    assert narrow.value == Variational(Lp(1), Temperature())(hits, confidence).value
+    wide = Variational(Lp(1), Temperature(), lens=TopLabel(), sees="vector")(y, p)
+    assert wide.value != narrow.value
+    assert narrow.reduction == wide.reduction == "top-label"
+
+
+def test_several_events_are_averaged(rng):
+    y, p = Tempered(3, 2.0).draw(120, rng)
+    each = [Variational(Brier(), Temperature())((y == c) * 1, p.matrix[:, c]).value for c in range(3)]
+    assert Variational(Brier(), Temperature(), lens=ClassWise())(y, p).value == pytest.approx(np.mean(each), rel=1e-12)
+    labels = (rng.random((120, 3)) < p.matrix) * 1
+    each = [Variational(Brier(), Temperature())(labels[:, c], p.matrix[:, c]).value for c in range(3)]
+    assert Variational(Brier(), Temperature())(labels, Bernoulli(p.matrix)).value == pytest.approx(
+        np.mean(each), rel=1e-12
+    )
+
+
+def test_calibrated_models_have_no_error_on_average():
+    rng = np.random.default_rng(3)
+    values = np.array([Variational(Lp(1), Temperature())(*Sigmoid().draw(300, rng)).value for _ in range(100)])
+    assert values.mean() < 2 * values.std() / 10
+    assert values.min() < 0
+
+
+def test_the_lower_bound_covers():
+    """Of 200 data sets of 300 rows; 95 % is nominal, more is allowed."""
+    rng, world, covered = np.random.default_rng(4), Sigmoid(0.4, concentration=0.5), 0
+    u = (np.arange(100_000) + 0.5) / 100_000
+    p, q = world.given(u[:, None])
+    truth = np.mean(np.abs(q.probability(1) - p.probability(1)))
+    for _ in range(200):
+        covered += Variational(Lp(1), Temperature())(*world.draw(300, rng)).interval.low <= truth
+    assert covered >= 178  # 99.9 % of a binomial distribution with mean 190 lie above
+
+
+def test_gradients_of_norms():
+    """Against finite differences; 0 where the norm has none."""
+    gap = np.array([[0.3, -0.1, -0.2], [1e-200, -2e-200, 1e-200]])
+    for p in (1, 1.5, 2, 4):
+        found = Lp(p).gradient(gap)
+        step = 1e-7 * np.eye(3)
+        slope = [(np.linalg.norm(gap[0] + s, p) - np.linalg.norm(gap[0] - s, p)) / 2e-7 for s in step]
+        assert found[0] == pytest.approx(slope, rel=1e-6)
+        assert found[1] == pytest.approx(Lp(p).gradient(1e200 * gap[1:])[0], rel=1e-12)
+        assert Lp(p).gradient(np.zeros((1, 3))).tolist() == [[0, 0, 0]]
+    assert Lp(np.inf).gradient(gap[:1]).tolist() == [[1, 0, 0]]
+
+
+def test_the_exact_test_takes_it(rng):
+    y, p = Sigmoid(0.2).draw(150, rng)
+    assert ExactTest(Variational(Lp(1), Temperature(), folds=2), n_resamples=19)(y, p).pvalue == 0.05
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Lp(0.5), "p must be a number of at least 1, or inf; got 0.5"),
+        (lambda: Variational("L1"), "loss must be Lp"),
+        (lambda: Variational(recalibrator="temperature"), "recalibrator must be a recalibrator"),
+        (lambda: Variational(folds=1), "folds must be a whole number of at least 2"),
+        (lambda: Variational(repeats=0), "repeats must be"),
+        (lambda: Variational(sees="all"), "sees must be 'event' or 'vector'"),
+        (lambda: Variational(sign="maybe"), "sign must be 'soft' or 'hard'"),
+        (lambda: Variational()([0, 1, 1], [0.1, 0.6, 0.7]), "folds must not exceed the number of rows"),
+        (lambda: Variational()([0.0], Normal([0.0], [1.0])), "looks at class probabilities; got Normal"),
+        (
+            lambda: Variational().confidence([0, 1, 2, 1, 0], Categorical(np.full((5, 3), 1 / 3))),
+            "over- and under-confidence are those of events",
+        ),
+        (
+            lambda: Variational(sees="vector")([[0, 1]] * 6, Bernoulli([[0.2, 0.7]] * 6)),
+            "labels have no common vector",
+        ),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_soft_directions_are_those_of_the_map(k, rng):
+    """Shorter than hard ones, and quieter on calibrated data."""
+    world = Tempered(k)
+    soft = np.array([Variational(Lp(1))(*world.draw(300, rng)).value for _ in range(30)])
+    hard = np.array([Variational(Lp(1), sign="hard")(*world.draw(300, rng)).value for _ in range(30)])
+    assert soft.std() < 0.7 * hard.std()
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_default_finds_most_of_the_error(k, rng):
+    world = Tempered(k, 3.0)
+    p, q = world.given(rng.random((100_000, world.features)))
+    gap = np.abs(q.matrix - p.matrix)
+    truth = (gap[:, 1] if k == 2 else gap.sum(axis=1)).mean()
+    found = Variational(Lp(1))(*world.draw(3000, rng))
+    assert 0.85 * truth < found.value < truth + 3 * found.standard_error
