@@ -5,13 +5,12 @@ as a ratio to ``numpy.histogram`` or ``numpy.argsort`` on the same array: absolu
 hardly.
 """
 
-import resource
 import sys
 from collections.abc import Callable
 from itertools import pairwise
-from time import perf_counter
 
 import numpy as np
+from harness import best, peak_memory
 
 from calibrant import ECE, EqualMass, EqualWidth, ExactTest
 from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
@@ -20,15 +19,6 @@ from calibrant.estimators.smooth import SmoothECE
 from calibrant.estimators.state import BinnedState
 from calibrant.estimators.sweep import Sweep
 from calibrant.results import brief
-
-
-def best(work: Callable[[], object], repeats: int = 5) -> float:
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        work()
-        times.append(perf_counter() - start)
-    return min(times)
 
 
 def peers(y: np.ndarray, p: np.ndarray) -> dict[str, Callable[[], object]]:
@@ -71,7 +61,7 @@ def sweep_loop(y: np.ndarray, p: np.ndarray) -> int:
 
 def table(title: str, work: dict[str, Callable[[], object]], unit: str, repeats: int = 5) -> None:
     """Times, and ratios to the first of them."""
-    times = {name: best(task, repeats) for name, task in work.items()}
+    times = {name: best(task, repeats)[0] for name, task in work.items()}
     base = next(iter(times.values()))
     print(title)
     for name, time in times.items():
@@ -86,7 +76,7 @@ def streamed(chunks: int = 100, rows: int = 1_000_000) -> None:
         p = rng.random(rows)
         state = state.update((rng.random(rows) < p).astype(np.int8), p)
         if i in (1, chunks - 1):
-            peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+            peaks.append(peak_memory())
     print(f"{state.n:,} rows in {chunks} chunks: ECE = {state.finalize().value:.2e}")
     print(f"  peak memory after 2 chunks {peaks[0]:.0f} MB, after {chunks} {peaks[1]:.0f} MB")
 
@@ -120,10 +110,10 @@ def main(rows: int = 10_000_000) -> None:
     }
     table(f"{len(f):,} rows", ordered, "argsort")
     f, z = p[:10_000], y[:10_000]
-    one = best(lambda: ECE(EqualMass(15))(z, f), 200)
+    one, _ = best(lambda: ECE(EqualMass(15))(z, f), 200)
     print(f"10,000 rows; ECE(EqualMass(15)) takes {1e3 * one:.3f} ms")
     for estimator in (ECE(EqualMass(15)), ECE(Sweep()), DebiasedECE(), KolmogorovSmirnov(), SmoothECE()):
-        redraws = best(lambda estimator=estimator: ExactTest(estimator, 999)(z, f), 3)
+        redraws, _ = best(lambda estimator=estimator: ExactTest(estimator, 999)(z, f), 3)
         name = f"exact test and null band of {brief(estimator)}, 999 redraws"
         print(f"  {name:<72} {1e3 * redraws:9.1f} ms   {redraws / one:7.0f} x one ECE")
 

@@ -5,36 +5,17 @@ runs after a first one that compiles, and reported as ratios. Memory is that of 
 """
 
 import os
-import resource
 import subprocess
 import sys
-from collections.abc import Callable
-from time import perf_counter
-from typing import Any
 
 import numpy as np
 import torch
+from harness import best, classes, peak_memory
 
-from calibrant import KDE, Categorical, TangentKDE
+from calibrant import KDE, TangentKDE
 from calibrant.estimators.dirichlet import DirichletRows, regression
 
 BANDWIDTH = 0.05
-
-
-def best(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    value = work()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        value = work()
-        times.append(perf_counter() - start)
-    return min(times), value
-
-
-def classes(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(k), n)
-    return Categorical(p).sample(rng, 1)[0].astype(np.int64), p
 
 
 def dense(y: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
@@ -68,10 +49,6 @@ def against_dense() -> None:
         ("tangent", TangentKDE(1)),
     ):
         print(f"    {name}: {best(lambda other=other: other(y, p), 2)[0] / fast:.1f}x")
-
-
-def peak_memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory() -> None:

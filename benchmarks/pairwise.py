@@ -5,17 +5,16 @@ compiles, and reported as ratios: absolute times depend on the machine.
 """
 
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
+from harness import best, classes, peak_memory
 
-from calibrant import SKCE, Categorical, Normal
+from calibrant import SKCE, Normal
 from calibrant.estimators import kernel_sums
 from calibrant.kernels import Exponential, Gaussian, Matern
 
@@ -30,16 +29,6 @@ OPERATIONS = {
 """Vector instructions that one pair of rows needs at k = 10; a multiply-add is one."""
 
 
-def best(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    value = work()
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        value = work()
-        times.append(perf_counter() - start)
-    return min(times), value
-
-
 def in_tiles(work: Callable[[], Any]) -> Any:
     """Without the fast paths."""
     few = kernel_sums.FEW
@@ -50,20 +39,10 @@ def in_tiles(work: Callable[[], Any]) -> Any:
         kernel_sums.FEW = few
 
 
-def classes(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(k), n)
-    return Categorical(p).sample(rng, 1)[0].astype(np.int64), p
-
-
 def normals(n: int) -> tuple[np.ndarray, Normal]:
     rng = np.random.default_rng(0)
     mu, s = rng.normal(size=n), rng.uniform(0.5, 2, n)
     return mu + s * rng.normal(size=n), Normal(mu, s)
-
-
-def peak_memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory() -> None:

@@ -4,31 +4,13 @@ Run ``python benchmarks/tests.py``. Everything is timed in one process and repor
 machine.
 """
 
-import resource
-from collections.abc import Callable
 from functools import partial
-from time import perf_counter
-from typing import Any
 
 import numpy as np
+from harness import best, classes, peak_memory
 
-from calibrant import SKCE, AggregatedTest, Categorical, ExactTest, Normal
+from calibrant import SKCE, AggregatedTest, ExactTest, Normal
 from calibrant.kernels import Exponential
-
-
-def best(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
-    times, value = [], None
-    for _ in range(repeats):
-        start = perf_counter()
-        value = work()
-        times.append(perf_counter() - start)
-    return min(times), value
-
-
-def classes(k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(k), n) if k > 2 else rng.random(n)
-    return Categorical(p).sample(rng, 1)[0].astype(np.int64), p
 
 
 def two_classes(n: int = 1_000_000, redraws: int = 199) -> None:
@@ -37,7 +19,7 @@ def two_classes(n: int = 1_000_000, redraws: int = 199) -> None:
     x, r = np.sort(2**0.5 * p), np.ones((n, 1))
     kernel.product(x, r, diagonal=False)  # compile
     one, _ = best(lambda: kernel.product(x, r, diagonal=False), 5)
-    test, result = best(partial(ExactTest(SKCE(kernel), redraws), y, p), 1)
+    test, result = best(partial(ExactTest(SKCE(kernel), redraws), y, p), 1, warm=False)
     print(
         f"two classes, n={n:,}, {redraws} redraws: {test:.1f} s, {test / one:.0f} sorted passes of {1e3 * one:.1f} ms"
     )
@@ -46,8 +28,8 @@ def two_classes(n: int = 1_000_000, redraws: int = 199) -> None:
 
 def ten_classes(n: int = 2_000, redraws: int = 999) -> None:
     y, p = classes(10, n)
-    one, _ = best(partial(SKCE(Exponential(0.3)), y, p), 5)
-    test, result = best(partial(ExactTest(SKCE(Exponential(0.3)), redraws), y, p), 2)
+    one, _ = best(partial(SKCE(Exponential(0.3)), y, p), 5, warm=False)
+    test, result = best(partial(ExactTest(SKCE(Exponential(0.3)), redraws), y, p), 2, warm=False)
     print(
         f"ten classes, n={n:,}, {redraws} redraws: {test:.1f} s, {test / one:.0f} single estimates of {1e3 * one:.0f} ms"
     )
@@ -56,10 +38,10 @@ def ten_classes(n: int = 2_000, redraws: int = 999) -> None:
 
 def many_rows(n: int = 100_000) -> None:
     y, p = classes(10, n)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    before = peak_memory()
     for test in (ExactTest(SKCE()), AggregatedTest()):
-        time, result = best(partial(test, y, p), 1)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        time, result = best(partial(test, y, p), 1, warm=False)
+        peak = peak_memory()
         print(f"ten classes, n={n:,}, {type(test).__name__}: {time:.0f} s, p = {result.pvalue:g}, peak {peak:.0f} MB")
         for note in result.notes:
             print(f"    {note}")
@@ -70,8 +52,8 @@ def normals(n: int = 1_000, redraws: int = 999) -> None:
     rng = np.random.default_rng(0)
     predictions = Normal(rng.normal(size=n), rng.uniform(0.5, 2, n))
     y = predictions.sample(rng, 1)[0]
-    one, _ = best(partial(SKCE(), y, predictions), 5)
-    test, result = best(partial(ExactTest(SKCE(), redraws), y, predictions), 2)
+    one, _ = best(partial(SKCE(), y, predictions), 5, warm=False)
+    test, result = best(partial(ExactTest(SKCE(), redraws), y, predictions), 2, warm=False)
     print(
         f"normal predictions, n={n:,}, {redraws} redraws: {test:.1f} s, {test / one:.0f} single estimates; p = {result.pvalue:g}"
     )

@@ -54,8 +54,6 @@ class TestEveryBinaryRecalibrator:
         assert weighted(AT) == pytest.approx(repeated(AT), abs=1e-9)
 
     def test_the_scale_of_fractional_weights_does_not_matter(self, recalibrator, rows, rng):
-        if isinstance(recalibrator, ScalingBinning):
-            pytest.skip("Platt scaling takes a weight as that many rows")
         y, p = rows
         w = rng.random(len(y))
         one, other = (recalibrator.fit(y, p, sample_weight=c * w, folds=0)(AT) for c in (1, 7.3))

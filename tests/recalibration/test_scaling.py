@@ -221,7 +221,9 @@ def test_single_precision_and_two_columns(recalibrator, rng):
 @every
 def test_more_classes_are_refused_with_a_remedy(recalibrator, rng):
     name = type(recalibrator).__name__
-    with pytest.raises(InputError, match=rf"y_pred has 3: use OneVsRest\({name}\(\)\), or VectorScaling\(\)"):
+    with pytest.raises(
+        InputError, match=rf"y_pred has 3: use OneVsRest\({name}\(\)\), one map a class, or a .* VectorScaling\(\)"
+    ):
         recalibrator.fit([0, 1, 2], rng.dirichlet(np.ones(3), 3), folds=0)
     with pytest.raises(InputError, match=f"{name} maps class probabilities; got Normal predictions"):
         recalibrator.fit([0.5, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), folds=0)

@@ -160,12 +160,23 @@ def _rescale(sums: np.ndarray, squares: np.ndarray, factor: float) -> None:
 
 
 @compiled(EXACT)
-def _settled(values: np.ndarray, room: np.ndarray, top: float) -> float:
-    """The largest product so far, with a block; NaN where the block is too far below it to count."""
+def _weighed(
+    values: np.ndarray, own: int, room: np.ndarray, i: int, top: np.ndarray, sums: np.ndarray, squares: np.ndarray
+) -> bool:
+    """Products of query i and a block become weights relative to the largest so far, without the query's own key.
+
+    Where the block holds a larger one, ``top[i]`` and its sums are brought up to it. False where none counts.
+    """
+    if 0 <= own < BLOCK:
+        values[own] = NEVER
     here = _largest(values, room)
-    if here <= 0.1 * NEVER or here - top < NEGLIGIBLE:
-        return np.nan
-    return max(here, top)
+    if here <= 0.1 * NEVER or here - top[i] < NEGLIGIBLE:
+        return False
+    if here > top[i]:
+        _rescale(sums, squares, exp_negative(max(top[i] - here, NEGLIGIBLE - 1.0)))
+        top[i] = here
+    _exponentials(values, top[i])
+    return True
 
 
 @compiled(EXACT)
@@ -184,16 +195,8 @@ def _rows_of_group(
                 _products(a[p, first - p * BLOCK :], b[t], products)
                 for i in range(first, min(first + STRIP, len(top))):
                     values = products[(i - first) * BLOCK : (i - first + 1) * BLOCK]
-                    if start <= own[i] < start + BLOCK:
-                        values[own[i] - start] = NEVER
-                    here = _settled(values, room, top[i])
-                    if np.isnan(here):
-                        continue
-                    if here > top[i]:
-                        _rescale(sums[0, i], sums[1, i], exp_negative(max(top[i] - here, NEGLIGIBLE - 1.0)))
-                        top[i] = here
-                    _exponentials(values, here)
-                    _add(values, start, offsets, c, sums[0, i], sums[1, i])
+                    if _weighed(values, own[i] - start, room, i, top, sums[0, i], sums[1, i]):
+                        _add(values, start, offsets, c, sums[0, i], sums[1, i])
 
 
 @compiled(SUMS)
@@ -238,15 +241,8 @@ def _values_of_group(
                 _products(a[p, first - p * BLOCK :], b[t], products)
                 for i in range(first, min(first + STRIP, len(top))):
                     values = products[(i - first) * BLOCK : (i - first + 1) * BLOCK]
-                    if start <= own[i] < start + BLOCK:
-                        values[own[i] - start] = NEVER
-                    here = _settled(values, room, top[i])
-                    if np.isnan(here):
+                    if not _weighed(values, own[i] - start, room, i, top, sums[i], squares[i]):
                         continue
-                    if here > top[i]:
-                        _rescale(sums[i], squares[i], exp_negative(max(top[i] - here, NEGLIGIBLE - 1.0)))
-                        top[i] = here
-                    _exponentials(values, here)
                     for c in range(spread):
                         sums[i, c] += _dot(values, columns[c, start : start + BLOCK])
                     for j in range(BLOCK):

@@ -69,7 +69,8 @@ class Variational(BaseEstimator):
     probability of the event alone, or the whole vector with ``sees="vector"``, which finds a larger error.
     ``sign="soft"`` takes, for Lp, the expected direction of g - f where the map knows its uncertainty (as that of
     ``Default()`` does), which is shorter the less is known; ``"hard"`` the direction itself. The bound is approximate:
-    next to calibration it held in 88 to 92 % of data sets where 95 % is said, because folds share their rows.
+    next to calibration it holds in some nine of ten data sets where 95 % is said, because rows of different folds
+    decide over each other's directions.
     Berta et al. (2026).
 
     >>> from calibrant.recalibration.temperature import Temperature

@@ -33,7 +33,12 @@ WIDEST = 60.0
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Targets and predictions of n rows, and the log loss of each, ``(n,)``, with gradients."""
+    """Targets and predictions of n rows, and the log loss of each, ``(n,)``, with gradients: what a head gives.
+
+    >>> batch = normal_head(torch.zeros(3, 2), torch.zeros(3))
+    >>> len(batch), batch.targets.shape, batch.losses.shape
+    (3, torch.Size([3]), torch.Size([3]))
+    """
 
     targets: Tensor
     predictions: Distribution

@@ -127,6 +127,18 @@ def check_classes(predictions: Distribution, asker: str) -> None:
         raise InputError(f"{asker} maps class probabilities; got {type(predictions).__name__} predictions")
 
 
+def two_classes(predictions: Distribution, asker: str) -> Categorical:
+    """The predictions where they are of two classes; others are refused in the name of who asked."""
+    check_classes(predictions, asker)
+    assert isinstance(predictions, Categorical)
+    if predictions.n_classes == 2:
+        return predictions
+    raise InputError(
+        f"{asker} maps two classes and y_pred has {predictions.n_classes}: use OneVsRest({asker}()), one map a class, or "
+        "a recalibrator of several classes such as VectorScaling() or Default()"
+    )
+
+
 class Found(NamedTuple):
     """A map, whether the search for it ended where it should, and what a reader must know."""
 

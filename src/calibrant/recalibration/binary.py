@@ -8,8 +8,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.recalibration.base import ClassMap, check_classes
+from calibrant.recalibration.base import ClassMap, two_classes
 
 
 class Pools(NamedTuple):
@@ -22,14 +21,9 @@ class Pools(NamedTuple):
 
 def pools_of(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> Pools:
     """The pools of a checked problem; more than two classes are refused."""
-    check_classes(predictions, asker)
-    assert isinstance(predictions, Categorical)
-    if predictions.n_classes != 2:
-        raise InputError(
-            f"{asker} maps two classes and y_pred has {predictions.n_classes}: use OneVsRest({asker}()), one map a class"
-        )
+    p = to_numpy(two_classes(predictions, asker).matrix).astype(np.float64)
     count = np.ones(len(targets)) if weights is None else weights / unit_weight(weights)
-    scores, which = np.unique(scores_of(to_numpy(predictions.matrix).astype(np.float64)), return_inverse=True)
+    scores, which = np.unique(scores_of(p), return_inverse=True)
     rows = np.bincount(which, weights=count)
     return Pools(scores, np.bincount(which, weights=count * (targets == 1)) / rows, rows)
 

@@ -10,8 +10,7 @@ from scipy.special import expit
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
+from calibrant.recalibration.base import ClassMap, Found, Recalibrator, two_classes
 from calibrant.recalibration.logistic import Coefficients, fitted_log_odds, shares
 
 FINEST = 2.0**-53
@@ -44,15 +43,8 @@ class _Problem(NamedTuple):
 
 
 def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> _Problem:
-    check_classes(predictions, asker)
-    assert isinstance(predictions, Categorical)
-    if predictions.n_classes != 2:
-        raise InputError(
-            f"{asker}() maps probabilities of two classes; y_pred has {predictions.n_classes}: use "
-            f"OneVsRest({asker}()), or VectorScaling()"
-        )
+    p = _normalised(to_numpy(two_classes(predictions, asker).matrix).astype(np.float64))
     w, rows = shares(weights, len(targets))
-    p = _normalised(to_numpy(predictions.matrix).astype(np.float64))
     least = max(min(0.25 / rows, p[p > 0].min()), FINEST)
     log_p = np.log(np.maximum(p, least))
     wrong = int((p[np.arange(len(p)), targets] == 0).sum())

@@ -9,8 +9,7 @@ from scipy.special import erf, expit
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
+from calibrant.recalibration.base import ClassMap, Found, Recalibrator, two_classes
 from calibrant.recalibration.bspline import cubic_basis, roughness
 from calibrant.recalibration.penalised import Counted, averaged, minima, relative_weights
 
@@ -57,13 +56,10 @@ class SplineScaling(Recalibrator):
 
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """All penalties in one batch of Newton steps on the bins."""
-        check_classes(predictions, "SplineScaling")
-        assert isinstance(predictions, Categorical)
-        if predictions.n_classes != 2:
-            raise InputError(f"SplineScaling takes two classes and y_pred has {predictions.n_classes}: use Default()")
+        p = to_numpy(two_classes(predictions, "SplineScaling").matrix).astype(np.float64)
         seen, w = relative_weights(weights, len(targets))
         floor = 1 / max(4 * w.sum(), 8.0)
-        logits = _logits(to_numpy(predictions.matrix)[seen].astype(np.float64), floor)
+        logits = _logits(p[seen], floor)
         rank, data = self._counted(logits, targets[seen] == 1, w)
         fits = minima(data, _penalties(self.splines))
         left_out, unchanged = fits.left_out(data), -float(data.loss(data.offset))
