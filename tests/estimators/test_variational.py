@@ -113,7 +113,7 @@ def test_rows_are_judged_by_maps_that_have_not_seen_them(rng):
     assert found.value == pytest.approx(expected.mean(), rel=1e-12)
     assert found.standard_error == pytest.approx(expected.std(ddof=1) / np.sqrt(90), rel=1e-12)
     low, high = found.interval
-    assert (low, high) == (pytest.approx(found.value - 1.6448536 * found.standard_error, rel=1e-6), np.inf)
+    assert (low, high) == (pytest.approx(found.value - 2.3261743 * found.standard_error, rel=1e-6), np.inf)
 
 
 def test_repeats_are_averaged_row_by_row(rng):
@@ -161,11 +161,12 @@ def test_the_lower_bound_covers():
     assert covered >= 178  # 99.9 % of a binomial distribution with mean 190 lie above
 
 
-def test_next_to_calibration_the_bound_is_somewhat_too_high():
-    """It says 95 %, and holds in some nine of ten data sets: the docs say so."""
+@pytest.mark.parametrize("sign", ["soft", "hard"])
+def test_the_lower_bound_holds_next_to_calibration(sign):
+    """Of 300 data sets. Without the root of two it would hold in 271 and in 254."""
     rng, world = np.random.default_rng(5), Sigmoid(concentration=0.5)
-    covered = sum(Variational(Lp(1))(*world.draw(300, rng)).interval.low <= 0 for _ in range(300))
-    assert 0.85 < covered / 300 < 0.95
+    covered = sum(Variational(Lp(1), sign=sign)(*world.draw(300, rng)).interval.low <= 0 for _ in range(300))
+    assert covered >= 273  # 99.9 % of a binomial distribution with mean 285 lie above 272
 
 
 def test_gradients_of_norms():

@@ -25,6 +25,10 @@ from calibrant.typing import Array, ArrayLike
 LEVEL = 0.95
 """The confidence level of the lower bound."""
 
+SHARED = 2**0.5
+"""Next to calibration the spread is larger than that of independent rows by so much: each of two rows in different folds
+decides over the direction of the other, as in a degenerate U-statistic, whose variance is twice the sum of squares."""
+
 
 @dataclass(frozen=True)
 class Lp:
@@ -61,17 +65,15 @@ class Variational(BaseEstimator):
     ``Brier()``, that of Kullback and Leibler for ``LogLoss()``. For ``Lp(p)`` the mean of
     ``<grad ||g - f||_p, y - f>`` is ``E ||E[y | f] - f||_p`` at the best g. With g from the other ``folds`` the estimate is
     a lower bound on average, whatever the recalibrator, and may be negative: nothing is claimed that new rows do not
-    show. So ``value - 1.645 standard errors`` is a lower confidence bound, which the result carries; a symmetric interval
-    would be wrong for small errors. ``repeats`` averages over several splits.
+    show. The result carries a lower confidence bound, ``value - 1.645 sqrt(2) standard errors``: the root of two is what
+    the rows of different folds, which decide over each other's directions, add to the spread next to calibration, and a
+    margin elsewhere. A symmetric interval would be wrong for small errors. ``repeats`` averages over several splits.
 
     Without a lens it looks at whole vectors of three or more classes, and at the probability of class 1 of two, where all
     ``Lp`` are ``E |E[y | f] - f|``. Lenses ask of events, one by one, and are averaged; the recalibrator sees the
     probability of the event alone, or the whole vector with ``sees="vector"``, which finds a larger error.
     ``sign="soft"`` takes, for Lp, the expected direction of g - f where the map knows its uncertainty (as that of
-    ``Default()`` does), which is shorter the less is known; ``"hard"`` the direction itself. The bound is approximate:
-    next to calibration it holds in some nine of ten data sets where 95 % is said, because rows of different folds
-    decide over each other's directions.
-    Berta et al. (2026).
+    ``Default()`` does), which is shorter the less is known; ``"hard"`` the direction itself. Berta et al. (2026).
 
     >>> from calibrant.recalibration.temperature import Temperature
     >>> rng = np.random.default_rng(0)
@@ -107,7 +109,7 @@ class Variational(BaseEstimator):
         held_out = self._held_out(to_numpy(targets), predictions, weights)
         differences = np.mean([self._removed(h) for h in held_out.answers], axis=0)
         value, error = _mean_and_error(differences, weights)
-        bound = Interval(value - float(ndtri(LEVEL)) * error, np.inf, LEVEL, "lower confidence bound")
+        bound = Interval(value - SHARED * float(ndtri(LEVEL)) * error, np.inf, LEVEL, "lower confidence bound")
         return Estimate(
             name=f"variational {_named(self.loss)}",
             value=value,
