@@ -145,7 +145,8 @@ def test_a_family_without_density_is_refused_by_the_log_loss():
 def test_what_is_optional_is_not_implemented():
     batch, numbers = Points(), np.zeros(2)
     answers = [batch.coords, batch.point(numbers), batch.cdf(numbers), batch.quantile(numbers), batch.cf(numbers)]
-    assert all(answer is NotImplemented for answer in [*answers, batch.temper(2.0)])
+    answers += [batch.temper(2.0), batch.below(numbers), batch.mean, batch.std, batch.crps(numbers)]
+    assert all(answer is NotImplemented for answer in answers)
     assert batch.checked() is batch
 
 

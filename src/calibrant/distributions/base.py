@@ -60,6 +60,24 @@ class Distribution(ABC):
         """``P(Y <= y)`` of each row, for y with any leading axes."""
         return NotImplemented
 
+    def below(self, y: Array) -> Any:
+        """``P(Y < y)`` of each row; families in which single values have a probability of their own say otherwise."""
+        return self.cdf(y)
+
+    @property
+    def mean(self) -> Any:
+        """The mean of each row, ``(n,)``, or ``(n, d)`` of vectors."""
+        return NotImplemented
+
+    @property
+    def std(self) -> Any:
+        """The standard deviation of each row, ``(n,)``, or of each coordinate, ``(n, d)``."""
+        return NotImplemented
+
+    def crps(self, y: Array) -> Any:
+        """The continuous ranked probability score ``E|Y - y| - E|Y - Y'| / 2`` of each row, for y with any leading axes."""
+        return NotImplemented
+
     def quantile(self, u: Array) -> Any:
         """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
         return NotImplemented
