@@ -10,8 +10,8 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, check_classes
-from calibrant.recalibration.penalised import relative_weights
 from calibrant.recalibration.shared_spline import SharedMap, SharedSpline
+from calibrant.recalibration.weights import in_rows, one_row
 
 BANDWIDTHS = (0.1, 0.2, 0.4)
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -53,9 +53,9 @@ class SimplexRidge(Recalibrator):
         check_classes(predictions, "SimplexRidge")
         assert isinstance(predictions, Categorical)
         first = self.first.find(targets, predictions, weights)
-        seen, w = relative_weights(weights, len(targets))
-        p = to_numpy(predictions.matrix)[seen].astype(np.float64)
-        rest = (targets[seen, None] == np.arange(p.shape[1])) - _chances(first.map, p)
+        w = in_rows(weights, len(targets))
+        p = to_numpy(predictions.matrix).astype(np.float64)
+        rest = (targets[:, None] == np.arange(p.shape[1])) - _chances(first.map, p)
         rng = np.random.default_rng(self.seed)
         marks = np.unique(np.sqrt(p[np.sort(rng.permutation(len(p))[: self.landmarks])]), axis=0)
         tries = [_best_ridge(np.sqrt(p), marks, rest, w, bandwidth) for bandwidth in BANDWIDTHS]
@@ -164,7 +164,7 @@ def _best_ridge(
     errors = np.zeros(len(PENALTIES))
     for rows in _slices(len(x)):
         z = _kernel(x[rows], marks, bandwidth) @ turned
-        own = w[rows, None] * (z**2 @ shrunk.T)
+        own = one_row(w)[rows, None] * (z**2 @ shrunk.T)
         for i, s in enumerate(shrunk):
             left = (rest[rows] - z @ (s[:, None] * cross)) / (1 - own[:, i])[:, None]
             errors[i] += w[rows] @ (left**2).sum(axis=1)
