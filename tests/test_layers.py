@@ -52,7 +52,7 @@ HOMES = {
     "jinja2": {"reports/page.py"},
     "polars": {"_columns.py"},
     "rich": {"cli/display.py"},
-    "cyclopts": {"cli/__init__.py", "cli/app.py", "cli/commands.py", "cli/studies.py"},
+    "cyclopts": {"cli/__init__.py", "cli/app.py", "cli/commands.py", "cli/recalibrate.py", "cli/studies.py"},
 }
 """The files that may name an optional or wrapped library."""
 

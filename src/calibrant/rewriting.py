@@ -17,13 +17,14 @@ LEVELS = tuple(round((i + 0.5) / 20, 3) for i in range(20))
 """The middles of twenty slices: 0.025, 0.075, …, 0.975, so that their quantiles are equally likely values as well."""
 
 
-def rewrite(old: Predictions, better: Distribution, out: Path, levels: Sequence[float] = LEVELS) -> list[str]:
+def rewrite(old: Predictions, better: Distribution, out: Path, levels: Sequence[float] = ()) -> list[str]:
     """Write the file anew with better predictions, everything else as it was; gives the columns that changed or are new.
 
     Predictions of the same family go where the old ones were: probabilities to the columns of probabilities, logarithms of
     them to those of logits, ``loc`` and ``scale`` to theirs. A parameter that was given as one number gets a column of its
     own name. Members of an ensemble become as many others, in increasing order. Predictions that have left their family
-    have quantiles, in new columns ``q_0.025`` to ``q_0.975``; the old ones stay.
+    leave the old columns as they were, and have quantiles in new ones, ``q_0.025`` to ``q_0.975``. ``levels`` asks for
+    other quantiles, of any predictions that have some.
 
     >>> import tempfile
     >>> from calibrant import Normal, io
@@ -57,9 +58,19 @@ def _parts(old: Predictions, better: Distribution, levels: Sequence[float]) -> I
                 values = values.reshape(len(values), -1)
                 yield names or _fresh(old, _numbered(parameter, values.shape[1])), values
     else:
-        for level in levels:
-            check_fraction(level, "--level")
-        yield _fresh(old, [f"q_{level:g}" for level in levels]), to_numpy(better.quantile(np.array(levels)))
+        levels = levels or LEVELS
+    if levels:
+        yield _fresh(old, [f"q_{level:g}" for level in levels]), _quantiles(better, levels)
+
+
+def _quantiles(better: Distribution, levels: Sequence[float]) -> np.ndarray:
+    """A column a level."""
+    for level in levels:
+        check_fraction(level, "--level")
+    found = better.quantile(np.array(levels))
+    if found is NotImplemented:
+        raise InputError(f"--level: {type(better).__name__} predictions have no quantiles; leave it out")
+    return to_numpy(found)
 
 
 def _class_columns(better: Categorical, width: int, *, is_logit: bool) -> np.ndarray:

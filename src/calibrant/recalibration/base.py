@@ -122,7 +122,7 @@ class Recalibration(Result):
             "is_converged": self.is_converged,
             "notes": list(self.notes),
             "labels": self.labels,
-            **self.map.to_dict(),
+            "map": self.map.to_dict(),
         }
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -148,8 +148,7 @@ def load_map(path: str | PathLike[str]) -> Map:
         raise InputError(f"{path} is no recalibration map: it was not written by Recalibration.save")
     if data.get("schema", SCHEMA) != SCHEMA:
         raise InputError(f"{path} has the format {data['schema']!r}; this version of calibrant reads {SCHEMA!r}")
-    about = {"schema", "kind", "recalibrator", "n", "scores", "is_converged", "notes", "labels"}
-    found = Map.from_dict({key: value for key, value in data.items() if key not in about})
+    found = Map.from_dict(data.get("map"))
     return found if data.get("labels") is None else NamedClasses(data["labels"], found)
 
 

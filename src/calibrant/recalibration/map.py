@@ -56,7 +56,7 @@ class Map(ABC):
         return {"map": type(self).__name__, **parts}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Map":
+    def from_dict(cls, data: Any) -> "Map":
         """The map that was written; anything else is refused."""
         if not isinstance(data, dict) or "map" not in data:
             raise InputError("this is no recalibration map: the file has no field 'map'")

@@ -129,7 +129,7 @@ def compare(
     >>> y_true, y_pred = Tempered(3, temperature=2.0).draw(500, np.random.default_rng(0))
     >>> better = in_order(Temperature().fit(y_true, y_pred).held_out)
     >>> compare(y_true, y_pred, better, n_resamples=99).verdict.headline
-    'Recalibration helps.'
+    'Recalibration helps: log loss falls from 1.081 to 1.014.'
     """
     targets, before, weights = as_weighted_problem(y_true, y_pred, sample_weight)
     _, after, _ = as_weighted_problem(y_true, better, None)
@@ -140,7 +140,7 @@ def compare(
     draws = affordable(n_resamples, len(before), TEST_WORK, least=399)
     seeds = as_seed_sequence(rng)
     problems = [Problem(targets, p, weights, draws, seeds, None) for p in (before, after)]  # type: ignore[arg-type]
-    sides = [Side.of(problem) for problem in problems]
+    old, new = (Side.of(problem) for problem in problems)
     table = scores(to_numpy(targets), before, weights, [HeldOut(np.arange(len(before)), after)])
     return BeforeAfter(
         title=title,
@@ -148,39 +148,42 @@ def compare(
         origin=origin,
         n=len(before),
         kind=problems[0].kind,
-        verdict=_verdict(table, *sides),
+        verdict=_verdict(table, old, new, origin),
         scores=table,
-        before=sides[0],
-        after=sides[1],
+        before=old,
+        after=new,
         notes=tuple(notes),
         settings=settings_of(problems[0]),
     )
 
 
 def in_words(row: Mapping[str, Any]) -> str:
-    """A row of scores: before, after, and the change in its standard errors.
+    """A row of scores: before, after, and the change with its standard error, where there is one.
 
     >>> in_words({"score": "log loss", "before": 0.5, "after": 0.45, "change": -0.05, "error": 0.02})
     '0.5 → 0.45 (-0.05 ± 0.02)'
     """
-    return f"{number(row['before'])} → {number(row['after'])} ({row['change']:+.2g} ± {row['error']:.1g})"
+    change = f" ({row['change']:+.2g} ± {row['error']:.1g})" if np.isfinite(row["change"]) else ""
+    return f"{number(row['before'])} → {number(row['after'])}{change}"
 
 
-def _verdict(table: Table, before: Side, after: Side) -> Verdict:
+def _verdict(table: Table, before: Side, after: Side, origin: str) -> Verdict:
     """Better or worse in log loss, and whether chance alone could have done it."""
     first = next(table.rows())
     shown = not abs(first["change"]) <= 2 * first["error"]  # an infinite change has no error
     is_worse = first["change"] > 0
+    change = f"log loss {'rises' if is_worse else 'falls'} from {number(first['before'])} to {number(first['after'])}"
     headline = {
-        (False, True): "Recalibration helps.",
+        (False, True): f"Recalibration helps: {change}.",
         (False, False): "Recalibration may help a little: these rows cannot tell it from chance.",
         (True, False): "Recalibration does not help: leave these predictions as they are.",
-        (True, True): "Recalibration makes it worse: do not use this map.",
+        (True, True): f"Do not use this map: {change}.",
     }[is_worse, shown]
-    evidence = [f"{NAMES[row['score']]}: {in_words(row)}." for row in table.rows()]
-    evidence.append(
-        f"{after.error.label}: {before.error.text(before.error.value)} → {after.error.text(after.error.value)}; calibrated "
-        f"predictions like those after would show {after.error.band()}."
+    error = after.error
+    evidence = (
+        f"{NAMES[first['score']]}: {in_words(first)}.{f' {origin}' if origin else ''}",
+        f"{error.label}: {error.text(before.error.value)} → {error.text(error.value)}; calibrated predictions like those "
+        f"after would show {error.band()}.",
     )
     tone: Literal["good", "unsure", "bad"] = "unsure" if not shown else "bad" if is_worse else "good"
-    return Verdict(tone, headline, tuple(evidence))
+    return Verdict(tone, headline, evidence)
