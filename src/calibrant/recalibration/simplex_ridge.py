@@ -83,7 +83,7 @@ class SimplexMap(ClassMap):
     n_classes: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.first, dict):
+        if not isinstance(self.first, Map):
             object.__setattr__(self, "first", Map.from_dict(self.first))
         m, k = len(self.landmarks), self.n_classes
         if self.slopes.shape != (m, k) or self.covariance.shape != (m, m) or self.landmarks.shape != (m, k):
