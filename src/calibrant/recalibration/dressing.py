@@ -112,7 +112,7 @@ class DressingMap(Map):
         members = _members(predictions)
         middle = members.mean(axis=1, keepdims=True)
         moved = self.level + self.slope * middle + self.stretch * (members - middle)
-        return Mixture([Normal(column, self.width) for column in moved.T])
+        return Mixture(tuple(Normal(column, self.width) for column in moved.T))
 
     def check(self, predictions: Distribution) -> None:
         """Refuse what is no ensemble."""
