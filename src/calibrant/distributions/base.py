@@ -78,6 +78,10 @@ class Distribution(ABC):
         """The continuous ranked probability score ``E|Y - y| - E|Y - Y'| / 2`` of each row, for y with any leading axes."""
         return NotImplemented
 
+    def distance(self, other: Self) -> Any:
+        """``E|Y - Y'|`` of each row and the same row of another batch of this family, independent of each other, ``(n,)``."""
+        return NotImplemented
+
     def quantile(self, u: Array) -> Any:
         """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
         return NotImplemented
