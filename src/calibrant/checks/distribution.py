@@ -13,7 +13,7 @@ DRAWS = 40_000
 
 
 def check_distribution(family: type[Distribution], rng: np.random.Generator, *, n: int = 6) -> None:
-    """Rows, targets, draws; density, distribution function, quantiles, moments, scores, waves and tempering, against draws and each other.
+    """Rows, targets, draws; densities, levels, moments, scores, waves and tempering against draws and each other.
 
     >>> from calibrant import Normal
     >>> check_distribution(Normal, np.random.default_rng(0))

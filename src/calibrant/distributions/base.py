@@ -103,6 +103,14 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     return as_working_precision(as_real(values, name))
 
 
+def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> np.ndarray:
+    """What a family says of itself, on the host; a family that cannot say it is refused in the name of who asked."""
+    if answer is NotImplemented:
+        name = asker if isinstance(asker, str) else type(asker).__name__
+        raise InputError(f"{name} needs {what}, which {type(predictions).__name__} predictions do not have")
+    return to_numpy(answer)
+
+
 def matched(x: Array, to: Array) -> Array:
     """Numbers of the host, such as lists and draws, in the library and on the device of another array."""
     if isinstance(to, np.ndarray):
