@@ -18,6 +18,7 @@ LAYERS = [
     ["distributions"],
     ["spectral"],
     ["lenses", "residuals"],
+    ["thresholds"],
     ["recalibration"],
     ["estimators"],
     ["inference", "losses"],

@@ -15,26 +15,37 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
 from calibrant.estimators.canonical import CanonicalECE
+from calibrant.estimators.crps import CRPS
 from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calibrant.estimators.curves import Isotonic, KernelSmooth
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.density import DensityECE
 from calibrant.estimators.distances import Lp
+from calibrant.estimators.ence import ENCE
+from calibrant.estimators.energy_score import EnergyScore
 from calibrant.estimators.integrated import ICI
+from calibrant.estimators.interval_score import IntervalScore
 from calibrant.estimators.kce import KCE, MMCE
 from calibrant.estimators.kde import KDE
 from calibrant.estimators.logistic import CalibrationIntercept, CalibrationSlope
+from calibrant.estimators.marginal import MarginalError
 from calibrant.estimators.partition import Grid, KMeans, MedianVariance
+from calibrant.estimators.pinball import Pinball
+from calibrant.estimators.pit_error import PITError
+from calibrant.estimators.quantile_error import QuantileError
 from calibrant.estimators.random_features import RandomFeatureSKCE
 from calibrant.estimators.ratio import CalibrationRatio
 from calibrant.estimators.scores import Brier, LogLoss
 from calibrant.estimators.sharpness import Sharpness
 from calibrant.estimators.skce import SKCE
 from calibrant.estimators.smooth import SmoothECE
+from calibrant.estimators.spread import MeanStd, MeanWidth
 from calibrant.estimators.sweep import Sweep
 from calibrant.estimators.tangent import TangentKDE
+from calibrant.estimators.threshold_error import ThresholdError
 from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
 from calibrant.estimators.variational import Variational
+from calibrant.estimators.z_scores import ZMean, ZVariance
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.block import BlockTest
 from calibrant.inference.bootstrap_test import BootstrapTest
@@ -45,6 +56,7 @@ from calibrant.inference.gamma_test import GammaTest
 from calibrant.inference.hosmer_lemeshow import HosmerLemeshow
 from calibrant.inference.intervals import Bootstrap
 from calibrant.inference.mean_embedding import CMETest
+from calibrant.inference.rank_test import RankTest
 from calibrant.inference.spectral_test import SpectralTest
 from calibrant.inference.spiegelhalter import Spiegelhalter
 from calibrant.inference.wild import WildBootstrapTest
@@ -69,10 +81,11 @@ from calibrant.recalibration.variance import VarianceScaling
 from calibrant.recalibration.venn_abers import VennAbers
 from calibrant.residuals import Route
 from calibrant.spec import Names, parse
+from calibrant.thresholds import Exceeds, Within
 
 TESTS: tuple[type, ...] = (
     *(ExactTest, AggregatedTest, BlockTest, BootstrapTest, WildBootstrapTest, SpectralTest, GammaTest),
-    *(CMETest, BoundTest, ConsistencyTest, HosmerLemeshow, Spiegelhalter),
+    *(CMETest, BoundTest, ConsistencyTest, HosmerLemeshow, Spiegelhalter, RankTest),
 )
 
 SETTINGS: dict[str, Callable[..., Any]] = {
@@ -82,6 +95,8 @@ SETTINGS: dict[str, Callable[..., Any]] = {
         *(KDE, TangentKDE, Sharpness),
         *(Variational, Lp),
         *(CalibrationSlope, CalibrationIntercept, CalibrationRatio, Brier, LogLoss),
+        *(CRPS, Pinball, IntervalScore, EnergyScore, PITError, QuantileError, MarginalError, ThresholdError),
+        *(ENCE, ZMean, ZVariance, MeanStd, MeanWidth, Exceeds, Within),
         *(SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Bootstrap, *TESTS),
         *(EqualWidth, EqualMass, Edges, Sweep, KMeans, MedianVariance, Grid, Isotonic, KernelSmooth),
         *(PositiveClass, TopLabel, ClassWise, MultiLabel),

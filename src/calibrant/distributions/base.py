@@ -78,6 +78,10 @@ class Distribution(ABC):
         """The continuous ranked probability score ``E|Y - y| - E|Y - Y'| / 2`` of each row, for y with any leading axes."""
         return NotImplemented
 
+    def distance(self, other: Self) -> Any:
+        """``E|Y - Y'|`` of each row and the same row of another batch of this family, independent of each other, ``(n,)``."""
+        return NotImplemented
+
     def quantile(self, u: Array) -> Any:
         """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
         return NotImplemented
@@ -97,6 +101,14 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
     return as_working_precision(as_real(values, name))
+
+
+def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> np.ndarray:
+    """What a family says of itself, on the host; a family that cannot say it is refused in the name of who asked."""
+    if answer is NotImplemented:
+        name = asker if isinstance(asker, str) else type(asker).__name__
+        raise InputError(f"{name} needs {what}, which {type(predictions).__name__} predictions do not have")
+    return to_numpy(answer)
 
 
 def matched(x: Array, to: Array) -> Array:
