@@ -34,6 +34,7 @@ NAMES = [
     "MultivariateNormal",
     "Normal",
     "PositiveClass",
+    "Quantiles",
     "ReliabilityCurve",
     "SKCE",
     "SmoothECE",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from calibrant.distributions.mixture import Mixture
     from calibrant.distributions.mvnormal import MultivariateNormal
     from calibrant.distributions.normal import Normal
+    from calibrant.distributions.quantiles import Quantiles
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
     from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
@@ -74,6 +75,7 @@ _HOME = {
     "MultivariateNormal": "distributions.mvnormal",
     "Normal": "distributions.normal",
     "PositiveClass": "lenses",
+    "Quantiles": "distributions.quantiles",
     "ReliabilityCurve": "inference.reliability",
     "report": "reports.page",
     "SKCE": "estimators.skce",
@@ -115,6 +117,7 @@ __all__ = [
     "MultivariateNormal",
     "Normal",
     "PositiveClass",
+    "Quantiles",
     "ReliabilityCurve",
     "SmoothECE",
     "Sweep",

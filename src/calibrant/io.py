@@ -18,6 +18,7 @@ from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.laplace import Laplace
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
+from calibrant.distributions.quantiles import Quantiles
 from calibrant.spec import parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
@@ -31,6 +32,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Laplace": Laplace,
     "MultivariateNormal": MultivariateNormal,
     "Normal": Normal,
+    "Quantiles": Quantiles,
 }
 """What ``--predict`` may name; arguments are columns."""
 
@@ -140,11 +142,15 @@ def _against(truth: np.ndarray, pos_label: str | None) -> np.ndarray:
 
 
 def _family(text: str, table: "_Columns") -> Distribution:
-    def columns(pattern: object) -> np.ndarray | float:
+    def columns(pattern: object) -> Any:
         if isinstance(pattern, int | float):
             return float(pattern)
+        if isinstance(pattern, Distribution) or (
+            isinstance(pattern, tuple) and not any(isinstance(part, str) for part in pattern)
+        ):
+            return pattern  # of a family of families, or of a family with settings such as levels
         if not isinstance(pattern, str):
-            raise InputError(f"--predict {text!r}: arguments are columns or numbers; got {pattern!r}")
+            raise InputError(f"--predict {text!r}: arguments are columns, numbers or families; got {pattern!r}")
         values = table.values(table.find(pattern, (), "--predict"))
         return values if values.shape[1] > 1 else values[:, 0]
 

@@ -1,11 +1,12 @@
 """What every family of predictive distributions provides."""
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import is_array, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
@@ -44,6 +45,16 @@ class Distribution(ABC):
         """A valid random batch, for conformance checks and simulations."""
 
     @property
+    def parameters(self) -> list[Array]:
+        """The arrays that make up the batch, rows first."""
+        found: list[Array] = []
+        for field in fields(self):  # type: ignore[arg-type]  # families are dataclasses
+            value = getattr(self, field.name)
+            for part in value if isinstance(value, tuple) else (value,):
+                found += part.parameters if isinstance(part, Distribution) else [part] if is_array(part) else []
+        return found
+
+    @property
     def coords(self) -> Any:
         """Points ``(n, d)`` whose Euclidean distance is the natural distance of the predictions."""
         return NotImplemented
@@ -78,6 +89,11 @@ class Distribution(ABC):
         """The continuous ranked probability score ``E|Y - y| - E|Y - Y'| / 2`` of each row, for y with any leading axes."""
         return NotImplemented
 
+    @property
+    def kinks(self) -> Any:
+        """Values ``(n, k)`` where the density of a row jumps, or that have a probability of their own."""
+        return NotImplemented
+
     def quantile(self, u: Array) -> Any:
         """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
         return NotImplemented
@@ -97,6 +113,15 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
     return as_working_precision(as_real(values, name))
+
+
+def real_targets(y_true: ArrayLike) -> Array:
+    """One real number a row, ``(n,)``."""
+    y = as_numbers(y_true, "y_true")
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1:
+        raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
+    return y
 
 
 def matched(x: Array, to: Array) -> Array:
