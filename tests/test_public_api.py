@@ -21,6 +21,7 @@ NAMES = [
     "EqualMass",
     "EqualWidth",
     "ExactTest",
+    "Histogram",
     "KCE",
     "KDE",
     "KolmogorovSmirnov",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.categorical import Categorical
     from calibrant.distributions.ensemble import Ensemble
+    from calibrant.distributions.histogram import Histogram
     from calibrant.distributions.laplace import Laplace
     from calibrant.distributions.mixture import Mixture
     from calibrant.distributions.mvnormal import MultivariateNormal
@@ -62,6 +63,7 @@ _HOME = {
     "evaluate": "reports.build",
     "ExactTest": "inference.exact",
     "groups": "lenses",
+    "Histogram": "distributions.histogram",
     "KCE": "estimators.kce",
     "KDE": "estimators.kde",
     "KolmogorovSmirnov": "estimators.cumulative",
@@ -107,6 +109,7 @@ __all__ = [
     "EqualMass",
     "EqualWidth",
     "ExactTest",
+    "Histogram",
     "KolmogorovSmirnov",
     "Kuiper",
     "Laplace",

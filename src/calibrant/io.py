@@ -15,6 +15,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
@@ -29,6 +30,8 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
     "Ensemble": Ensemble,
+    "Histogram": Histogram,
+    "Histogram.from_cdf": Histogram.from_cdf,
     "Laplace": Laplace,
     "MultivariateNormal": MultivariateNormal,
     "Normal": Normal,

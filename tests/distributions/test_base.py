@@ -12,6 +12,7 @@ from calibrant import (
     Bernoulli,
     Categorical,
     Ensemble,
+    Histogram,
     Laplace,
     LogLoss,
     Mixture,
@@ -76,7 +77,7 @@ class Clipped(Quantiles):
         return cls(Quantiles.example(rng, n).values, [0.1, 0.3, 0.5, 0.6, 0.9], tails="flat")
 
 
-FAMILIES = [Bernoulli, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal, Quantiles]
+FAMILIES = [Bernoulli, Categorical, Ensemble, Histogram, Laplace, Mixture, MultivariateNormal, Normal, Quantiles]
 VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfClasses, Dry, Clipped]
 
 

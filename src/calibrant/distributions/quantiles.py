@@ -9,7 +9,8 @@ import numpy as np
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import as_numbers, matched
-from calibrant.distributions.piecewise import Piecewise, parts_of
+from calibrant.distributions.pieces import parts_of
+from calibrant.distributions.piecewise import Piecewise
 from calibrant.typing import Array, ArrayLike
 
 Tails = str | tuple[Any, Any]
