@@ -110,12 +110,18 @@ def test_a_family_named_with_its_columns(tmp_path):
     )
 
 
+def test_a_family_with_settings(tmp_path):
+    path = write(tmp_path / "x.csv", "y,q_10,q_50,q_90\n1.5,0.0,1.0,2.0\n0.5,1.0,1.0,4.0\n")
+    fan = io.read(path, predict="Quantiles('q_*', levels=[0.1, 0.5, 0.9], tails=(0, inf))").y_pred
+    assert fan.quantile(np.array([0.0, 0.5])).tolist() == [[0.0, 1.0], [0.0, 1.0]]
+
+
 @pytest.mark.parametrize(
     ("predict", "message"),
     [
         ("Categoric(probs='z_*')", "there is no 'Categoric' .did you mean 'Categorical'"),
         ("Categorical(probs='q_*')", "--predict: x.csv has no column 'q_.'"),
-        ("Categorical(probs=None)", "arguments are columns or numbers; got None"),
+        ("Categorical(probs=None)", "arguments are columns, numbers or families; got None"),
         ("'z_0'", "is not a family; known: Bernoulli, Categorical"),
     ],
 )

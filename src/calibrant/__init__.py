@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.categorical import Categorical
     from calibrant.distributions.ensemble import Ensemble
+    from calibrant.distributions.histogram import Histogram
     from calibrant.distributions.laplace import Laplace
     from calibrant.distributions.mixture import Mixture
     from calibrant.distributions.mvnormal import MultivariateNormal
     from calibrant.distributions.normal import Normal
+    from calibrant.distributions.quantiles import Quantiles
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
     from calibrant.estimators.crps import CRPS
@@ -77,6 +79,7 @@ _HOME = {
     "ExactTest": "inference.exact",
     "Exceeds": "thresholds",
     "groups": "lenses",
+    "Histogram": "distributions.histogram",
     "IntervalScore": "estimators.interval_score",
     "KCE": "estimators.kce",
     "KDE": "estimators.kde",
@@ -96,6 +99,7 @@ _HOME = {
     "PITError": "estimators.pit_error",
     "PITHistogram": "inference.pit_histogram",
     "PositiveClass": "lenses",
+    "Quantiles": "distributions.quantiles",
     "RankTest": "inference.rank_test",
     "ReliabilityCurve": "inference.reliability",
     "report": "reports.page",
@@ -133,6 +137,7 @@ __all__ = [
     "EqualWidth",
     "ExactTest",
     "Exceeds",
+    "Histogram",
     "IntervalScore",
     "KolmogorovSmirnov",
     "Kuiper",
@@ -148,6 +153,7 @@ __all__ = [
     "PITHistogram",
     "Pinball",
     "PositiveClass",
+    "Quantiles",
     "RankTest",
     "ReliabilityCurve",
     "SmoothECE",

@@ -16,9 +16,11 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
+from calibrant.distributions.quantiles import Quantiles
 from calibrant.spec import parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
@@ -29,9 +31,12 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
     "Ensemble": Ensemble,
+    "Histogram": Histogram,
+    "Histogram.from_cdf": Histogram.from_cdf,
     "Laplace": Laplace,
     "MultivariateNormal": MultivariateNormal,
     "Normal": Normal,
+    "Quantiles": Quantiles,
 }
 """What ``--predict`` may name; arguments are columns."""
 
@@ -182,29 +187,45 @@ def _against(truth: np.ndarray, pos_label: str | None) -> np.ndarray:
 
 
 def _family(text: str, table: Columns) -> Predictions:
-    def columns(pattern: object) -> list[str]:
-        if isinstance(pattern, int | float):
+    def columns(value: object) -> list[str]:
+        if isinstance(value, str):
+            return table.find(value, (), "--predict")
+        is_setting = isinstance(value, tuple) and not any(isinstance(part, str) for part in value)
+        if is_setting or isinstance(value, int | float | Predictions):
             return []
-        if not isinstance(pattern, str):
-            raise InputError(f"--predict {text!r}: arguments are columns or numbers; got {pattern!r}")
-        return table.find(pattern, (), "--predict")
+        raise InputError(f"--predict {text!r}: arguments are columns, numbers or families; got {value!r}")
 
-    def values(names: list[str], number: Any) -> np.ndarray | float:
+    def values(names: list[str], value: Any) -> Any:
         if not names:
-            return float(number)
+            return value.prediction if isinstance(value, Predictions) else value
         found = table.values(names)
         return found if found.shape[1] > 1 else found[:, 0]
 
     def build(name: str, *args: object, **options: object) -> Predictions:
-        said = signature(FAMILIES[name]).bind(*args, **options).arguments
+        said = signature(FAMILIES[name]).bind_partial(*args, **options).arguments
         named = {key: columns(value) for key, value in said.items()}
-        prediction = FAMILIES[name](**{key: values(named[key], value) for key, value in said.items()})
-        return Predictions(prediction, name, named, table)
+        given = {key: values(named[key], value) for key, value in said.items()}
+        if name == "Quantiles" and "levels" not in given and named.get("values"):
+            given["levels"] = _levels(named["values"], str(said["values"]))
+        return Predictions(FAMILIES[name](**given), name, named, table)
 
     found = parse(text, {name: partial(build, name) for name in FAMILIES}, word=str)
     if not isinstance(found, Predictions):
         raise InputError(f"--predict {text!r} is not a family; known: {', '.join(FAMILIES)}")
     return found
+
+
+def _levels(names: Sequence[str], pattern: str) -> list[float]:
+    """Levels of quantiles as their columns are called: ``q_0.05``, or ``q_5`` in percent."""
+    texts = _stars(names, [pattern]) or names
+    try:
+        levels = [float(text.strip("_%p")) for text in texts]
+    except ValueError:
+        raise InputError(
+            f"--predict Quantiles: the columns {', '.join(names[:4])} do not say their levels as in q_0.05: "
+            "give them, levels=(0.05, 0.5, 0.95)"
+        ) from None
+    return [level / 100 for level in levels] if max(levels) >= 1 else levels
 
 
 def _stars(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...] | None:

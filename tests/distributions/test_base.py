@@ -12,11 +12,13 @@ from calibrant import (
     Bernoulli,
     Categorical,
     Ensemble,
+    Histogram,
     Laplace,
     LogLoss,
     Mixture,
     MultivariateNormal,
     Normal,
+    Quantiles,
     distributions,
 )
 from calibrant._validate import InputError
@@ -58,8 +60,25 @@ class OfClasses(Mixture):
         return cls([Categorical.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
 
 
-FAMILIES = [Bernoulli, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal]
-VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfClasses]
+class Dry(Quantiles):
+    """With a chance of exactly zero, and a range that ends above."""
+
+    @classmethod
+    def example(cls, rng, n):
+        rain = np.concatenate([np.zeros((n, 2)), np.cumsum(rng.uniform(0.3, 1, (n, 3)), axis=1)], axis=1)
+        return cls(rain, [0.2, 0.4, 0.5, 0.7, 0.9], tails=(-np.inf, 5.0))
+
+
+class Clipped(Quantiles):
+    """What is beyond the outer quantiles lies there."""
+
+    @classmethod
+    def example(cls, rng, n):
+        return cls(Quantiles.example(rng, n).values, [0.1, 0.3, 0.5, 0.6, 0.9], tails="flat")
+
+
+FAMILIES = [Bernoulli, Categorical, Ensemble, Histogram, Laplace, Mixture, MultivariateNormal, Normal, Quantiles]
+VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfClasses, Dry, Clipped]
 
 
 def test_every_family_is_in_the_list():

@@ -25,14 +25,34 @@ def log_prob(batch: Distribution, y: np.ndarray) -> Any:
 
 
 def integral(batch: Distribution, draws: np.ndarray, f: Values, edge: np.ndarray, side: int) -> np.ndarray:
-    """``integral f(y) p(y) dy`` of each row on one side of its edge."""
-    unit = np.quantile(draws, 0.75, axis=0) - np.quantile(draws, 0.25, axis=0)
+    """``integral f(y) dP(y)`` of each row on one side of its edge; the edge itself belongs to the lower side.
 
-    def integrand(t: float) -> np.ndarray:
+    By the density, piece by piece where it has kinks, and by the probabilities of single values there.
+    """
+    unit = np.quantile(draws, 0.75, axis=0) - np.quantile(draws, 0.25, axis=0)
+    kinks = np.empty((len(batch), 0)) if batch.kinks is NotImplemented else batch.kinks
+    distances = np.sort(np.maximum(side * (kinks.T - edge) / unit, 0), axis=0)
+    starts = np.concatenate([np.zeros((1, len(batch))), distances])
+
+    def value(t: np.ndarray) -> np.ndarray:
         y = edge + side * t * unit
         return f(y) * np.exp(batch.log_prob(y)) * unit
 
-    return quadrature(integrand, np.inf)
+    total = quadrature(lambda t: value(starts[-1] + t), np.inf) + _atoms(batch, kinks, f, edge, side)
+    for start, width in zip(starts, np.diff(starts, axis=0), strict=False):
+        total = total + quadrature(lambda t, start=start, width=width: width * value(start + t * width), 1.0)  # type: ignore[misc]
+    return total
+
+
+def _atoms(batch: Distribution, kinks: np.ndarray, f: Values, edge: np.ndarray, side: int) -> Any:
+    """``sum f(y) P(Y = y)`` over the kinks on one side."""
+    total: Any = 0.0
+    values = np.sort(kinks, axis=1).T
+    for i, y in enumerate(values):
+        is_new = np.ones(len(y), dtype=bool) if i == 0 else y > values[i - 1]
+        mass = (batch.cdf(y) - batch.below(y)) * (is_new & (y > edge if side > 0 else y <= edge))
+        total = total + f(y) * mass
+    return total
 
 
 def quadrature(f: Callable[[float], np.ndarray], end: float) -> np.ndarray:

@@ -1,11 +1,12 @@
 """What every family of predictive distributions provides."""
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import is_array, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
@@ -42,6 +43,16 @@ class Distribution(ABC):
     @abstractmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:
         """A valid random batch, for conformance checks and simulations."""
+
+    @property
+    def parameters(self) -> list[Array]:
+        """The arrays that make up the batch, rows first."""
+        found: list[Array] = []
+        for field in fields(self):  # type: ignore[arg-type]  # families are dataclasses
+            value = getattr(self, field.name)
+            for part in value if isinstance(value, tuple) else (value,):
+                found += part.parameters if isinstance(part, Distribution) else [part] if is_array(part) else []
+        return found
 
     @property
     def coords(self) -> Any:
@@ -82,6 +93,11 @@ class Distribution(ABC):
         """``E|Y - Y'|`` of each row and the same row of another batch of this family, independent of each other, ``(n,)``."""
         return NotImplemented
 
+    @property
+    def kinks(self) -> Any:
+        """Values ``(n, k)`` where the density of a row jumps, or that have a probability of their own."""
+        return NotImplemented
+
     def quantile(self, u: Array) -> Any:
         """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
         return NotImplemented
@@ -109,6 +125,15 @@ def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> 
         name = asker if isinstance(asker, str) else type(asker).__name__
         raise InputError(f"{name} needs {what}, which {type(predictions).__name__} predictions do not have")
     return to_numpy(answer)
+
+
+def real_targets(y_true: ArrayLike) -> Array:
+    """One real number a row, ``(n,)``."""
+    y = as_numbers(y_true, "y_true")
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1:
+        raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
+    return y
 
 
 def matched(x: Array, to: Array) -> Array:

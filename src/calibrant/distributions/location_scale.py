@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_finite, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.base import Distribution, as_numbers, matched, real_targets
 from calibrant.typing import Array, ArrayLike
 
 
@@ -66,12 +66,7 @@ class LocationScale(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""
-        y = as_numbers(y_true, "y_true")
-        if y.ndim == 2 and y.shape[1] == 1:
-            y = y[:, 0]
-        if y.ndim != 1:
-            raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
-        return matched(y, self.loc)
+        return matched(real_targets(y_true), self.loc)
 
     def point(self, y: Array) -> Self:
         """The same family with scale zero."""
