@@ -40,6 +40,8 @@ HOMES = {
     "narwhals": {"_validate.py"},
     "array_api_compat": {"_array.py"},
     "matplotlib": {
+        "lab/papers/berta.py",
+        "lab/papers/berta_coverage.py",
         "lab/papers/estimator_error.py",
         "lab/papers/pictures.py",
         "lab/papers/popordanoska.py",

@@ -25,7 +25,7 @@ USUAL = [
 
 @app.command
 def reproduce(
-    study: Literal["estimator-error", "rejection-rates", "roelofs", "popordanoska"],
+    study: Literal["estimator-error", "rejection-rates", "roelofs", "popordanoska", "berta-coverage"],
     /,
     *,
     data_sets: int | None = None,
@@ -47,7 +47,8 @@ def reproduce(
         estimator-error: errors and variances of the kernel error (Widmann, Lindsten & Zachariah 2021, figures 6 to 9);
         rejection-rates: how often tests reject (figures 2, 10 and 11; hours);
         roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14);
-        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes)
+        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes);
+        berta-coverage: how often lower bounds of variational errors hold on the data of Berta et al. (2026)
     data_sets
         simulated data sets a cell; without it as many as were published
     workers
@@ -57,7 +58,7 @@ def reproduce(
     keep
         folder for finished cells, so that a study that is broken off goes on where it stopped
     """
-    from calibrant.lab.papers import estimator_error, layout, popordanoska, rejection_rates, roelofs
+    from calibrant.lab.papers import berta_coverage, estimator_error, layout, popordanoska, rejection_rates, roelofs
 
     if data_sets is not None:
         check_count(data_sets, "--data-sets", least=100)
@@ -69,6 +70,7 @@ def reproduce(
         "rejection-rates": rejection_rates,
         "roelofs": roelofs,
         "popordanoska": popordanoska,
+        "berta-coverage": berta_coverage,
     }
     paper = papers[study]
     sets = {} if data_sets is None else {"n_sets": data_sets}
