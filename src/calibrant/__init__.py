@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
     from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
     from calibrant.estimators.debiased import DebiasedECE
+    from calibrant.estimators.distances import Lp
     from calibrant.estimators.kce import KCE, MMCE
     from calibrant.estimators.kde import KDE
     from calibrant.estimators.scores import Brier, LogLoss
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from calibrant.estimators.sweep import Sweep
     from calibrant.estimators.tangent import TangentKDE
     from calibrant.estimators.ucme import UCME
-    from calibrant.estimators.variational import Lp, Variational
+    from calibrant.estimators.variational import Variational
     from calibrant.inference.aggregated import AggregatedTest
     from calibrant.inference.exact import ExactTest
     from calibrant.inference.intervals import Bootstrap
@@ -67,7 +68,7 @@ _HOME = {
     "Kuiper": "estimators.cumulative",
     "Laplace": "distributions.laplace",
     "LogLoss": "estimators.scores",
-    "Lp": "estimators.variational",
+    "Lp": "estimators.distances",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "MultiLabel": "lenses",

@@ -66,7 +66,7 @@ def test_scores_are_of_rows_that_were_not_seen(weighted, data, rng):
     y, p = data
     w = rng.random(400) if weighted else None
     scores = Blending().fit(y, p, sample_weight=w, folds=4, seed=3).scores
-    fold, mapped = folds_of_rows(y, 4, 3), np.empty_like(p)
+    fold, mapped = folds_of_rows(400, 4, 3), np.empty_like(p)
     for k in range(4):
         learn = fold != k
         weights = None if w is None else w[learn]

@@ -17,6 +17,7 @@ from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
 from calibrant.estimators.curves import Isotonic, KernelSmooth
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.density import DensityECE
+from calibrant.estimators.distances import Lp
 from calibrant.estimators.integrated import ICI
 from calibrant.estimators.kce import KCE, MMCE
 from calibrant.estimators.kde import KDE
@@ -31,7 +32,7 @@ from calibrant.estimators.smooth import SmoothECE
 from calibrant.estimators.sweep import Sweep
 from calibrant.estimators.tangent import TangentKDE
 from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
-from calibrant.estimators.variational import Lp, Variational
+from calibrant.estimators.variational import Variational
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.block import BlockTest
 from calibrant.inference.bootstrap_test import BootstrapTest

@@ -252,7 +252,7 @@ def _tried(
     seed: int,
 ) -> Table:
     """Scores of held-out rows before and after."""
-    fold = folds_of_rows(targets, folds, seed)
+    fold = folds_of_rows(len(targets), folds, seed)
     pairs = []
     for k in range(folds):
         learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)

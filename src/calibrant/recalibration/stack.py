@@ -49,7 +49,7 @@ class Stack(Recalibrator):
         """Shares from held-out rows, maps from all rows."""
         check_classes(predictions, "Stack")
         assert isinstance(predictions, Categorical)
-        fold = _dealt(targets, self.folds, self.seed)
+        fold = _dealt(len(targets), self.folds, self.seed)
         chances = held_out_chances(self.recalibrators, targets, predictions, weights, fold)
         unchanged = np.exp(to_numpy(predictions.log_prob(targets)))
         w = np.ones(len(targets)) if weights is None else weights
@@ -90,7 +90,7 @@ class Best(Recalibrator):
         """The winner's map."""
         check_classes(predictions, "Best")
         assert isinstance(predictions, Categorical)
-        fold = _dealt(targets, self.folds, self.seed)
+        fold = _dealt(len(targets), self.folds, self.seed)
         last = fold.max() if self.tries is None else self.tries - 1
         chances = held_out_chances(self.recalibrators, targets, predictions, weights, np.where(fold > last, -1, fold))
         w = np.ones(len(targets)) if weights is None else weights
@@ -143,9 +143,9 @@ def held_out_chances(
     return chances
 
 
-def _dealt(targets: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each row, no more folds than rows."""
-    return folds_of_rows(targets, max(min(n_folds, len(targets)), 2), seed)
+def _dealt(n: int, n_folds: int, seed: int) -> np.ndarray:
+    """The fold of each of n rows, no more folds than rows."""
+    return folds_of_rows(n, max(min(n_folds, n), 2), seed)
 
 
 def _checked(recalibrators: Sequence[Recalibrator]) -> tuple[Recalibrator, ...]:
