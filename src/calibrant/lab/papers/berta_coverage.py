@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant import __version__
-from calibrant.estimators.variational import Lp, Variational
+from calibrant.estimators.distances import Lp
+from calibrant.estimators.variational import Variational
 from calibrant.inference.proportions import interval_of_share
 from calibrant.lab.papers import pictures
 from calibrant.lab.papers.berta_data import SCENARIOS, truth

@@ -6,8 +6,9 @@ import numpy as np
 
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
+from calibrant.estimators.distances import Lp
 from calibrant.estimators.partition import KMeans
-from calibrant.estimators.variational import Lp, Variational
+from calibrant.estimators.variational import Variational
 from calibrant.lab.papers.berta_data import Scenario
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.isotonic import Isotonic
@@ -30,7 +31,7 @@ def bins(scenario: Scenario, y: np.ndarray, p: np.ndarray, seed: int) -> float:
 
 def isotonic_in_sample(scenario: Scenario, y: np.ndarray, p: np.ndarray, _: int) -> float:
     """Isotonic regression, tried on the rows that it was fitted on."""
-    return _removed(scenario, y, p, _isotonic(scenario).fit(y, p, folds=0)(p)).mean()
+    return float(Variational(Lp(scenario.norm), _isotonic(scenario), in_sample=True)(y, p))
 
 
 def isotonic(scenario: Scenario, y: np.ndarray, p: np.ndarray, seed: int) -> float:
@@ -78,5 +79,4 @@ def _removed(scenario: Scenario, y: np.ndarray, p: np.ndarray, g: np.ndarray) ->
     """``<grad ||g - p||, y - p>`` of each row."""
     if scenario.n_classes == 2:
         return np.sign(g - p) * (y - p)
-    residual = np.eye(scenario.n_classes)[y] - p
-    return (Lp(scenario.norm).gradient(g - p) * residual).sum(axis=1)
+    return Lp(scenario.norm).removed(np.eye(scenario.n_classes)[y], p, g)
