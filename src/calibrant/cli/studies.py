@@ -25,7 +25,7 @@ USUAL = [
 
 @app.command
 def reproduce(
-    study: Literal["estimator-error", "rejection-rates", "roelofs", "popordanoska"],
+    study: Literal["estimator-error", "rejection-rates", "roelofs", "popordanoska", "berta", "berta-coverage"],
     /,
     *,
     data_sets: int | None = None,
@@ -47,7 +47,9 @@ def reproduce(
         estimator-error: errors and variances of the kernel error (Widmann, Lindsten & Zachariah 2021, figures 6 to 9);
         rejection-rates: how often tests reject (figures 2, 10 and 11; hours);
         roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14);
-        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes)
+        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes);
+        berta: variational errors (Berta et al. 2026, figures 1 and 3, table 2; ten minutes);
+        berta-coverage: how often their lower bounds hold on such data (ten minutes)
     data_sets
         simulated data sets a cell; without it as many as were published
     workers
@@ -57,7 +59,15 @@ def reproduce(
     keep
         folder for finished cells, so that a study that is broken off goes on where it stopped
     """
-    from calibrant.lab.papers import estimator_error, layout, popordanoska, rejection_rates, roelofs
+    from calibrant.lab.papers import (
+        berta,
+        berta_coverage,
+        estimator_error,
+        layout,
+        popordanoska,
+        rejection_rates,
+        roelofs,
+    )
 
     if data_sets is not None:
         check_count(data_sets, "--data-sets", least=100)
@@ -69,6 +79,8 @@ def reproduce(
         "rejection-rates": rejection_rates,
         "roelofs": roelofs,
         "popordanoska": popordanoska,
+        "berta": berta,
+        "berta-coverage": berta_coverage,
     }
     paper = papers[study]
     sets = {} if data_sets is None else {"n_sets": data_sets}
@@ -96,23 +108,32 @@ def _write_study(path: Path, paper: Any, table: Table) -> None:
     title, _, text = paper.__doc__.strip().partition("\n\n")
     agreement = layout.agreement(table, paper.BOUND, paper.UNIT)
     page = [f"# {title}", text, f"![{title}]({picture.name})", agreement, paper.summary(table).to_markdown()]
+    for section in paper.sections(table) if hasattr(paper, "sections") else ():
+        page += _section(section, path.parent, path.name)
     path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
 
 
 def _write_figures(folder: Path, engine: display.ProgressEngine, sets: dict[str, int]) -> None:
     """The other figures and tables of the paper."""
-    from calibrant.lab.papers import pictures, roelofs_pages
+    from calibrant.lab.papers import roelofs_pages
 
     title, _, text = (roelofs_pages.__doc__ or "").strip().partition("\n\n")
     page = [f"# {title}", text]
     for section in roelofs_pages.sections(engine=engine, **sets):
-        page.append(f"## {section.title}")
-        if section.figure is not None:
-            name = f"roelofs-{section.name}.svg"
-            (folder / name).write_text(pictures.svg(section.figure), "utf-8")
-            page.append(f"![{section.title}]({name})")
-        page.append(section.table.to_markdown())
+        page += _section(section, folder, "roelofs")
     (folder / "roelofs-figures.md").write_text("\n\n".join(page) + "\n", "utf-8")
+
+
+def _section(section: Any, folder: Path, study: str) -> list[str]:
+    """A part of a page, and its picture beside it."""
+    from calibrant.lab.papers import pictures
+
+    parts = [f"## {section.title}"]
+    if section.figure is not None:
+        name = f"{study}-{section.name}.svg"
+        (folder / name).write_text(pictures.svg(section.figure), "utf-8")
+        parts.append(f"![{section.title}]({name})")
+    return parts if section.table is None else [*parts, section.table.to_markdown()]
 
 
 @app.command

@@ -1,11 +1,25 @@
 """Tables of studies as pages show them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.results import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A part of a page: a picture, a table, or both."""
+
+    name: str
+    title: str
+    table: Table | None = None
+    figure: "Figure | None" = None
 
 
 def wide(table: Table, names: Sequence[str], text: Callable[[dict[str, Any]], str]) -> Table:
