@@ -30,6 +30,7 @@ LAYERS = [
 HOMES = {
     "torch": {
         "_array.py",
+        "lab/papers/widmann_networks.py",
         "losses/baselines.py",
         "losses/calibration.py",
         "losses/heads.py",
@@ -41,11 +42,13 @@ HOMES = {
     "array_api_compat": {"_array.py"},
     "matplotlib": {
         "lab/papers/estimator_error.py",
+        "lab/papers/layout.py",
         "lab/papers/pictures.py",
         "lab/papers/popordanoska.py",
         "lab/papers/rejection_rates.py",
         "lab/papers/roelofs.py",
-        "lab/papers/roelofs_pages.py",
+        "lab/papers/widmann.py",
+        "lab/papers/widmann_figures.py",
         "reports/charts.py",
     },
     "jinja2": {"reports/page.py"},
