@@ -32,6 +32,7 @@ LAYERS = [
 HOMES = {
     "torch": {
         "_array.py",
+        "lab/papers/widmann_networks.py",
         "losses/baselines.py",
         "losses/calibration.py",
         "losses/heads.py",
@@ -50,6 +51,8 @@ HOMES = {
         "lab/papers/popordanoska.py",
         "lab/papers/rejection_rates.py",
         "lab/papers/roelofs.py",
+        "lab/papers/widmann.py",
+        "lab/papers/widmann_figures.py",
         "reports/charts.py",
     },
     "jinja2": {"reports/page.py"},
