@@ -13,9 +13,11 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.recalibration.held_out import HeldOut, scores
-from calibrant.reports.build import MEANINGS, curve_of, histogram_of, settings_of
+from calibrant.reports.build import settings_of
+from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.classes import MEANINGS, curve_of, histogram_of
 from calibrant.reports.model import KeyNumber, Verdict
-from calibrant.reports.problem import TEST_WORK, Problem, affordable
+from calibrant.reports.problem import TEST_WORK, affordable
 from calibrant.results import SCHEMA, Result, Table, number
 from calibrant.typing import ArrayLike, Seed
 
@@ -32,7 +34,7 @@ class Side:
     histogram: Table
 
     @classmethod
-    def of(cls, problem: Problem) -> "Side":
+    def of(cls, problem: ClassProblem) -> "Side":
         """The error with its null band, and the curve with its consistency band."""
         meaning = MEANINGS["top" if problem.kind == "multi-class" else "event"]
         label = "Calibration error of the confidence" if problem.kind == "multi-class" else "Calibration error"
@@ -139,7 +141,7 @@ def compare(
     check_count(n_resamples, "n_resamples", least=99)
     draws = affordable(n_resamples, len(before), TEST_WORK, least=399)
     seeds = as_seed_sequence(rng)
-    problems = [Problem(targets, p, weights, draws, seeds, None) for p in (before, after)]  # type: ignore[arg-type]
+    problems = [ClassProblem(targets, p, weights, draws, seeds, None) for p in (before, after)]  # type: ignore[arg-type]
     old, new = (Side.of(problem) for problem in problems)
     table = scores(to_numpy(targets), before, weights, [HeldOut(np.arange(len(before)), after)])
     return BeforeAfter(
