@@ -13,12 +13,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
+    from calibrant.distributions.beta import Beta
     from calibrant.distributions.categorical import Categorical
     from calibrant.distributions.ensemble import Ensemble
+    from calibrant.distributions.gamma import Gamma
     from calibrant.distributions.laplace import Laplace
+    from calibrant.distributions.log_normal import LogNormal
+    from calibrant.distributions.logistic import Logistic
     from calibrant.distributions.mixture import Mixture
     from calibrant.distributions.mvnormal import MultivariateNormal
+    from calibrant.distributions.negative_binomial import NegativeBinomial
     from calibrant.distributions.normal import Normal
+    from calibrant.distributions.poisson import Poisson
+    from calibrant.distributions.student_t import StudentT
+    from calibrant.distributions.uniform import Uniform
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
     from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
@@ -47,6 +55,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AggregatedTest": "inference.aggregated",
     "Bernoulli": "distributions.bernoulli",
+    "Beta": "distributions.beta",
     "BinnedState": "estimators.state",
     "Bootstrap": "inference.intervals",
     "Brier": "estimators.scores",
@@ -60,28 +69,35 @@ _HOME = {
     "EqualWidth": "estimators.binning",
     "evaluate": "reports.build",
     "ExactTest": "inference.exact",
+    "Gamma": "distributions.gamma",
     "groups": "lenses",
     "KCE": "estimators.kce",
     "KDE": "estimators.kde",
     "KolmogorovSmirnov": "estimators.cumulative",
     "Kuiper": "estimators.cumulative",
     "Laplace": "distributions.laplace",
+    "Logistic": "distributions.logistic",
     "LogLoss": "estimators.scores",
+    "LogNormal": "distributions.log_normal",
     "Lp": "estimators.variational",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
+    "NegativeBinomial": "distributions.negative_binomial",
     "Normal": "distributions.normal",
+    "Poisson": "distributions.poisson",
     "PositiveClass": "lenses",
     "ReliabilityCurve": "inference.reliability",
     "report": "reports.page",
     "SKCE": "estimators.skce",
     "SmoothECE": "estimators.smooth",
+    "StudentT": "distributions.student_t",
     "Sweep": "estimators.sweep",
     "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
     "UCME": "estimators.ucme",
+    "Uniform": "distributions.uniform",
     "Variational": "estimators.variational",
 }
 
@@ -94,6 +110,7 @@ __all__ = [
     "UCME",
     "AggregatedTest",
     "Bernoulli",
+    "Beta",
     "BinnedState",
     "Bootstrap",
     "Brier",
@@ -105,21 +122,28 @@ __all__ = [
     "EqualMass",
     "EqualWidth",
     "ExactTest",
+    "Gamma",
     "KolmogorovSmirnov",
     "Kuiper",
     "Laplace",
     "LogLoss",
+    "LogNormal",
+    "Logistic",
     "Lp",
     "Mixture",
     "MultiLabel",
     "MultivariateNormal",
+    "NegativeBinomial",
     "Normal",
+    "Poisson",
     "PositiveClass",
     "ReliabilityCurve",
     "SmoothECE",
+    "StudentT",
     "Sweep",
     "TangentKDE",
     "TopLabel",
+    "Uniform",
     "Variational",
     "evaluate",
     "groups",

@@ -10,13 +10,21 @@ import pytest
 
 from calibrant import (
     Bernoulli,
+    Beta,
     Categorical,
     Ensemble,
+    Gamma,
     Laplace,
+    Logistic,
     LogLoss,
+    LogNormal,
     Mixture,
     MultivariateNormal,
+    NegativeBinomial,
     Normal,
+    Poisson,
+    StudentT,
+    Uniform,
     distributions,
 )
 from calibrant._validate import InputError
@@ -52,14 +60,23 @@ class OfVectors(Mixture):
         return cls([MultivariateNormal.example(rng, n) for _ in range(2)])
 
 
+class OfCounts(Mixture):
+    @classmethod
+    def example(cls, rng, n):
+        return cls([Poisson.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
+
+
 class OfClasses(Mixture):
     @classmethod
     def example(cls, rng, n):
         return cls([Categorical.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
 
 
-FAMILIES = [Bernoulli, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal]
-VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfClasses]
+FAMILIES = [
+    *(Bernoulli, Beta, Categorical, Ensemble, Gamma, Laplace, Logistic, LogNormal, Mixture, MultivariateNormal),
+    *(NegativeBinomial, Normal, Poisson, StudentT, Uniform),
+]
+VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfCounts, OfClasses]
 
 
 def test_every_family_is_in_the_list():
@@ -146,6 +163,7 @@ def test_what_is_optional_is_not_implemented():
     batch, numbers = Points(), np.zeros(2)
     answers = [batch.coords, batch.point(numbers), batch.cdf(numbers), batch.quantile(numbers), batch.cf(numbers)]
     answers += [batch.temper(2.0), batch.below(numbers), batch.mean, batch.std, batch.crps(numbers)]
+    assert batch.log_reference(numbers) == 0
     assert all(answer is NotImplemented for answer in answers)
     assert batch.checked() is batch
 

@@ -87,8 +87,12 @@ class Distribution(ABC):
         return NotImplemented
 
     def temper(self, temperature: float) -> Any:
-        """The distributions proportional to ``p^(1 / T)``."""
+        """The distributions proportional to ``p^(1 / T)``, densities p with respect to the family's reference measure."""
         return NotImplemented
+
+    def log_reference(self, y: Array) -> Any:
+        """Log density of the measure that :meth:`temper` refers to: zero for lengths and counts."""
+        return 0.0
 
 
 def as_numbers(x: ArrayLike, name: str) -> Array:
@@ -97,6 +101,12 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
     return as_working_precision(as_real(values, name))
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse what is no temperature."""
+    if not temperature > 0:
+        raise InputError(f"temperature must be positive; got {temperature!r}")
 
 
 def matched(x: Array, to: Array) -> Array:
