@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import betainc, betaln
+from scipy.special import betainc, betaincc, betaln
 
 from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
@@ -93,11 +93,11 @@ class NegativeBinomial(Counts):
 
     def _at_most(self, k: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
         rate, dispersion = parameters
-        return betainc(1 / dispersion, k + 1, 1 / (1 + dispersion * rate))
+        return _level(1 / dispersion, k + 1, dispersion * rate)
 
     def _more_than(self, k: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
         rate, dispersion = parameters
-        return betainc(k + 1, 1 / dispersion, dispersion * rate / (1 + dispersion * rate))
+        return _level(k + 1, 1 / dispersion, 1 / (dispersion * rate))
 
     def _log_masses(self, k: Array) -> Array:
         """By the ratio of each count to the one before, so that no large numbers cancel."""
@@ -110,8 +110,7 @@ class NegativeBinomial(Counts):
 
     def _mean_up_to(self, k: np.ndarray) -> np.ndarray:
         rate, dispersion = self.host
-        up_to = betainc(1 + 1 / dispersion, np.maximum(k, 1), 1 / (1 + dispersion * rate))
-        return rate * np.where(k >= 1, up_to, 0.0)
+        return rate * np.where(k >= 1, _level(1 + 1 / dispersion, np.maximum(k, 1), dispersion * rate), 0.0)
 
     def _half_difference(self) -> np.ndarray:
         """``integral (1 - |cf|^2) / v^2 dv / (2 pi)`` over ``v = tan(w / 2) > 0``, by the trapezoid rule in ``log v``."""
@@ -127,3 +126,8 @@ class NegativeBinomial(Counts):
     def example(cls, rng: np.random.Generator, n: int) -> Self:
         """Rates between 1/2 and 10, dispersions between 0.1 and 1."""
         return cls(rng.uniform(0.5, 10, n), rng.uniform(0.1, 1, n))
+
+
+def _level(a: np.ndarray, b: np.ndarray, odds: np.ndarray) -> np.ndarray:
+    """The incomplete beta integral ``I_x(a, b)`` at ``x = 1 / (1 + odds)``, by the smaller of x and 1 - x."""
+    return np.where(odds > 1, betainc(a, b, 1 / (1 + odds)), betaincc(b, a, 1 / (1 + 1 / odds)))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import gammaincc, gammaln, ive, pdtrc, xlogy
+from scipy.special import gammaincc, gammaln, i0e, i1e, pdtrc, xlogy
 
 from calibrant._array import gammaln as log_gamma
 from calibrant._array import namespace, to_numpy
@@ -73,7 +73,7 @@ class Poisson(Counts):
     def _half_difference(self) -> np.ndarray:
         """By Bessel functions. Wei & Held (2014)."""
         rate = self.host[0]
-        return rate * (ive(0, 2 * rate) + ive(1, 2 * rate))
+        return rate * (i0e(2 * rate) + i1e(2 * rate))
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:
