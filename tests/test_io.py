@@ -122,7 +122,7 @@ def test_a_family_with_settings(tmp_path):
         ("Categoric(probs='z_*')", "there is no 'Categoric' .did you mean 'Categorical'"),
         ("Categorical(probs='q_*')", "--predict: x.csv has no column 'q_.'"),
         ("Categorical(probs=None)", "arguments are columns, numbers or families; got None"),
-        ("'z_0'", "is not a family; known: Bernoulli, Categorical"),
+        ("'z_0'", "is not a family; known: Bernoulli, Beta, Categorical"),
     ],
 )
 def test_bad_families(tmp_path, predict, message):

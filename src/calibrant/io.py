@@ -14,13 +14,21 @@ from calibrant._columns import Columns, open_columns
 from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.beta import Beta
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.gamma import Gamma
 from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
+from calibrant.distributions.log_normal import LogNormal
+from calibrant.distributions.logistic import Logistic
 from calibrant.distributions.mvnormal import MultivariateNormal
+from calibrant.distributions.negative_binomial import NegativeBinomial
 from calibrant.distributions.normal import Normal
+from calibrant.distributions.poisson import Poisson
 from calibrant.distributions.quantiles import Quantiles
+from calibrant.distributions.student_t import StudentT
+from calibrant.distributions.uniform import Uniform
 from calibrant.spec import parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
@@ -28,15 +36,24 @@ PREDICTION_NAMES = ("p_*", "prob_*", "proba_*", "y_pred", "p", "prob", "y_prob",
 
 FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Bernoulli": Bernoulli,
+    "Beta": Beta,
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
     "Ensemble": Ensemble,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
+    "Gamma": Gamma,
     "Laplace": Laplace,
+    "LogNormal": LogNormal,
+    "Logistic": Logistic,
     "MultivariateNormal": MultivariateNormal,
+    "NegativeBinomial": NegativeBinomial,
+    "NegativeBinomial.from_total_count": NegativeBinomial.from_total_count,
     "Normal": Normal,
     "Quantiles": Quantiles,
+    "Poisson": Poisson,
+    "StudentT": StudentT,
+    "Uniform": Uniform,
 }
 """What ``--predict`` may name; arguments are columns."""
 

@@ -30,7 +30,8 @@ def integral(batch: Distribution, draws: np.ndarray, f: Values, edge: np.ndarray
     By the density, piece by piece where it has kinks, and by the probabilities of single values there.
     """
     unit = np.quantile(draws, 0.75, axis=0) - np.quantile(draws, 0.25, axis=0)
-    kinks = np.empty((len(batch), 0)) if batch.kinks is NotImplemented else batch.kinks
+    unit = np.where(unit > 0, unit, 1.0)  # where most draws are one value
+    kinks = _kinks(batch)
     distances = np.sort(np.maximum(side * (kinks.T - edge) / unit, 0), axis=0)
     starts = np.concatenate([np.zeros((1, len(batch))), distances])
 
@@ -42,6 +43,14 @@ def integral(batch: Distribution, draws: np.ndarray, f: Values, edge: np.ndarray
     for start, width in zip(starts, np.diff(starts, axis=0), strict=False):
         total = total + quadrature(lambda t, start=start, width=width: width * value(start + t * width), 1.0)  # type: ignore[misc]
     return total
+
+
+def _kinks(batch: Distribution) -> np.ndarray:
+    """Where densities jump: at values that the family names, and where its range ends."""
+    ends = batch.quantile(np.array([0.0, 1.0]))
+    parts = [part for part in (batch.kinks, ends) if part is not NotImplemented]
+    columns = [column for part in parts for column in part.T if np.isfinite(column).all()]
+    return np.stack(columns, axis=1) if columns else np.empty((len(batch), 0))
 
 
 def _atoms(batch: Distribution, kinks: np.ndarray, f: Values, edge: np.ndarray, side: int) -> Any:
@@ -64,6 +73,15 @@ def quadrature(f: Callable[[float], np.ndarray], end: float) -> np.ndarray:
 
 
 def mean(batch: Distribution, draws: np.ndarray, f: Values) -> np.ndarray:
-    """``E f(Y)`` of each row by its density."""
+    """``E f(Y)`` of each row by its density, or by its masses where draws are counts."""
+    if draws.dtype.kind in "iu":
+        return _sum(batch, draws, f)
     edge = np.quantile(draws, 0.3, axis=0)  # a median is where densities have their kinks
     return integral(batch, draws, f, edge, -1) + integral(batch, draws, f, edge, 1)
+
+
+def _sum(batch: Distribution, draws: np.ndarray, f: Values) -> np.ndarray:
+    """Over whole numbers, as far beyond the draws as these reach."""
+    low, high = int(draws.min()), int(draws.max())
+    outcomes = [np.full(len(batch), k) for k in range(2 * low - high, 2 * high - low + 1)]
+    return sum(f(y) * np.exp(batch.log_prob(y)) for y in outcomes)

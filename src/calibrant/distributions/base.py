@@ -107,8 +107,12 @@ class Distribution(ABC):
         return NotImplemented
 
     def temper(self, temperature: float) -> Any:
-        """The distributions proportional to ``p^(1 / T)``."""
+        """The distributions proportional to ``p^(1 / T)``, densities p with respect to the family's reference measure."""
         return NotImplemented
+
+    def log_reference(self, y: Array) -> Any:
+        """Log density of the measure that :meth:`temper` refers to: zero for lengths and counts."""
+        return 0.0
 
 
 def as_numbers(x: ArrayLike, name: str) -> Array:
@@ -134,6 +138,12 @@ def real_targets(y_true: ArrayLike) -> Array:
     if y.ndim != 1:
         raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
     return y
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse what is no temperature."""
+    if not temperature > 0:
+        raise InputError(f"temperature must be positive; got {temperature!r}")
 
 
 def matched(x: Array, to: Array) -> Array:
