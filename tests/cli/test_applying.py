@@ -6,8 +6,7 @@ from calibrant.recalibration.temperature import Temperature
 
 applying = pytest.importorskip("calibrant.cli.applying")
 polars = pytest.importorskip("polars")
-
-from calibrant.cli.app import Fields
+Fields = pytest.importorskip("calibrant.cli.app").Fields
 
 
 @pytest.fixture
