@@ -92,6 +92,7 @@ def test_the_best_of_several_methods_is_saved(run, there):
     table = out[out.index("held-out scores, best first") :]
     ranks = [table.index(name) for name in ("Temperature()", "VectorScaling()", "as they are")]
     assert ranks == sorted(ranks)
+    assert "note: the best of 3 by these very rows: its scores are a little too good" in out
     assert "Saved Temperature()." in out
     assert type(load_map("map.json").inner).__name__ == "Tempering"
 
