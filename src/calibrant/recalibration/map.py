@@ -68,7 +68,7 @@ class Map(ABC):
         if name not in known:
             raise InputError(f"there is no map {name!r}{did_you_mean(name, sorted(known))}")
         kind = known[name]
-        parts = fields(kind)
+        parts = fields(kind)  # type: ignore[arg-type]
         expected = {part.name for part in parts}
         if not {part.name for part in parts if part.default is MISSING} <= set(values) <= expected:
             raise InputError(f"{name} has the fields {sorted(expected)}; the file has {sorted(values)}")
