@@ -39,8 +39,9 @@ def mean_distance(members: np.ndarray) -> np.ndarray:
     if members.ndim == 2:
         return np.sort(members, axis=1) @ np.arange(1 - m, m, 2) * (2 / (m * (m - 1)))
     total = np.zeros(len(members))
-    for lag in range(1, m):  # every pair, in both orders
-        total += np.sqrt(((members - np.roll(members, lag, axis=1)) ** 2).sum(axis=2)).mean(axis=1)
+    for lag in range(1, m // 2 + 1):  # a lag and m less it are the same pairs
+        times = 1 if 2 * lag == m else 2
+        total += times * _distance(members - np.roll(members, lag, axis=1)).mean(axis=1)
     return total / (m - 1)
 
 
