@@ -72,6 +72,11 @@ def test_shares_are_what_randomising_gives_on_average(counts, rng):
         assert np.all(np.abs(share_upto(levels, u) - seen) < 5 * np.sqrt(0.25 / 4_000))
 
 
+def test_a_level_counts_itself():
+    point = np.array([0.5])
+    assert share_upto((point, point.copy()), 0.5).tolist() == share_upto((point, point), 0.5).tolist() == [1]
+
+
 def test_the_mean_of_shares_is_the_level_for_calibrated_counts(counts, rng):
     batch = counts.example(rng, 40)
     low, high = levels_of(batch, PIT())(batch.sample(rng, 20_000))

@@ -56,6 +56,7 @@ def test_shapes_have_their_signs(rng):
     assert RankTest("slope")(y - 0.5, members).statistic < -3
     assert RankTest("convexity")(2 * y, members).statistic > 3  # too narrow
     assert RankTest("convexity")(y / 2, members).statistic < -3
+    assert RankTest("slope")(y - 0.5, members).pvalue == 0.001
     assert RankTest("slope")(2 * y, members).pvalue > 0.01
     both = RankTest()(2 * y, members)
     assert both.pvalue == 0.001
