@@ -36,7 +36,7 @@ class Cells:
     """The line cut at edges ``(n, m)``, and the distribution function F there and in the middle of each cell.
 
     Integrals of functions of F are taken cell by cell by Simpson's rule, with ``P(Y <= x)`` at the lower and ``P(Y < x)`` at
-    the upper end. Smooth distributions come out to 1e-7 of their spread, those with kinks in F to 1e-4; values that have a
+    the upper end. Smooth distributions come out to 1e-7 of their spread, those with kinks in F to some 1e-4; values that have a
     probability of their own are exact where they are edges, and no quantile of more than 2.5 % is missed.
     """
 
