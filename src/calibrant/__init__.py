@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.categorical import Categorical
+    from calibrant.distributions.censored import Censored
     from calibrant.distributions.ensemble import Ensemble
     from calibrant.distributions.histogram import Histogram
     from calibrant.distributions.laplace import Laplace
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from calibrant.distributions.mvnormal import MultivariateNormal
     from calibrant.distributions.normal import Normal
     from calibrant.distributions.quantiles import Quantiles
+    from calibrant.distributions.truncated import Truncated
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
     from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
@@ -53,6 +55,7 @@ _HOME = {
     "Bootstrap": "inference.intervals",
     "Brier": "estimators.scores",
     "Categorical": "distributions.categorical",
+    "Censored": "distributions.censored",
     "ClassWise": "lenses",
     "DebiasedECE": "estimators.debiased",
     "ECE": "estimators.binned",
@@ -85,6 +88,7 @@ _HOME = {
     "Sweep": "estimators.sweep",
     "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
+    "Truncated": "distributions.truncated",
     "UCME": "estimators.ucme",
     "Variational": "estimators.variational",
 }
@@ -102,6 +106,7 @@ __all__ = [
     "Bootstrap",
     "Brier",
     "Categorical",
+    "Censored",
     "ClassWise",
     "DebiasedECE",
     "Edges",
@@ -126,6 +131,7 @@ __all__ = [
     "Sweep",
     "TangentKDE",
     "TopLabel",
+    "Truncated",
     "Variational",
     "evaluate",
     "groups",

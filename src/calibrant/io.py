@@ -14,12 +14,14 @@ from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.censored import Censored
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.quantiles import Quantiles
+from calibrant.distributions.truncated import Truncated
 from calibrant.spec import parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
@@ -29,6 +31,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Bernoulli": Bernoulli,
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
+    "Censored": Censored,
     "Ensemble": Ensemble,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
@@ -36,6 +39,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "MultivariateNormal": MultivariateNormal,
     "Normal": Normal,
     "Quantiles": Quantiles,
+    "Truncated": Truncated,
 }
 """What ``--predict`` may name; arguments are columns."""
 

@@ -11,6 +11,7 @@ import pytest
 from calibrant import (
     Bernoulli,
     Categorical,
+    Censored,
     Ensemble,
     Histogram,
     Laplace,
@@ -19,6 +20,7 @@ from calibrant import (
     MultivariateNormal,
     Normal,
     Quantiles,
+    Truncated,
     distributions,
 )
 from calibrant._validate import InputError
@@ -77,7 +79,8 @@ class Clipped(Quantiles):
         return cls(Quantiles.example(rng, n).values, [0.1, 0.3, 0.5, 0.6, 0.9], tails="flat")
 
 
-FAMILIES = [Bernoulli, Categorical, Ensemble, Histogram, Laplace, Mixture, MultivariateNormal, Normal, Quantiles]
+FAMILIES = [Bernoulli, Categorical, Censored, Ensemble, Histogram, Laplace, Mixture, MultivariateNormal, Normal]
+FAMILIES += [Quantiles, Truncated]
 VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfClasses, Dry, Clipped]
 
 

@@ -30,6 +30,7 @@ def integral(batch: Distribution, draws: np.ndarray, f: Values, edge: np.ndarray
     By the density, piece by piece where it has kinks, and by the probabilities of single values there.
     """
     unit = np.quantile(draws, 0.75, axis=0) - np.quantile(draws, 0.25, axis=0)
+    unit = np.where(unit > 0, unit, 1.0)  # where most draws are one value
     kinks = np.empty((len(batch), 0)) if batch.kinks is NotImplemented else batch.kinks
     distances = np.sort(np.maximum(side * (kinks.T - edge) / unit, 0), axis=0)
     starts = np.concatenate([np.zeros((1, len(batch))), distances])
