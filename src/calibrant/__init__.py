@@ -25,10 +25,17 @@ if TYPE_CHECKING:
     from calibrant.distributions.truncated import Truncated
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
+    from calibrant.estimators.crps import CRPS
     from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
     from calibrant.estimators.debiased import DebiasedECE
+    from calibrant.estimators.distances import Lp
+    from calibrant.estimators.energy_score import EnergyScore
+    from calibrant.estimators.interval_score import IntervalScore
     from calibrant.estimators.kce import KCE, MMCE
     from calibrant.estimators.kde import KDE
+    from calibrant.estimators.pinball import Pinball
+    from calibrant.estimators.pit import PIT
+    from calibrant.estimators.pit_error import PITError
     from calibrant.estimators.scores import Brier, LogLoss
     from calibrant.estimators.skce import SKCE
     from calibrant.estimators.smooth import SmoothECE
@@ -36,14 +43,19 @@ if TYPE_CHECKING:
     from calibrant.estimators.sweep import Sweep
     from calibrant.estimators.tangent import TangentKDE
     from calibrant.estimators.ucme import UCME
-    from calibrant.estimators.variational import Lp, Variational
+    from calibrant.estimators.variational import Variational
     from calibrant.inference.aggregated import AggregatedTest
+    from calibrant.inference.coverage import coverage
     from calibrant.inference.exact import ExactTest
     from calibrant.inference.intervals import Bootstrap
+    from calibrant.inference.pit_curve import PITCurve
+    from calibrant.inference.pit_histogram import PITHistogram
+    from calibrant.inference.rank_test import RankTest
     from calibrant.inference.reliability import ReliabilityCurve
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
     from calibrant.reports.build import evaluate
     from calibrant.reports.page import report
+    from calibrant.thresholds import Exceeds, Within
 
 __version__ = "0.1.0"
 
@@ -57,30 +69,41 @@ _HOME = {
     "Categorical": "distributions.categorical",
     "Censored": "distributions.censored",
     "ClassWise": "lenses",
+    "coverage": "inference.coverage",
+    "CRPS": "estimators.crps",
     "DebiasedECE": "estimators.debiased",
     "ECE": "estimators.binned",
     "Edges": "estimators.binning",
+    "EnergyScore": "estimators.energy_score",
     "Ensemble": "distributions.ensemble",
     "EqualMass": "estimators.binning",
     "EqualWidth": "estimators.binning",
     "evaluate": "reports.build",
     "ExactTest": "inference.exact",
+    "Exceeds": "thresholds",
     "groups": "lenses",
     "Histogram": "distributions.histogram",
+    "IntervalScore": "estimators.interval_score",
     "KCE": "estimators.kce",
     "KDE": "estimators.kde",
     "KolmogorovSmirnov": "estimators.cumulative",
     "Kuiper": "estimators.cumulative",
     "Laplace": "distributions.laplace",
     "LogLoss": "estimators.scores",
-    "Lp": "estimators.variational",
+    "Lp": "estimators.distances",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
     "Normal": "distributions.normal",
+    "Pinball": "estimators.pinball",
+    "PIT": "estimators.pit",
+    "PITCurve": "inference.pit_curve",
+    "PITError": "estimators.pit_error",
+    "PITHistogram": "inference.pit_histogram",
     "PositiveClass": "lenses",
     "Quantiles": "distributions.quantiles",
+    "RankTest": "inference.rank_test",
     "ReliabilityCurve": "inference.reliability",
     "report": "reports.page",
     "SKCE": "estimators.skce",
@@ -91,13 +114,16 @@ _HOME = {
     "Truncated": "distributions.truncated",
     "UCME": "estimators.ucme",
     "Variational": "estimators.variational",
+    "Within": "thresholds",
 }
 
 __all__ = [
+    "CRPS",
     "ECE",
     "KCE",
     "KDE",
     "MMCE",
+    "PIT",
     "SKCE",
     "UCME",
     "AggregatedTest",
@@ -110,11 +136,14 @@ __all__ = [
     "ClassWise",
     "DebiasedECE",
     "Edges",
+    "EnergyScore",
     "Ensemble",
     "EqualMass",
     "EqualWidth",
     "ExactTest",
+    "Exceeds",
     "Histogram",
+    "IntervalScore",
     "KolmogorovSmirnov",
     "Kuiper",
     "Laplace",
@@ -124,8 +153,13 @@ __all__ = [
     "MultiLabel",
     "MultivariateNormal",
     "Normal",
+    "PITCurve",
+    "PITError",
+    "PITHistogram",
+    "Pinball",
     "PositiveClass",
     "Quantiles",
+    "RankTest",
     "ReliabilityCurve",
     "SmoothECE",
     "Sweep",
@@ -133,6 +167,8 @@ __all__ = [
     "TopLabel",
     "Truncated",
     "Variational",
+    "Within",
+    "coverage",
     "evaluate",
     "groups",
     "report",

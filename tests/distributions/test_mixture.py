@@ -235,3 +235,37 @@ def test_a_power_of_a_mixture_is_no_mixture(batch):
     """Tempering the components is something else, so none is offered."""
     assert batch.temper(2.0) is NotImplemented
     assert batch.coords is NotImplemented
+
+
+def test_ranked_score_of_scoringrules():
+    """Values of crps_mixnorm, scoringrules 0.10.0."""
+    parts = [Normal([0.1, 0.4, -0.2], [0.5, 1.5, 2.0]), Normal([1.0, -1.0, 3.0], [1.0, 0.3, 0.7])]
+    batch = Mixture(parts, [[0.3, 0.7], [0.5, 0.5], [0.9, 0.1]])
+    theirs = [0.272369303540612, 0.376649491343286, 1.429897007786417]
+    assert batch.crps(np.array([0.3, -1.2, 2.5])) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_ranked_score_of_members_is_that_of_all_of_them(rng):
+    """By integration, which is exact there."""
+    parts = rng.normal(size=(2, 30, 40))
+    y = rng.normal(size=(3, 30))
+    everyone = np.concatenate(parts, axis=1)
+    far = np.abs(everyone - y[..., None]).mean(axis=-1)
+    wanted = far - np.abs(everyone[:, :, None] - everyone[:, None]).mean(axis=(1, 2)) / 2
+    assert Mixture([Ensemble(x) for x in parts]).crps(y) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_moments_from_within_and_between(batch):
+    m, s = np.array([[0.0, 4.0], [-3.0, 3.0], [2.0, 9.0]]), np.array([[1.0, 0.1], [0.5, 0.5], [1e-8, 1.0]])
+    mean = (WEIGHTS * m).sum(axis=1)
+    assert batch.mean == pytest.approx(mean)
+    assert batch.std == pytest.approx(np.sqrt((WEIGHTS * (s**2 + m**2)).sum(axis=1) - mean**2), abs=1e-7)
+
+
+def test_what_components_do_not_know_a_mixture_does_not():
+    classes = Mixture([Categorical([[0.2, 0.3, 0.5]]), Categorical([[0.1, 0.1, 0.8]])])
+    assert all(x is NotImplemented for x in (classes.mean, classes.std, classes.crps(np.array([0]))))
+    vectors = Mixture([MultivariateNormal([[0.0, 1.0]], 1.0), MultivariateNormal([[2.0, 1.0]], 1.0)])
+    assert vectors.mean == pytest.approx(np.array([[1.0, 1.0]]))
+    assert vectors.std == pytest.approx(np.sqrt([[2.0, 1.0]]))
+    assert vectors.below(np.zeros((1, 2))) is NotImplemented

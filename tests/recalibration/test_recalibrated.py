@@ -89,3 +89,22 @@ class TestLines:
 def test_classes_have_no_levels():
     with pytest.raises(InputError, match="Recalibrated takes predictions of numbers .* got Categorical"):
         Recalibrated(Categorical([0.5]), [0], [0])
+
+
+def test_moments_and_scores_of_a_line_are_those_of_the_normal(rng):
+    base = Normal(rng.normal(size=5), rng.uniform(1, 2, 5))
+    found = Recalibrated(base, [-1, 1], [-0.75, 0.25])  # twice the scale
+    expected = Normal(base.loc + 0.5 * base.scale, 2 * base.scale)
+    assert found.mean == pytest.approx(expected.mean, abs=1e-6)
+    assert found.std == pytest.approx(expected.std, rel=1e-6)
+    assert found.crps(base.loc) == pytest.approx(expected.crps(base.loc), rel=1e-6)
+
+
+def test_members_that_are_recalibrated_are_still_members(rng):
+    """A map that leaves all as it is; what lies below a member does not count it."""
+    base = Ensemble(rng.normal(size=(5, 60)))
+    found = Recalibrated(base, [0.0], [0.0])
+    y = base.sample(rng, 3)
+    assert found.below(y) == pytest.approx(base.below(y), abs=1e-12)
+    assert found.mean == pytest.approx(base.mean, abs=1e-9)
+    assert found.std == pytest.approx(base.std, abs=1e-6)

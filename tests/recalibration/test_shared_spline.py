@@ -103,12 +103,16 @@ def test_permuted_classes_get_the_permuted_answer(rng):
     assert other(p[:, order]) == pytest.approx(one(p)[:, order], abs=1e-8)
 
 
-def test_only_the_ratio_of_weights_matters_and_none_is_absence(rng):
+def test_whole_weights_are_repeated_rows_and_of_others_only_the_ratio_matters(rng):
     y, p, _ = drawn(rng, 400, 3, lambda z: 0.5 * z)
-    plain, heavy = SharedSpline().fit(y, p, folds=0), SharedSpline().fit(y, p, sample_weight=np.full(400, 3.0), folds=0)
-    assert heavy(p) == pytest.approx(plain(p), abs=1e-8)
-    half = SharedSpline().find(y, Categorical(p), np.repeat([1.0, 0.0], 200)).map
-    assert half(p) == pytest.approx(SharedSpline().fit(y[:200], p[:200], folds=0)(p), abs=1e-8)
+    again, weighted = (
+        SharedSpline().fit(np.repeat(y, 3), np.repeat(p, 3, axis=0), folds=0),
+        SharedSpline().fit(y, p, sample_weight=np.full(400, 3), folds=0),
+    )
+    assert weighted(p) == pytest.approx(again(p), abs=1e-8)
+    w = rng.random(400)
+    one, other = (SharedSpline().fit(y, p, sample_weight=c * w, folds=0) for c in (1.0, 0.3))
+    assert other(p) == pytest.approx(one(p), abs=1e-8)
 
 
 def test_it_comes_back_from_json_digit_by_digit(rng):

@@ -89,6 +89,10 @@ class Distribution(ABC):
         """The continuous ranked probability score ``E|Y - y| - E|Y - Y'| / 2`` of each row, for y with any leading axes."""
         return NotImplemented
 
+    def distance(self, other: Self) -> Any:
+        """``E|Y - Y'|`` of each row and the same row of another batch of this family, independent of each other, ``(n,)``."""
+        return NotImplemented
+
     @property
     def kinks(self) -> Any:
         """Values ``(n, k)`` where the density of a row jumps or has a corner, or that have a probability of their own."""
@@ -113,6 +117,14 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
     return as_working_precision(as_real(values, name))
+
+
+def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> np.ndarray:
+    """What a family says of itself, on the host; a family that cannot say it is refused in the name of who asked."""
+    if answer is NotImplemented:
+        name = asker if isinstance(asker, str) else type(asker).__name__
+        raise InputError(f"{name} needs {what}, which {type(predictions).__name__} predictions do not have")
+    return to_numpy(answer)
 
 
 def real_targets(y_true: ArrayLike) -> Array:

@@ -88,6 +88,22 @@ class Ensemble(Distribution):
             return NotImplemented
         return (self._sorted <= to_numpy(y)[..., None]).mean(axis=-1)
 
+    def below(self, y: Array) -> Any:
+        """The share of members below y."""
+        if self.members.ndim == 3:
+            return NotImplemented
+        return (self._sorted < to_numpy(y)[..., None]).mean(axis=-1)
+
+    @property
+    def mean(self) -> Array:
+        """The mean of the members, ``(n,)`` or ``(n, d)``."""
+        return namespace(self.members).mean(self.members, axis=1)
+
+    @property
+    def std(self) -> Array:
+        """The root of the mean square about it: of a distribution, not of a sample from one."""
+        return namespace(self.members).std(self.members, axis=1)
+
     def quantile(self, u: Array) -> Any:
         """The member at each level: the least with ``cdf >= u``."""
         if self.members.ndim == 3:

@@ -61,6 +61,22 @@ class Laplace(LocationScale):
             z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
         return loc[:, None] + scale[:, None] * z[None, :]
 
+    @property
+    def mean(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    @property
+    def std(self) -> Array:
+        """``sqrt2 scale``."""
+        return 2**0.5 * self.scale
+
+    def crps(self, y: Array) -> Array:
+        """``scale (|z| + exp(-|z|) - 3/4)`` with ``z = (y - loc) / scale``."""
+        loc, scale = self.host
+        z = np.abs(to_numpy(y) - loc) / scale
+        return scale * (z + np.exp(-z) - 0.75)
+
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc) / (1 + (w scale)^2)``."""
         xp, w = namespace(self.loc), matched(w, self.loc)

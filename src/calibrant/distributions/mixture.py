@@ -9,6 +9,7 @@ import numpy as np
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
 from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.cells import crps_by_cells, edges_of
 from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
 from calibrant.typing import Array, ArrayLike
@@ -88,7 +89,41 @@ class Mixture(Distribution):
 
     def cdf(self, y: Array) -> Any:
         """Weighted sum."""
-        parts = [component.cdf(y) for component in self.components]
+        return self._mean_of([component.cdf(y) for component in self.components])
+
+    def below(self, y: Array) -> Any:
+        """Weighted sum."""
+        return self._mean_of([component.below(y) for component in self.components])
+
+    @property
+    def mean(self) -> Any:
+        """Weighted sum."""
+        mean = self._mean_of([_rows_last(component.mean) for component in self.components])
+        return NotImplemented if mean is NotImplemented else mean.T
+
+    @property
+    def std(self) -> Any:
+        """From the spread within and between the components."""
+        means, stds = (
+            [_rows_last(x) for x in parts] for parts in zip(*((c.mean, c.std) for c in self.components), strict=True)
+        )
+        if any(part is NotImplemented for part in (*means, *stds)):
+            return NotImplemented
+        centre = self._mean_of(means)
+        return np.sqrt(self._mean_of([s**2 + (m - centre) ** 2 for m, s in zip(means, stds, strict=True)])).T
+
+    def crps(self, y: Array) -> Any:
+        """``sum w_j CRPS_j`` less half of what components differ by in pairs; by integration where those are not known."""
+        scores = self._mean_of([component.crps(y) for component in self.components])
+        pairs = [[a.distance(b) for b in self.components] for a in self.components]
+        if scores is NotImplemented or any(d is NotImplemented for row in pairs for d in row):
+            return crps_by_cells(self, y)
+        w, d = to_numpy(self.weights).astype(np.float64), np.array(pairs)
+        within = np.einsum("nj,jjn->n", w, d)
+        return scores - (np.einsum("nj,jkn,nk->n", w, d, w) - within) / 2
+
+    def _mean_of(self, parts: list[Any]) -> Any:
+        """Weighted sum of numbers of the components, ``(..., n)``, on the host."""
         if any(part is NotImplemented for part in parts):
             return NotImplemented
         return sum(w * part for w, part in zip(to_numpy(self.weights).T, parts, strict=True))
@@ -147,11 +182,22 @@ def _checked_weights(weights: ArrayLike | None, n: int, k: int) -> Array:
     return w
 
 
+def _rows_last(x: Any) -> Any:
+    """Numbers ``(n,)`` or ``(n, d)`` on the host, turned; NotImplemented stays."""
+    return x if x is NotImplemented else to_numpy(x).T
+
+
 def _ordered(x: np.ndarray) -> np.ndarray:
     """Double precision as whole numbers in the same order, and back: neighbours differ by one."""
     bits = x.view(np.int64)
     flipped = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
     return flipped if x.dtype == np.float64 else flipped.view(np.float64)
+
+
+@edges_of.register
+def _edges(predictions: Mixture) -> np.ndarray:
+    """Those of all components, which may lie far apart."""
+    return np.sort(np.concatenate([edges_of(component) for component in predictions.components], axis=1), axis=1)
 
 
 @closed_form(Kernel, Mixture, Distribution)

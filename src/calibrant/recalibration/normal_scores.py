@@ -14,14 +14,14 @@ LOWEST, HIGHEST = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg
 """The levels next to 0 and 1, 37.5 standard deviations below and 8.2 above: what is not certain goes no farther."""
 
 
-def normal_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
-    """``Phi^-1(F(y))`` of each row's targets, infinite where levels are 0 or 1.
+def normal_scores(predictions: Distribution, y: np.ndarray, *, strictly: bool = False) -> np.ndarray:
+    """``Phi^-1(F(y))`` of each row's targets, infinite where levels are 0 or 1; of ``P(Y < y)`` if ``strictly``.
 
     >>> from calibrant import Normal
     >>> normal_scores(Normal([0.0, 1.0], 2.0), np.array([60.0, 3.0]))
     array([30.,  1.])
     """
-    lower = ndtri(np.clip(to_numpy(predictions.cdf(y)), 0, 1))
+    lower = ndtri(np.clip(to_numpy(predictions.below(y) if strictly else predictions.cdf(y)), 0, 1))
     if not isinstance(predictions, SYMMETRIC):
         return lower
     upper = -ndtri(above(predictions, y))

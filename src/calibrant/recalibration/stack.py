@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, check_classes
 from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.held_out import held_out
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6
@@ -49,7 +49,7 @@ class Stack(Recalibrator):
         """Shares from held-out rows, maps from all rows."""
         check_classes(predictions, "Stack")
         assert isinstance(predictions, Categorical)
-        fold = _dealt(targets, self.folds, self.seed)
+        fold = _dealt(len(targets), self.folds, self.seed)
         chances = held_out_chances(self.recalibrators, targets, predictions, weights, fold)
         unchanged = np.exp(to_numpy(predictions.log_prob(targets)))
         w = np.ones(len(targets)) if weights is None else weights
@@ -90,7 +90,7 @@ class Best(Recalibrator):
         """The winner's map."""
         check_classes(predictions, "Best")
         assert isinstance(predictions, Categorical)
-        fold = _dealt(targets, self.folds, self.seed)
+        fold = _dealt(len(targets), self.folds, self.seed)
         last = fold.max() if self.tries is None else self.tries - 1
         chances = held_out_chances(self.recalibrators, targets, predictions, weights, np.where(fold > last, -1, fold))
         w = np.ones(len(targets)) if weights is None else weights
@@ -108,7 +108,7 @@ class Mixture(ClassMap):
     n_classes: int
 
     def __post_init__(self) -> None:
-        maps: list[Any] = [Map.from_dict(part) if isinstance(part, dict) else part for part in self.maps]
+        maps = [part if isinstance(part, Map) else Map.from_dict(part) for part in self.maps]
         object.__setattr__(self, "maps", tuple(maps))
         if self.shares.shape != (len(maps) + 1,) or not (self.shares >= 0).all() or abs(self.shares.sum() - 1) > 1e-9:
             raise InputError(f"{len(maps)} maps need {len(maps) + 1} shares that sum to 1; got {self.shares!r}")
@@ -134,18 +134,15 @@ def held_out_chances(
 ) -> np.ndarray:
     """The probability of what happened by each map fitted on other folds, ``(recalibrators, n)``; 1 in folds below 0."""
     chances = np.ones((len(recalibrators), len(targets)))
-    for k in np.unique(fold[fold >= 0]):
-        learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        w = None if weights is None else weights[learn]
-        for i, recalibrator in enumerate(recalibrators):
-            found = recalibrator.find(targets[learn], predictions[learn], w).map.apply(predictions[rest])
-            chances[i, rest] = np.exp(to_numpy(found.log_prob(targets[rest])))
+    for i, recalibrator in enumerate(recalibrators):
+        for part in held_out(recalibrator, targets, predictions, weights, fold):
+            chances[i, part.rows] = np.exp(to_numpy(part.predictions.log_prob(targets[part.rows])))
     return chances
 
 
-def _dealt(targets: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each row, no more folds than rows."""
-    return folds_of_rows(targets, max(min(n_folds, len(targets)), 2), seed)
+def _dealt(n: int, n_folds: int, seed: int) -> np.ndarray:
+    """The fold of each of n rows, no more folds than rows."""
+    return folds_of_rows(n, max(min(n_folds, n), 2), seed)
 
 
 def _checked(recalibrators: Sequence[Recalibrator]) -> tuple[Recalibrator, ...]:

@@ -100,7 +100,7 @@ def _report(problem: Problem, title: str, by: Mapping[str, ArrayLike], progress:
         progress(measure[0], len(numbers), steps)
         numbers.append(_number(problem, *measure))
     progress("Reliability curve", len(numbers), steps)
-    curve = _curve(problem)
+    curve = curve_of(problem)
     sections: list[Section] = []
     if problem.kind != "binary":
         progress("Each class", len(numbers) + 1, steps)
@@ -117,11 +117,11 @@ def _report(problem: Problem, title: str, by: Mapping[str, ArrayLike], progress:
         verdict=judge(numbers, Leaning.of(*claims(problem), problem.weights), _rate(problem), curve, len(problem)),
         numbers=tuple(numbers),
         reliability=curve,
-        histogram=_histogram(problem),
+        histogram=histogram_of(problem),
         event=events[0].name if len(events) == 1 else "each label",
         sections=tuple(sections),
         notes=tuple(_notes(problem)),
-        settings=_settings(problem),
+        settings=settings_of(problem),
     )
 
 
@@ -174,7 +174,7 @@ def _normal(estimate: Estimate) -> Interval | None:
     return None if estimate.standard_error is None else estimate.confidence_interval()
 
 
-def _curve(problem: Problem) -> Table:
+def curve_of(problem: Problem) -> Table:
     """The reliability curve of the report's event; all labels of multi-label predictions share one."""
     if isinstance(problem.predictions, Bernoulli):
         problem = _flattened(problem, problem.predictions)
@@ -203,7 +203,7 @@ def _rate(problem: Problem) -> Leaning | None:
     return Leaning.of(*event_claims(problem), problem.weights)
 
 
-def _histogram(problem: Problem) -> Table:
+def histogram_of(problem: Problem) -> Table:
     """How the predicted probabilities are spread over forty equal parts of [0, 1], or of the range they fill."""
     events = problem.lens.events(problem.predictions)
     scores = np.concatenate([event.probability for event in events])
@@ -230,7 +230,8 @@ def _notes(problem: Problem) -> list[str]:
     return notes
 
 
-def _settings(problem: Problem) -> dict[str, object]:
+def settings_of(problem: Problem) -> dict[str, object]:
+    """What repeats the run."""
     return {
         "calibrant": calibrant.__version__,
         "numpy": np.__version__,
