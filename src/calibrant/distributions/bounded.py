@@ -10,7 +10,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, matched
-from calibrant.distributions.cdf_integrals import cf, crps, is_whole, moments
+from calibrant.distributions.cells import cf_by_cells, crps_by_cells, is_whole, moments_by_cells
 from calibrant.distributions.piecewise import SLICES
 from calibrant.typing import Array, ArrayLike
 
@@ -117,7 +117,7 @@ class Bounded(Distribution):
 
     @cached_property
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
-        return moments(self)
+        return moments_by_cells(self)
 
     @property
     def mean(self) -> np.ndarray:
@@ -131,10 +131,10 @@ class Bounded(Distribution):
 
     def crps(self, y: Array) -> np.ndarray:
         """``integral (F(x) - [y <= x])^2 dx``."""
-        return crps(self, to_numpy(y))
+        return crps_by_cells(self, y)
 
     def cf(self, w: Array) -> tuple[Array, Array]:
         """By an integral of the distribution function."""
         like = self.base.parameters[0]
-        real, imaginary = cf(self, to_numpy(w))
+        real, imaginary = cf_by_cells(self, w)
         return matched(real, like), matched(imaginary, like)

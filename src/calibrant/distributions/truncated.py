@@ -9,7 +9,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.bounded import Bounded
-from calibrant.distributions.cdf_integrals import is_whole
+from calibrant.distributions.cells import is_whole
 from calibrant.distributions.levels import HAIR, SYMMETRIC, above, at_least, value_above, value_at
 from calibrant.distributions.piecewise import LEAST_LEVEL
 from calibrant.typing import Array
