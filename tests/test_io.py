@@ -116,6 +116,13 @@ def test_a_family_with_settings(tmp_path):
     assert fan.quantile(np.array([0.0, 0.5])).tolist() == [[0.0, 1.0], [0.0, 1.0]]
 
 
+def test_a_family_of_a_family(tmp_path):
+    path = write(tmp_path / "x.csv", "y,mu,sigma,cap\n1.5,0.0,1.0,2.0\n0.5,1.0,1.0,4.0\n")
+    batch = io.read(path, predict="Censored(Normal(mu, sigma), low=0, high=cap)").y_pred
+    assert batch.high.tolist() == [2.0, 4.0]
+    assert batch.base.loc.tolist() == [0.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("predict", "message"),
     [

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.beta import Beta
     from calibrant.distributions.categorical import Categorical
+    from calibrant.distributions.censored import Censored
     from calibrant.distributions.ensemble import Ensemble
     from calibrant.distributions.gamma import Gamma
     from calibrant.distributions.histogram import Histogram
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from calibrant.distributions.poisson import Poisson
     from calibrant.distributions.quantiles import Quantiles
     from calibrant.distributions.student_t import StudentT
+    from calibrant.distributions.truncated import Truncated
     from calibrant.distributions.uniform import Uniform
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
@@ -74,6 +76,7 @@ _HOME = {
     "Bootstrap": "inference.intervals",
     "Brier": "estimators.scores",
     "Categorical": "distributions.categorical",
+    "Censored": "distributions.censored",
     "ClassWise": "lenses",
     "coverage": "inference.coverage",
     "CRPS": "estimators.crps",
@@ -123,6 +126,7 @@ _HOME = {
     "Sweep": "estimators.sweep",
     "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
+    "Truncated": "distributions.truncated",
     "UCME": "estimators.ucme",
     "Uniform": "distributions.uniform",
     "Variational": "estimators.variational",
@@ -145,6 +149,7 @@ __all__ = [
     "Bootstrap",
     "Brier",
     "Categorical",
+    "Censored",
     "ClassWise",
     "DebiasedECE",
     "Edges",
@@ -183,6 +188,7 @@ __all__ = [
     "Sweep",
     "TangentKDE",
     "TopLabel",
+    "Truncated",
     "Uniform",
     "Variational",
     "Within",

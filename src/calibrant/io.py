@@ -16,6 +16,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.beta import Beta
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.censored import Censored
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.gamma import Gamma
 from calibrant.distributions.histogram import Histogram
@@ -28,6 +29,7 @@ from calibrant.distributions.normal import Normal
 from calibrant.distributions.poisson import Poisson
 from calibrant.distributions.quantiles import Quantiles
 from calibrant.distributions.student_t import StudentT
+from calibrant.distributions.truncated import Truncated
 from calibrant.distributions.uniform import Uniform
 from calibrant.spec import parse
 
@@ -39,6 +41,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Beta": Beta,
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
+    "Censored": Censored,
     "Ensemble": Ensemble,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
@@ -54,6 +57,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Poisson": Poisson,
     "StudentT": StudentT,
     "Uniform": Uniform,
+    "Truncated": Truncated,
 }
 """What ``--predict`` may name; arguments are columns."""
 

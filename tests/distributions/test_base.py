@@ -12,6 +12,7 @@ from calibrant import (
     Bernoulli,
     Beta,
     Categorical,
+    Censored,
     Ensemble,
     Gamma,
     Histogram,
@@ -26,6 +27,7 @@ from calibrant import (
     Poisson,
     Quantiles,
     StudentT,
+    Truncated,
     Uniform,
     distributions,
 )
@@ -92,8 +94,8 @@ class Clipped(Quantiles):
 
 
 FAMILIES = [
-    *(Bernoulli, Beta, Categorical, Ensemble, Gamma, Histogram, Laplace, Logistic, LogNormal, Mixture),
-    *(MultivariateNormal, NegativeBinomial, Normal, Poisson, Quantiles, StudentT, Uniform),
+    *(Bernoulli, Beta, Categorical, Censored, Ensemble, Gamma, Histogram, Laplace, Logistic, LogNormal, Mixture),
+    *(MultivariateNormal, NegativeBinomial, Normal, Poisson, Quantiles, StudentT, Truncated, Uniform),
 ]
 VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
 

@@ -84,7 +84,7 @@ def _check_waves(batch: Distribution, draws: np.ndarray) -> None:
     phase = draws[..., None] * w if draws.ndim == 2 else draws @ w.T
     seen = np.stack([np.cos(phase).mean(axis=0), np.sin(phase).mean(axis=0)])
     assert np.abs(found - seen).max() < 5 / np.sqrt(len(draws)), "cf does not agree with the draws"
-    if draws.ndim == 2 and log_prob(batch, draws[0]) is not NotImplemented:
+    if draws.ndim == 2 and draws.dtype.kind == "f" and log_prob(batch, draws[0]) is not NotImplemented:
 
         def both(y: np.ndarray) -> np.ndarray:
             return np.stack([[np.cos(f * y), np.sin(f * y)] for f in frequencies])

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant.checks.density import frequency_error
-from calibrant.checks.integrals import DIGITS, log_prob, mean, quadrature
+from calibrant.checks.integrals import DIGITS, log_prob, mean, on_one_side
 from calibrant.distributions.base import Distribution
 
 FEW = 1_000
@@ -90,9 +90,8 @@ def _integrated(batch: Distribution, draws: np.ndarray) -> tuple[np.ndarray, flo
     """``integral (F(x) - [y <= x])^2 dx`` for the first draw, and the error it may have in standard deviations."""
     y = draws[0].astype(np.float64)
     if _has_density(batch, draws):
-        unit = draws.std(axis=0)
-        both = quadrature(lambda t: unit * (batch.cdf(y - t * unit) ** 2 + (1 - batch.cdf(y + t * unit)) ** 2), np.inf)
-        return both, DIGITS
+        lower = on_one_side(batch, draws, lambda x: batch.cdf(x) ** 2, y, -1)
+        return lower + on_one_side(batch, draws, lambda x: (1 - batch.cdf(x)) ** 2, y, 1), DIGITS
     wanted = []
     for i in range(len(batch)):
         values = np.unique(draws[:, i])  # jumps that are not drawn are rare

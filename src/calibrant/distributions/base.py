@@ -95,7 +95,7 @@ class Distribution(ABC):
 
     @property
     def kinks(self) -> Any:
-        """Values ``(n, k)`` where the density of a row jumps, or that have a probability of their own."""
+        """Values ``(n, k)`` where the density of a row jumps or has a corner, or that have a probability of their own."""
         return NotImplemented
 
     def quantile(self, u: Array) -> Any:

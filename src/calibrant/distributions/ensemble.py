@@ -68,6 +68,11 @@ class Ensemble(Distribution):
             return NotImplemented
         return namespace(self.members).sort(self.members, axis=1) / self.members.shape[1] ** 0.5
 
+    @property
+    def kinks(self) -> Any:
+        """The members."""
+        return NotImplemented if self.members.ndim == 3 else self._sorted
+
     @cached_property
     def _sorted(self) -> np.ndarray:
         return np.sort(to_numpy(self.members).astype(np.float64), axis=1)

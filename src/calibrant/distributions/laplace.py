@@ -30,6 +30,11 @@ class Laplace(LocationScale):
         """``(loc, sqrt2 scale)``, ``(n, 2)``."""
         return namespace(self.loc).stack([self.loc, 2**0.5 * self.scale], axis=1)
 
+    @property
+    def kinks(self) -> np.ndarray:
+        """The corner of the density."""
+        return self.host[0][:, None]
+
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``."""
         loc, scale = self.host

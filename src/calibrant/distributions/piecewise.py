@@ -64,19 +64,18 @@ class Piecewise(Distribution):
 
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u: the least with ``cdf >= u``."""
-        levels = np.broadcast_to(to_numpy(u)[:, None], (len(u), len(self)))
-        # empty pieces at the lower end are no part of the range
-        return self._at(
-            np.where(self.pieces.levels[:, 0] == 0, np.maximum(levels, np.finfo(np.float64).tiny), levels)
-        ).T
+        levels, pieces = np.broadcast_to(to_numpy(u)[:, None], (len(u), len(self))), self.pieces
+        empty = (pieces.levels == 0).sum(axis=1)  # pieces at the lower end that are no part of the range
+        first = pieces.nodes[np.arange(len(self)), np.maximum(empty - 1, 0)]
+        return np.where((levels == 0) & (empty > 0), first, self.at(levels)).T
 
-    def _at(self, u: np.ndarray) -> np.ndarray:
+    def at(self, u: np.ndarray) -> np.ndarray:
         """Values at levels ``(..., n)`` of each row."""
         return inverse(self.pieces, u, self.pieces.levels)
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``: values at random levels."""
-        return self._at(np.maximum(rng.random((size, len(self))), LEAST_LEVEL))
+        return self.at(np.maximum(rng.random((size, len(self))), LEAST_LEVEL))
 
     @property
     def coords(self) -> Array:

@@ -18,7 +18,7 @@ class CRPS(Score):
     """Continuous ranked probability score: mean of ``E|Y - y| - E|Y - Y'| / 2``, in the unit of the targets.
 
     The same as ``integral (F(x) - [y <= x])^2 dx``, and the absolute error where a prediction has no spread. By the
-    family's closed form, else by integration between quantiles (to 1e-7 of the spread of smooth families, 1e-4 of others), else
+    family's closed form, else by integration between quantiles (to 1e-9 of the spread of smooth families), else
     by ``n_draws`` draws a row of the given ``seed``, without bias. The score of m members rewards ensembles that are too
     narrow, the more the fewer they are; ``fair=True`` takes pairs of different members alone, and so scores the distribution
     that the members were drawn from. O(n) or O(n m log m). Gneiting & Raftery (2007); Ferro (2014).
