@@ -67,13 +67,15 @@ def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
 
 
 def _parameters(predictions: Distribution) -> Iterator[Array]:
-    """All arrays that make up a batch, rows first."""
+    """All arrays that make up a batch, rows first; what all rows share tells none from another."""
     for field in fields(predictions):  # type: ignore[arg-type]  # families are dataclasses
         value = getattr(predictions, field.name)
-        if isinstance(value, tuple) and all(isinstance(part, Distribution) for part in value):
+        if isinstance(value, Distribution):
+            yield from _parameters(value)
+        elif isinstance(value, tuple) and all(isinstance(part, Distribution) for part in value):
             for part in value:
                 yield from _parameters(part)
-        elif is_array(value):
+        elif is_array(value) and value.shape[0] == len(predictions):
             yield value
 
 
