@@ -21,7 +21,7 @@ LAYERS = [
     ["recalibration"],
     ["estimators"],
     ["inference", "losses"],
-    ["checks", "io", "lab", "reports"],
+    ["checks", "io", "lab", "reports", "sklearn"],
     ["cli"],
     ["__main__"],
 ]
@@ -36,6 +36,13 @@ HOMES = {
         "losses/sharpness.py",
     },
     "jax": {"_array.py"},
+    "sklearn": {
+        "sklearn/classifier.py",
+        "sklearn/held_out.py",
+        "sklearn/outputs.py",
+        "sklearn/regressor.py",
+        "sklearn/scoring.py",
+    },
     "numba": {"_fused/cpu.py", "_fused/running_sums.py", "_fused/strips.py"},
     "narwhals": {"_validate.py"},
     "array_api_compat": {"_array.py"},
