@@ -6,21 +6,30 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit, softmax
 
+from calibrant.recalibration.binary import unit_weight
+
 ITERATIONS = 100
 HALVINGS = 40
 TOLERANCE = 1e-10
 """Newton's decrement, in units of log-likelihood, at which to stop."""
 
 
-def relative_weights(weights: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that have weight, and their weights, scaled to sum to ``(sum w)^2 / sum w^2``: as many rows as they are worth.
+def counted_weights(weights: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows that have weight, for how many rows each of them stands, and how much of that goes when a row is left out.
 
-    >>> relative_weights(np.array([2.0, 0.0, 6.0]), 3)
-    (array([0, 2]), array([0.4, 1.2]))
+    Whole weights count rows, of which one is left out. Others are relative: they sum to ``(sum w)^2 / sum w^2``, as many
+    rows as they are worth, and what is left out is a row with all of its weight.
+
+    >>> counted_weights(np.array([2.0, 0.0, 6.0]), 3)
+    (array([0, 2]), array([2., 6.]), array([1., 1.]))
+    >>> counted_weights(np.array([0.5, 1.5]), 2)
+    (array([0, 1]), array([0.4, 1.2]), array([0.4, 1.2]))
     """
     w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = np.flatnonzero(w > 0)
-    return rows, w[rows] * (w.sum() / (w**2).sum())
+    counts = w[rows] / unit_weight(w[rows])
+    is_whole = np.all(w == np.floor(w))
+    return rows, counts, np.ones(len(rows)) if is_whole else counts
 
 
 @dataclass(frozen=True, eq=False)

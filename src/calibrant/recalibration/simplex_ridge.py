@@ -10,7 +10,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, check_classes
-from calibrant.recalibration.penalised import relative_weights
+from calibrant.recalibration.penalised import counted_weights
 from calibrant.recalibration.shared_spline import SharedMap, SharedSpline
 
 BANDWIDTHS = (0.1, 0.2, 0.4)
@@ -53,12 +53,11 @@ class SimplexRidge(Recalibrator):
         check_classes(predictions, "SimplexRidge")
         assert isinstance(predictions, Categorical)
         first = self.first.find(targets, predictions, weights)
-        seen, w = relative_weights(weights, len(targets))
+        seen, w, one = counted_weights(weights, len(targets))
         p = to_numpy(predictions.matrix)[seen].astype(np.float64)
         rest = (targets[seen, None] == np.arange(p.shape[1])) - _chances(first.map, p)
-        rng = np.random.default_rng(self.seed)
-        marks = np.unique(np.sqrt(p[np.sort(rng.permutation(len(p))[: self.landmarks])]), axis=0)
-        tries = [_best_ridge(np.sqrt(p), marks, rest, w, bandwidth) for bandwidth in BANDWIDTHS]
+        marks = np.sqrt(p[_drawn(p, self.landmarks, self.seed)])
+        tries = [_best_ridge(np.sqrt(p), marks, rest, (w, one), bandwidth) for bandwidth in BANDWIDTHS]
         error, bandwidth, slopes, covariance = min(tries, key=lambda found: found[0])
         if error >= w @ (rest**2).sum(axis=1):
             slopes, covariance = 0 * slopes, 0 * covariance
@@ -123,6 +122,13 @@ class SimplexMap(ClassMap):
         return np.concatenate(parts)
 
 
+def _drawn(p: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Numbers of at most so many rows, no two alike: repeating rows or naming classes otherwise changes nothing."""
+    mixed = (p * np.random.default_rng(0).random(p.shape[1])).sum(axis=1)  # tells rows apart faster than all columns
+    different = np.sort(np.unique(mixed, return_index=True)[1])
+    return np.sort(different[np.random.default_rng(seed).permutation(len(different))[:size]])
+
+
 def projected(x: np.ndarray) -> np.ndarray:
     """The nearest points of the simplex to the rows of ``x``."""
     falling = -np.sort(-x, axis=1)
@@ -145,9 +151,13 @@ def _kernel(x: np.ndarray, marks: np.ndarray, bandwidth: float) -> np.ndarray:
 
 
 def _best_ridge(
-    x: np.ndarray, marks: np.ndarray, rest: np.ndarray, w: np.ndarray, bandwidth: float
+    x: np.ndarray, marks: np.ndarray, rest: np.ndarray, weights: tuple[np.ndarray, np.ndarray], bandwidth: float
 ) -> tuple[float, float, np.ndarray, np.ndarray]:
-    """Leave-one-out error, bandwidth, slopes and covariance of the penalty of least error."""
+    """Leave-one-out error, bandwidth, slopes and covariance of the penalty of least error.
+
+    Weights are those of the rows, and how much of them goes when a row is left out.
+    """
+    w, one = weights
     values, vectors = np.linalg.eigh(_kernel(marks, marks, bandwidth))
     is_kept = values > 1e-8 * values[-1]
     whiten = vectors[:, is_kept] / np.sqrt(values[is_kept])
@@ -164,7 +174,7 @@ def _best_ridge(
     errors = np.zeros(len(PENALTIES))
     for rows in _slices(len(x)):
         z = _kernel(x[rows], marks, bandwidth) @ turned
-        own = w[rows, None] * (z**2 @ shrunk.T)
+        own = one[rows, None] * (z**2 @ shrunk.T)
         for i, s in enumerate(shrunk):
             left = (rest[rows] - z @ (s[:, None] * cross)) / (1 - own[:, i])[:, None]
             errors[i] += w[rows] @ (left**2).sum(axis=1)
