@@ -31,21 +31,12 @@ from calibrant.sklearn import RecalibratedClassifier, RecalibrationWarning, scor
 quiet = pytest.mark.filterwarnings("ignore::calibrant.sklearn.RecalibrationWarning")
 
 
-def failures(estimator):
-    """Checks of scikit-learn that fail by design, with the reason."""
-    if estimator.recalibrator is not None:
-        return {}
-    reason = "weights of the default recalibrator are relative"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
 @quiet
 @parametrize_with_checks(
     [
         RecalibratedClassifier(LogisticRegression()),
         RecalibratedClassifier(RidgeClassifier(), Temperature(), ensemble=False),
-    ],
-    expected_failed_checks=failures,
+    ]
 )
 def test_scikit_learn_is_content(estimator, check):
     check(estimator)
