@@ -46,12 +46,15 @@ class Distribution(ABC):
 
     @property
     def parameters(self) -> list[Array]:
-        """The arrays that make up the batch, rows first."""
+        """The arrays that make up the batch, rows first; what all rows share is not among them."""
         found: list[Array] = []
         for field in fields(self):  # type: ignore[arg-type]  # families are dataclasses
             value = getattr(self, field.name)
             for part in value if isinstance(value, tuple) else (value,):
-                found += part.parameters if isinstance(part, Distribution) else [part] if is_array(part) else []
+                if isinstance(part, Distribution):
+                    found += part.parameters
+                elif is_array(part) and part.shape[0] == len(self):
+                    found.append(part)
         return found
 
     @property

@@ -79,9 +79,9 @@ class Parametric(Distribution):
         return self
 
     @property
-    def parameters(self) -> tuple[Array, ...]:
+    def parameters(self) -> list[Array]:
         """The fields, in their order."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return [getattr(self, field.name) for field in fields(self)]
 
     @property
     def host(self) -> tuple[np.ndarray, ...]:

@@ -15,8 +15,8 @@ from calibrant.inference.draws import as_seed_sequence
 from calibrant.recalibration.held_out import HeldOut, scores
 from calibrant.reports.build import settings_of
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.classes import MEANINGS, curve_of, histogram_of
-from calibrant.reports.model import KeyNumber, Verdict
+from calibrant.reports.classes import MEANINGS, reliability_of
+from calibrant.reports.model import KeyNumber, Picture, Verdict
 from calibrant.reports.problem import TEST_WORK, affordable
 from calibrant.results import SCHEMA, Result, Table, number
 from calibrant.typing import ArrayLike, Seed
@@ -27,11 +27,10 @@ NAMES = {"log loss": "Log loss", "Brier": "Brier score"}
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Predictions before or after: their calibration error, reliability curve and histogram."""
+    """Predictions before or after: their calibration error, and the reliability diagram."""
 
     error: KeyNumber
-    reliability: Table
-    histogram: Table
+    picture: Picture
 
     @classmethod
     def of(cls, problem: ClassProblem) -> "Side":
@@ -41,12 +40,11 @@ class Side:
         test = problem.test(problem.error)
         band, pvalue, estimator = test.null_band(), test.pvalue, repr(problem.error)
         error = KeyNumber(label, meaning, test.statistic, "percent", None, band, pvalue, estimator)
-        return cls(error, curve_of(problem), histogram_of(problem))
+        return cls(error, reliability_of(problem))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        parts = {"reliability": self.reliability.to_dict(), "histogram": self.histogram.to_dict()}
-        return {"error": self.error.to_dict(), **parts}
+        return {"error": self.error.to_dict(), "picture": self.picture.to_dict()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +90,7 @@ class BeforeAfter(Result):
         from calibrant.reports.page import drawn, encoded, rendered
 
         sides = [(self.before, self.after), (self.after, self.before)]
-        charts = [drawn(one.reliability, one.histogram, other.reliability) for one, other in sides]
+        charts = [drawn(one.picture, other.picture.tables["curve"]) for one, other in sides]
         return rendered(
             "before_after.html.jinja", report=self, charts=charts, data=encoded(self), number=number, names=NAMES
         )

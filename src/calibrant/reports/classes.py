@@ -46,7 +46,7 @@ def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Ou
     return Outline(
         subject=f"event: {events[0].name}" if problem.kind == "binary" else "",
         numbers=[(measure[0], partial(number_of, problem, *measure)) for measure in _measures(problem)],
-        pictures=[("Reliability curve", partial(_reliability, problem))],
+        pictures=[("Reliability curve", partial(reliability_of, problem))],
         sections=[*each, *tables_of(problem, by)],
         judge=partial(_judged, problem),
         notes=_notes(problem),
@@ -58,7 +58,8 @@ def _judged(problem: ClassProblem, numbers: Sequence[KeyNumber], pictures: Seque
     return judge(numbers, confidence, _rate(problem), pictures[0].tables["curve"], len(problem))
 
 
-def _reliability(problem: ClassProblem) -> Picture:
+def reliability_of(problem: ClassProblem) -> Picture:
+    """The reliability diagram of the report's event."""
     what = "confidence in the favoured class" if problem.kind == "multi-class" else "predictions"
     curve = curve_of(problem)
     return Picture(

@@ -50,7 +50,7 @@ def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) 
             "reports on forecasts take no sample_weight so far: leave it out, or use estimators one by one"
         )
     spread, d = spread_of(problem), dimensions(problem.predictions)
-    pictures = [("Levels", partial(_levels, problem))]
+    pictures: list[tuple[str, Callable[[], Picture]]] = [("Levels", partial(_levels, problem))]
     if not d:
         pictures.append(("Coverage", partial(_coverage, problem)))
     if spread is not None:
@@ -114,7 +114,7 @@ def _levels(problem: ForecastProblem) -> Picture:
         "all within the band in nineteen of twenty data sets. High ends: the forecast is too sure. A hump: too timid. A "
         "slope: too low where it rises, too high where it falls.",
         f"Histogram of the levels of outcomes in their forecasts, in {BINS} bins.",
-        {"histogram": histogram_table(counts / len(problem), len(problem), 0.95)},
+        {"levels": histogram_table(counts / len(problem), len(problem), 0.95)},
     )
 
 
