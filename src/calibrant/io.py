@@ -19,6 +19,7 @@ from calibrant.distributions.censored import Censored
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
+from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.quantiles import Quantiles
@@ -37,6 +38,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
     "Laplace": Laplace,
+    "Mixture": Mixture,
     "MultivariateNormal": MultivariateNormal,
     "Normal": Normal,
     "Quantiles": Quantiles,
