@@ -13,16 +13,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
+    from calibrant.distributions.beta import Beta
     from calibrant.distributions.categorical import Categorical
     from calibrant.distributions.censored import Censored
     from calibrant.distributions.ensemble import Ensemble
+    from calibrant.distributions.gamma import Gamma
     from calibrant.distributions.histogram import Histogram
     from calibrant.distributions.laplace import Laplace
+    from calibrant.distributions.log_normal import LogNormal
+    from calibrant.distributions.logistic import Logistic
     from calibrant.distributions.mixture import Mixture
     from calibrant.distributions.mvnormal import MultivariateNormal
+    from calibrant.distributions.negative_binomial import NegativeBinomial
     from calibrant.distributions.normal import Normal
+    from calibrant.distributions.poisson import Poisson
     from calibrant.distributions.quantiles import Quantiles
+    from calibrant.distributions.student_t import StudentT
     from calibrant.distributions.truncated import Truncated
+    from calibrant.distributions.uniform import Uniform
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
     from calibrant.estimators.crps import CRPS
@@ -63,6 +71,7 @@ __version__ = "0.1.0"
 _HOME = {
     "AggregatedTest": "inference.aggregated",
     "Bernoulli": "distributions.bernoulli",
+    "Beta": "distributions.beta",
     "BinnedState": "estimators.state",
     "Bootstrap": "inference.intervals",
     "Brier": "estimators.scores",
@@ -81,6 +90,7 @@ _HOME = {
     "evaluate": "reports.build",
     "ExactTest": "inference.exact",
     "Exceeds": "thresholds",
+    "Gamma": "distributions.gamma",
     "groups": "lenses",
     "Histogram": "distributions.histogram",
     "IntervalScore": "estimators.interval_score",
@@ -89,18 +99,22 @@ _HOME = {
     "KolmogorovSmirnov": "estimators.cumulative",
     "Kuiper": "estimators.cumulative",
     "Laplace": "distributions.laplace",
+    "Logistic": "distributions.logistic",
     "LogLoss": "estimators.scores",
     "Lp": "estimators.distances",
+    "LogNormal": "distributions.log_normal",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
+    "NegativeBinomial": "distributions.negative_binomial",
     "Normal": "distributions.normal",
     "Pinball": "estimators.pinball",
     "PIT": "estimators.pit",
     "PITCurve": "inference.pit_curve",
     "PITError": "estimators.pit_error",
     "PITHistogram": "inference.pit_histogram",
+    "Poisson": "distributions.poisson",
     "PositiveClass": "lenses",
     "Quantiles": "distributions.quantiles",
     "RankTest": "inference.rank_test",
@@ -108,11 +122,13 @@ _HOME = {
     "report": "reports.page",
     "SKCE": "estimators.skce",
     "SmoothECE": "estimators.smooth",
+    "StudentT": "distributions.student_t",
     "Sweep": "estimators.sweep",
     "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
     "Truncated": "distributions.truncated",
     "UCME": "estimators.ucme",
+    "Uniform": "distributions.uniform",
     "Variational": "estimators.variational",
     "Within": "thresholds",
 }
@@ -128,6 +144,7 @@ __all__ = [
     "UCME",
     "AggregatedTest",
     "Bernoulli",
+    "Beta",
     "BinnedState",
     "Bootstrap",
     "Brier",
@@ -142,30 +159,37 @@ __all__ = [
     "EqualWidth",
     "ExactTest",
     "Exceeds",
+    "Gamma",
     "Histogram",
     "IntervalScore",
     "KolmogorovSmirnov",
     "Kuiper",
     "Laplace",
     "LogLoss",
+    "LogNormal",
+    "Logistic",
     "Lp",
     "Mixture",
     "MultiLabel",
     "MultivariateNormal",
+    "NegativeBinomial",
     "Normal",
     "PITCurve",
     "PITError",
     "PITHistogram",
     "Pinball",
+    "Poisson",
     "PositiveClass",
     "Quantiles",
     "RankTest",
     "ReliabilityCurve",
     "SmoothECE",
+    "StudentT",
     "Sweep",
     "TangentKDE",
     "TopLabel",
     "Truncated",
+    "Uniform",
     "Variational",
     "Within",
     "coverage",

@@ -14,16 +14,24 @@ from calibrant._columns import Columns, open_columns
 from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.beta import Beta
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.censored import Censored
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.gamma import Gamma
 from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
+from calibrant.distributions.log_normal import LogNormal
+from calibrant.distributions.logistic import Logistic
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.mvnormal import MultivariateNormal
+from calibrant.distributions.negative_binomial import NegativeBinomial
 from calibrant.distributions.normal import Normal
+from calibrant.distributions.poisson import Poisson
 from calibrant.distributions.quantiles import Quantiles
+from calibrant.distributions.student_t import StudentT
 from calibrant.distributions.truncated import Truncated
+from calibrant.distributions.uniform import Uniform
 from calibrant.spec import parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
@@ -31,17 +39,26 @@ PREDICTION_NAMES = ("p_*", "prob_*", "proba_*", "y_pred", "p", "prob", "y_prob",
 
 FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Bernoulli": Bernoulli,
+    "Beta": Beta,
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
     "Censored": Censored,
     "Ensemble": Ensemble,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
+    "Gamma": Gamma,
     "Laplace": Laplace,
+    "LogNormal": LogNormal,
+    "Logistic": Logistic,
     "Mixture": Mixture,
     "MultivariateNormal": MultivariateNormal,
+    "NegativeBinomial": NegativeBinomial,
+    "NegativeBinomial.from_total_count": NegativeBinomial.from_total_count,
     "Normal": Normal,
     "Quantiles": Quantiles,
+    "Poisson": Poisson,
+    "StudentT": StudentT,
+    "Uniform": Uniform,
     "Truncated": Truncated,
 }
 """What ``--predict`` may name; arguments are columns."""
@@ -203,7 +220,7 @@ def _family(text: str, table: Columns) -> Predictions:
 
     def values(names: list[str], value: Any) -> Any:
         if not names:
-            return value.prediction if isinstance(value, Predictions) else value
+            return tuple(values([], part) for part in value) if isinstance(value, tuple) else getattr(value, "prediction", value)
         found = table.values(names)
         return found if found.shape[1] > 1 else found[:, 0]
 

@@ -10,17 +10,25 @@ import pytest
 
 from calibrant import (
     Bernoulli,
+    Beta,
     Categorical,
     Censored,
     Ensemble,
+    Gamma,
     Histogram,
     Laplace,
+    Logistic,
     LogLoss,
+    LogNormal,
     Mixture,
     MultivariateNormal,
+    NegativeBinomial,
     Normal,
+    Poisson,
     Quantiles,
+    StudentT,
     Truncated,
+    Uniform,
     distributions,
 )
 from calibrant._validate import InputError
@@ -56,6 +64,12 @@ class OfVectors(Mixture):
         return cls([MultivariateNormal.example(rng, n) for _ in range(2)])
 
 
+class OfCounts(Mixture):
+    @classmethod
+    def example(cls, rng, n):
+        return cls([Poisson.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
+
+
 class OfClasses(Mixture):
     @classmethod
     def example(cls, rng, n):
@@ -79,9 +93,11 @@ class Clipped(Quantiles):
         return cls(Quantiles.example(rng, n).values, [0.1, 0.3, 0.5, 0.6, 0.9], tails="flat")
 
 
-FAMILIES = [Bernoulli, Categorical, Censored, Ensemble, Histogram, Laplace, Mixture, MultivariateNormal, Normal]
-FAMILIES += [Quantiles, Truncated]
-VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfClasses, Dry, Clipped]
+FAMILIES = [
+    *(Bernoulli, Beta, Categorical, Censored, Ensemble, Gamma, Histogram, Laplace, Logistic, LogNormal, Mixture),
+    *(MultivariateNormal, NegativeBinomial, Normal, Poisson, Quantiles, StudentT, Truncated, Uniform),
+]
+VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
 
 
 def test_every_family_is_in_the_list():
@@ -168,6 +184,7 @@ def test_what_is_optional_is_not_implemented():
     batch, numbers = Points(), np.zeros(2)
     answers = [batch.coords, batch.point(numbers), batch.cdf(numbers), batch.quantile(numbers), batch.cf(numbers)]
     answers += [batch.temper(2.0), batch.below(numbers), batch.mean, batch.std, batch.crps(numbers)]
+    assert batch.log_reference(numbers) == 0
     assert all(answer is NotImplemented for answer in answers)
     assert batch.checked() is batch
 

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from calibrant import Categorical, Ensemble, Laplace, Normal
+from calibrant import SKCE, Categorical, Ensemble, Laplace, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
+from calibrant.kernels import Exponential, Gaussian
 from calibrant.recalibration.recalibrated import Lines, Recalibrated
 
 BENT = ([-1.0, 0.0, 0.5], [-0.5, 0.1, 0.8])
@@ -53,6 +54,20 @@ def test_tails_of_a_model_that_is_far_too_sure():
 def test_members_for_what_takes_no_distribution_function():
     found = Recalibrated(Normal([0.0, 3.0], 1.0), *BENT)
     assert found.ensemble(4).members == pytest.approx(found.quantile(np.array([0.125, 0.375, 0.625, 0.875])))
+
+
+@pytest.mark.parametrize("n", [3, 60])
+def test_kernel_errors_take_them(n, rng):
+    """A line is a factor: the error is that of the scaled predictions, but for tails that 100 quantiles leave out."""
+    base = Normal(rng.normal(size=n), rng.uniform(1, 2, n))
+    scaled = Normal(base.loc, 2 * base.scale)
+    y = rng.normal(base.loc, 1.0)
+    found = Recalibrated(base, [-1, 0, 1], [-0.5, 0, 0.5])
+    error = SKCE(Exponential(1.0), Gaussian(1.0))
+    assert error(y, found).value == pytest.approx(error(y, scaled).value, rel=0.02, abs=1e-4)
+    assert np.isfinite(SKCE()(y, found).value)
+    distances = np.hypot(*(part[:, None] - part for part in scaled.host))
+    assert np.linalg.norm(found.coords[:, None] - found.coords, axis=-1) == pytest.approx(distances, abs=0.05)
 
 
 class TestLines:

@@ -98,5 +98,6 @@ def _check_tempering(batch: Distribution, draws: np.ndarray) -> None:
         tempered = batch.temper(temperature)
         if tempered is NotImplemented:
             return
-        constant = tempered.log_prob(draws[:9]) - batch.log_prob(draws[:9]) / temperature
+        reference = batch.log_reference(draws[:9])
+        constant = tempered.log_prob(draws[:9]) - reference - (batch.log_prob(draws[:9]) - reference) / temperature
         assert np.ptp(constant, axis=0).max() < 1e-9, "temper(T) is not proportional to p^(1/T)"

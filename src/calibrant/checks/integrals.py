@@ -50,8 +50,11 @@ def on_one_side(batch: Distribution, draws: np.ndarray, f: Values, edge: np.ndar
 
 
 def _kinks(batch: Distribution) -> np.ndarray:
-    """Where the density is not smooth, as far as the family says, ``(n, k)`` in rising order."""
-    return np.empty((len(batch), 0)) if batch.kinks is NotImplemented else np.sort(batch.kinks, axis=1)
+    """Where densities jump, ``(n, k)`` in rising order: at values that the family names, and where its range ends."""
+    ends = batch.quantile(np.array([0.0, 1.0]))
+    parts = [part for part in (batch.kinks, ends) if part is not NotImplemented]
+    columns = [column for part in parts for column in part.T if np.isfinite(column).all()]
+    return np.sort(np.stack(columns, axis=1), axis=1) if columns else np.empty((len(batch), 0))
 
 
 def _atoms(batch: Distribution, f: Values, edge: np.ndarray, side: int) -> Any:
@@ -74,6 +77,15 @@ def quadrature(f: Callable[[float], np.ndarray], end: float) -> np.ndarray:
 
 
 def mean(batch: Distribution, draws: np.ndarray, f: Values) -> np.ndarray:
-    """``E f(Y)`` of each row by its density."""
+    """``E f(Y)`` of each row by its density, or by its masses where draws are counts."""
+    if draws.dtype.kind in "iu":
+        return _sum(batch, draws, f)
     edge = np.quantile(draws, 0.3, axis=0)  # a median is where densities have their kinks
     return integral(batch, draws, f, edge, -1) + integral(batch, draws, f, edge, 1)
+
+
+def _sum(batch: Distribution, draws: np.ndarray, f: Values) -> np.ndarray:
+    """Over whole numbers, as far beyond the draws as these reach."""
+    low, high = int(draws.min()), int(draws.max())
+    outcomes = [np.full(len(batch), k) for k in range(2 * low - high, 2 * high - low + 1)]
+    return sum(f(y) * np.exp(batch.log_prob(y)) for y in outcomes)

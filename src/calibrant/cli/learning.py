@@ -43,8 +43,11 @@ class Learned:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, without the maps, which may be long."""
-        about = ("recalibrator", "n", "scores", "is_converged", "notes")
-        fits = [{**{name: fit.to_dict()[name] for name in about}, "is_worse": fit.is_worse} for fit in self.fits]
+        about = ("n", "scores", "is_converged", "is_worse", "notes")
+        fits = [
+            {"recalibrator": repr(fit.recalibrator), **{name: getattr(fit, name) for name in about}}
+            for fit in self.fits
+        ]
         sides = {} if self.page is None else {"before": self.page.before.error, "after": self.page.after.error}
         return {"best": repr(self.best.recalibrator), "recalibrations": fits, "error": sides or None}
 
@@ -56,7 +59,8 @@ class Learned:
         display.say(f"\n{brief(self.best.recalibrator)}")
         if self.best.scores is not None:
             display.show_change(self.best.scores, self.page)
-        for note in self.best.notes:
+        chosen = f"the best of {len(self.fits)} by these very rows: its scores are a little too good"
+        for note in (*self.best.notes, *([chosen] if len(self.fits) > 1 else [])):
             display.say(f"note: {note}")
 
     def refusal(self) -> str:

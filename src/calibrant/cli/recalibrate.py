@@ -60,6 +60,7 @@ def recalibrate(
     level
         add the quantile of this level, of predictions of numbers; may be repeated
     """
+    check_count(seed, "--seed", least=0)
     _check_outputs([path for path in (file, apply) if path], {"--save": save, "--report": report, "--out": out})
     if apply is not None:
         _check_absent("with --apply", {"--method": method, "--save": save, "--folds": folds, "--force": force})

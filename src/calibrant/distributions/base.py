@@ -46,12 +46,15 @@ class Distribution(ABC):
 
     @property
     def parameters(self) -> list[Array]:
-        """The arrays that make up the batch, rows first."""
+        """The arrays that make up the batch, rows first; what all rows share is not among them."""
         found: list[Array] = []
         for field in fields(self):  # type: ignore[arg-type]  # families are dataclasses
             value = getattr(self, field.name)
             for part in value if isinstance(value, tuple) else (value,):
-                found += part.parameters if isinstance(part, Distribution) else [part] if is_array(part) else []
+                if isinstance(part, Distribution):
+                    found += part.parameters
+                elif is_array(part) and part.shape[0] == len(self):
+                    found.append(part)
         return found
 
     @property
@@ -107,8 +110,12 @@ class Distribution(ABC):
         return NotImplemented
 
     def temper(self, temperature: float) -> Any:
-        """The distributions proportional to ``p^(1 / T)``."""
+        """The distributions proportional to ``p^(1 / T)``, densities p with respect to the family's reference measure."""
         return NotImplemented
+
+    def log_reference(self, y: Array) -> Any:
+        """Log density of the measure that :meth:`temper` refers to: zero for lengths and counts."""
+        return 0.0
 
 
 def as_numbers(x: ArrayLike, name: str) -> Array:
@@ -134,6 +141,12 @@ def real_targets(y_true: ArrayLike) -> Array:
     if y.ndim != 1:
         raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
     return y
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse what is no temperature."""
+    if not temperature > 0:
+        raise InputError(f"temperature must be positive; got {temperature!r}")
 
 
 def matched(x: Array, to: Array) -> Array:

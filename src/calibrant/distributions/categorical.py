@@ -19,7 +19,7 @@ from calibrant._validate import (
     check_rows_sum_to_one,
     frame_columns,
 )
-from calibrant.distributions.base import Distribution, matched
+from calibrant.distributions.base import Distribution, check_temperature, matched
 from calibrant.expectation import closed_form
 from calibrant.kernels import Identity, LabelMatrix
 from calibrant.typing import Array, ArrayLike
@@ -235,8 +235,7 @@ class Categorical(Distribution):
 
     def temper(self, temperature: float) -> Self:
         """``p^(1 / T)``, normalised."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         xp = namespace(self.matrix)
         # the favoured class has power 1, so that the others may vanish but not all
         power = (self.matrix / xp.max(self.matrix, axis=1, keepdims=True)) ** (1 / temperature)

@@ -6,8 +6,7 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import erfcx, namespace, to_numpy
-from calibrant._validate import InputError
-from calibrant.distributions.base import matched
+from calibrant.distributions.base import check_temperature, matched
 from calibrant.distributions.laplace_forms import gaussian_laplace_laplace, laplacian_laplace_laplace
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.expectation import closed_form
@@ -86,8 +85,7 @@ class Laplace(LocationScale):
 
     def temper(self, temperature: float) -> Self:
         """Scale times T."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         return self._trusted(self.loc, self.scale * temperature)
 
 

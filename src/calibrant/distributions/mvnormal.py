@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.base import Distribution, as_numbers, check_temperature, matched
 from calibrant.distributions.location_scale import as_scale
 from calibrant.expectation import closed_form
 from calibrant.kernels import Gaussian
@@ -143,8 +143,7 @@ class MultivariateNormal(Distribution):
 
     def temper(self, temperature: float) -> Self:
         """Covariance times T."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         scale = None if self.scale is None else self.scale * temperature**0.5
         covariance = None if self.covariance is None else self.covariance * temperature
         return self._trusted(self.loc, scale, covariance)

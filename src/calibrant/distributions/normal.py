@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrant._array import erfcx, namespace, to_numpy
-from calibrant._validate import InputError
-from calibrant.distributions.base import matched
+from calibrant.distributions.base import check_temperature, matched
 from calibrant.distributions.laplace_forms import laplacian_normal
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.expectation import closed_form
@@ -80,8 +79,7 @@ class Normal(LocationScale):
 
     def temper(self, temperature: float) -> Self:
         """Variance times T."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         return self._trusted(self.loc, self.scale * temperature**0.5)
 
 

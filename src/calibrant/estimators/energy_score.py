@@ -31,7 +31,7 @@ class EnergyScore(Score):
     name = "EnergyScore"
 
     fair: bool = False
-    n_draws: int = 100
+    n_draws: int = 50
     seed: int = 0
 
     def __post_init__(self) -> None:

@@ -36,20 +36,33 @@ class MemberRanks:
         y = to_numpy(targets)
         own = self.members.ndim - 1
         stack = y.reshape(-1, *y.shape[y.ndim - own :])
-        below, upto = (np.stack(counts) for counts in zip(*map(self._counts, stack), strict=True))
-        size = self.numbers + 1
+        below, upto = self._among_numbers(stack) if own == 1 else self._among_vectors(stack)
         shape = (*y.shape[: y.ndim - own], len(self.members))
-        return (below / size).reshape(shape), ((upto + 1) / size).reshape(shape)
+        return (below / (self.numbers + 1)).reshape(shape), ((upto + 1) / (self.numbers + 1)).reshape(shape)
 
     @cached_property
     def numbers(self) -> np.ndarray:
         """Members of each row."""
         return np.isfinite(self.members.reshape(*self.members.shape[:2], -1)[:, :, 0]).sum(axis=1)
 
-    def _counts(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Members below, and at most at, one target a row."""
-        members, target = (self.members, y) if self.members.ndim == 2 else self._preranks(y)
-        return (members < target[:, None]).sum(axis=1), (members <= target[:, None]).sum(axis=1)
+    @cached_property
+    def _sorted(self) -> np.ndarray:
+        """Members in order; those that are missing come last."""
+        return np.sort(self.members, axis=1)
+
+    def _among_numbers(self, stack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Members below, and at most at, targets ``(m, n)``."""
+        rows = list(zip(self._sorted, np.ascontiguousarray(stack.T), strict=True))
+        below, upto = (np.stack([row.searchsorted(y, side) for row, y in rows], axis=1) for side in ("left", "right"))
+        return below, upto
+
+    def _among_vectors(self, stack: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Members with pre-ranks below, and at most at, those of targets ``(m, n, d)``."""
+        below, upto = np.empty((2, *stack.shape[:2]), dtype=np.intp)
+        for i, y in enumerate(stack):
+            members, own = self._preranks(y)
+            below[i], upto[i] = (members < own[:, None]).sum(axis=1), (members <= own[:, None]).sum(axis=1)
+        return below, upto
 
     @cached_property
     def _ranks(self) -> np.ndarray:

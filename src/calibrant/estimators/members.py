@@ -7,6 +7,9 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.ensemble import Ensemble
 
+ROWS = 512
+"""Rows at a time, few enough to stay in the cache."""
+
 
 def members_of(predictions: Distribution, n_draws: int, seed: int) -> np.ndarray:
     """The members of an ensemble, or as many draws of another family, ``(n, m)`` or ``(n, m, d)``."""
@@ -38,10 +41,14 @@ def mean_distance(members: np.ndarray) -> np.ndarray:
         return np.zeros(len(members))
     if members.ndim == 2:
         return np.sort(members, axis=1) @ np.arange(1 - m, m, 2) * (2 / (m * (m - 1)))
-    total = np.zeros(len(members))
-    for lag in range(1, m):  # every pair, in both orders
-        total += np.sqrt(((members - np.roll(members, lag, axis=1)) ** 2).sum(axis=2)).mean(axis=1)
-    return total / (m - 1)
+    return np.concatenate([_mean_over_pairs(members[start : start + ROWS]) for start in range(0, len(members), ROWS)])
+
+
+def _mean_over_pairs(members: np.ndarray) -> np.ndarray:
+    """Distances of all pairs of vectors, one lag at a time."""
+    m = members.shape[1]
+    total = sum(_distance(members[:, lag:] - members[:, :-lag]).sum(axis=1) for lag in range(1, m))
+    return total * (2 / (m * (m - 1)))
 
 
 def distance_from(members: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -56,4 +63,4 @@ def distance_from(members: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _distance(difference: np.ndarray) -> np.ndarray:
-    return np.abs(difference) if difference.ndim == 2 else np.sqrt((difference**2).sum(axis=2))
+    return np.abs(difference) if difference.ndim == 2 else np.sqrt(np.einsum("nmd,nmd->nm", difference, difference))

@@ -32,7 +32,10 @@ class FamilyLevels:
     def __call__(self, targets: Array) -> tuple[np.ndarray, np.ndarray]:
         """Both levels."""
         y = to_numpy(targets)
-        return to_numpy(self.predictions.below(y)), to_numpy(self.predictions.cdf(y))
+        upto = to_numpy(self.predictions.cdf(y))
+        if type(self.predictions).below is Distribution.below:  # the same number
+            return upto, upto
+        return to_numpy(self.predictions.below(y)), upto
 
 
 def levels_of(predictions: Distribution, asker: object, prerank: Prerank | None = None, seed: int = 0) -> Levels:
@@ -63,6 +66,8 @@ def check_prerank(prerank: Prerank | None, seed: int) -> None:
 def randomised(levels: tuple[np.ndarray, np.ndarray], seed: int) -> np.ndarray:
     """A level between the least and the largest, at random; the same share of the way in every redraw."""
     low, high = levels
+    if low is high:
+        return low
     return low + np.random.default_rng([seed, 1]).random(low.shape[-1]) * (high - low)
 
 
@@ -75,6 +80,8 @@ def share_upto(levels: tuple[np.ndarray, np.ndarray], level: float) -> np.ndarra
     array([0.75, 1.  ])
     """
     low, high = levels
+    if low is high:
+        return low <= level
     width = high - low
     inside = (level - low) / np.where(width > 0, width, 1)
     return np.where(width > 0, np.clip(inside, 0, 1), low <= level)

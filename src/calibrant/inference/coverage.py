@@ -37,8 +37,8 @@ def coverage(
     >>> y_true = np.random.default_rng(0).normal(0.0, 1.5, 200)
     >>> coverage(y_true, Normal(np.zeros(200), 1.0), levels=[0.5, 0.9])
     level  expected  observed     low    high  width    n
-      0.5       0.5      0.38  0.3124  0.4511  1.349  200
-      0.9       0.9     0.735  0.6682  0.7948   3.29  200
+      0.5       0.5     0.355  0.2888  0.4256  1.349  200
+      0.9       0.9     0.725  0.6576  0.7856   3.29  200
     """
     asked = as_levels(levels, "levels")
     check_fraction(confidence_level, "confidence_level")

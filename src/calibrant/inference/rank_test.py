@@ -62,9 +62,17 @@ class RankTest:
         check_prerank(self.prerank, self.seed)
 
     def __call__(
-        self, y_true: ArrayLike, y_pred: ArrayLike, *, rng: Seed = None, engine: Engine | None = None
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
     ) -> TestResult:
         """Rank, count, redraw the counts and compare."""
+        if sample_weight is not None:
+            raise InputError("RankTest counts rows and has no use for sample_weight: use ExactTest(PITError())")
         targets, ranks = self._ranks(y_true, y_pred)
         n, n_bins = len(targets), self.n_bins or int(ranks.numbers.min()) + 1
         if n_bins < 3 and self.shape == "convexity":

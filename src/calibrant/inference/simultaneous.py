@@ -76,7 +76,7 @@ def curve_band(n: int, n_points: int, level: float) -> Band:
     (:func:`curve_coverage`), and exceeds the level by what whole numbers make it.
 
     >>> curve_band(50, 5, 0.95)
-    (array([0.08, 0.24, 0.42, 0.64]), array([0.36, 0.58, 0.76, 0.92]))
+    (array([0.08, 0.24, 0.44, 0.66]), array([0.34, 0.56, 0.76, 0.92]))
     """
     from scipy.stats import binom
 

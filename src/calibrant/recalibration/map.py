@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -61,12 +61,13 @@ class Map(ABC):
         if not isinstance(data, dict) or "map" not in data:
             raise InputError("this is no recalibration map: the file has no field 'map'")
         values = dict(data)
-        name = values.pop("map")
+        name = str(values.pop("map"))
         if name not in Map.kinds:
             _import_all()
-        if name not in Map.kinds:
-            raise InputError(f"there is no map {name!r}{did_you_mean(str(name), sorted(Map.kinds))}")
-        kind = Map.kinds[name]
+        known = {name: kind for name, kind in Map.kinds.items() if is_dataclass(kind)}
+        if name not in known:
+            raise InputError(f"there is no map {name!r}{did_you_mean(name, sorted(known))}")
+        kind = known[name]
         parts = fields(kind)  # type: ignore[arg-type]
         expected = {part.name for part in parts}
         if not {part.name for part in parts if part.default is MISSING} <= set(values) <= expected:

@@ -50,7 +50,7 @@ class Stack(Recalibrator):
         check_classes(predictions, "Stack")
         assert isinstance(predictions, Categorical)
         fold = _dealt(len(targets), self.folds, self.seed)
-        chances = held_out_chances(self.recalibrators, targets, predictions, weights, fold)
+        chances = np.exp(held_out_log_chances(self.recalibrators, targets, predictions, weights, fold))
         unchanged = np.exp(to_numpy(predictions.log_prob(targets)))
         w = np.ones(len(targets)) if weights is None else weights
         shares, is_converged = _shares(np.vstack([unchanged, chances]), w / w.sum())
@@ -62,7 +62,7 @@ class Stack(Recalibrator):
 
 @dataclass(frozen=True)
 class Best(Recalibrator):
-    """The one of several recalibrators with the least log loss on held-out rows, fitted on all rows.
+    """The one of several recalibrators with the least log loss on held-out rows, fitted on all rows; any family.
 
     Held out is each of ``folds`` in turn, or only the first ``tries`` of them, at ``tries / folds`` of the cost.
     Breiman (1996); log loss as the judge of recalibrators as in Berta et al. (2026).
@@ -88,14 +88,11 @@ class Best(Recalibrator):
 
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """The winner's map."""
-        check_classes(predictions, "Best")
-        assert isinstance(predictions, Categorical)
         fold = _dealt(len(targets), self.folds, self.seed)
         last = fold.max() if self.tries is None else self.tries - 1
-        chances = held_out_chances(self.recalibrators, targets, predictions, weights, np.where(fold > last, -1, fold))
-        w = np.ones(len(targets)) if weights is None else weights
-        with np.errstate(divide="ignore"):
-            score = np.log(chances) @ w
+        tried = np.where(fold > last, -1, fold)
+        logs = held_out_log_chances(self.recalibrators, targets, predictions, weights, tried)
+        score = logs @ (np.ones(len(targets)) if weights is None else weights)
         return self.recalibrators[int(np.argmax(score))].find(targets, predictions, weights)
 
 
@@ -125,19 +122,19 @@ class Mixture(ClassMap):
         return mixed
 
 
-def held_out_chances(
+def held_out_log_chances(
     recalibrators: Sequence[Recalibrator],
     targets: np.ndarray,
-    predictions: Categorical,
+    predictions: Distribution,
     weights: np.ndarray | None,
     fold: np.ndarray,
 ) -> np.ndarray:
-    """The probability of what happened by each map fitted on other folds, ``(recalibrators, n)``; 1 in folds below 0."""
-    chances = np.ones((len(recalibrators), len(targets)))
+    """The log probability of what happened by each map fitted on other folds, ``(recalibrators, n)``; 0 in folds below 0."""
+    logs = np.zeros((len(recalibrators), len(targets)))
     for i, recalibrator in enumerate(recalibrators):
         for part in held_out(recalibrator, targets, predictions, weights, fold):
-            chances[i, part.rows] = np.exp(to_numpy(part.predictions.log_prob(targets[part.rows])))
-    return chances
+            logs[i, part.rows] = to_numpy(part.predictions.log_prob(targets[part.rows]))
+    return logs
 
 
 def _dealt(n: int, n_folds: int, seed: int) -> np.ndarray:

@@ -13,9 +13,11 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.recalibration.held_out import HeldOut, scores
-from calibrant.reports.build import MEANINGS, curve_of, histogram_of, settings_of
-from calibrant.reports.model import KeyNumber, Verdict
-from calibrant.reports.problem import TEST_WORK, Problem, affordable
+from calibrant.reports.build import settings_of
+from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.classes import MEANINGS, reliability_of
+from calibrant.reports.model import KeyNumber, Picture, Verdict
+from calibrant.reports.problem import TEST_WORK, affordable
 from calibrant.results import SCHEMA, Result, Table, number
 from calibrant.typing import ArrayLike, Seed
 
@@ -25,26 +27,24 @@ NAMES = {"log loss": "Log loss", "Brier": "Brier score"}
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Predictions before or after: their calibration error, reliability curve and histogram."""
+    """Predictions before or after: their calibration error, and the reliability diagram."""
 
     error: KeyNumber
-    reliability: Table
-    histogram: Table
+    picture: Picture
 
     @classmethod
-    def of(cls, problem: Problem) -> "Side":
+    def of(cls, problem: ClassProblem) -> "Side":
         """The error with its null band, and the curve with its consistency band."""
         meaning = MEANINGS["top" if problem.kind == "multi-class" else "event"]
         label = "Calibration error of the confidence" if problem.kind == "multi-class" else "Calibration error"
         test = problem.test(problem.error)
         band, pvalue, estimator = test.null_band(), test.pvalue, repr(problem.error)
         error = KeyNumber(label, meaning, test.statistic, "percent", None, band, pvalue, estimator)
-        return cls(error, curve_of(problem), histogram_of(problem))
+        return cls(error, reliability_of(problem))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        parts = {"reliability": self.reliability.to_dict(), "histogram": self.histogram.to_dict()}
-        return {"error": self.error.to_dict(), **parts}
+        return {"error": self.error.to_dict(), "picture": self.picture.to_dict()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +90,7 @@ class BeforeAfter(Result):
         from calibrant.reports.page import drawn, encoded, rendered
 
         sides = [(self.before, self.after), (self.after, self.before)]
-        charts = [drawn(one.reliability, one.histogram, other.reliability) for one, other in sides]
+        charts = [drawn(one.picture, other.picture.tables["curve"]) for one, other in sides]
         return rendered(
             "before_after.html.jinja", report=self, charts=charts, data=encoded(self), number=number, names=NAMES
         )
@@ -139,7 +139,7 @@ def compare(
     check_count(n_resamples, "n_resamples", least=99)
     draws = affordable(n_resamples, len(before), TEST_WORK, least=399)
     seeds = as_seed_sequence(rng)
-    problems = [Problem(targets, p, weights, draws, seeds, None) for p in (before, after)]  # type: ignore[arg-type]
+    problems = [ClassProblem(targets, p, weights, draws, seeds, None) for p in (before, after)]  # type: ignore[arg-type]
     old, new = (Side.of(problem) for problem in problems)
     table = scores(to_numpy(targets), before, weights, [HeldOut(np.arange(len(before)), after)])
     return BeforeAfter(

@@ -58,7 +58,7 @@ def reliability(curve: Table, histogram: Table, beside: Table | None = None) -> 
         _draw_histogram(below, histogram)
         figure.align_ylabels()
         figure.subplots_adjust(left=0.13, right=0.98, top=0.985, bottom=0.085, hspace=0.07)
-        return _svg(figure)
+        return svg(figure)
 
 
 def _draw_curve(axes: "Axes", curve: Table) -> None:
@@ -72,7 +72,7 @@ def _draw_curve(axes: "Axes", curve: Table) -> None:
     for chosen, colour, marker in ((~outside, "accent", "o"), (outside, "bad", "D")):
         axes.scatter(x[chosen], observed[chosen], s=size[chosen], color=COLOURS[colour], marker=marker, zorder=5)
     axes.set(ylabel="Observed frequency")
-    _grid(axes)
+    grid(axes)
     axes.tick_params(labelbottom=False)
 
 
@@ -95,17 +95,18 @@ def _draw_histogram(axes: "Axes", histogram: Table) -> None:
     width = histogram["upper"] - histogram["lower"]
     axes.bar(histogram["lower"], share, width=0.86 * width, align="edge", color=COLOURS["accent"], alpha=0.55)
     axes.set(xlabel="Predicted probability", ylabel="% of rows", ylim=(0, 1.08 * share.max()))
-    _grid(axes)
+    grid(axes)
 
 
-def _grid(axes: "Axes") -> None:
+def grid(axes: "Axes") -> None:
+    """Quiet lines behind what is drawn, and numbers written out."""
     axes.grid(visible=True, color=COLOURS["grid"], linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.ticklabel_format(style="plain", useOffset=False)
 
 
-def _svg(figure: "Figure") -> str:
+def svg(figure: "Figure") -> str:
     """The drawing as an inline SVG element without a fixed size, its colours taken from CSS."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

@@ -8,7 +8,7 @@ from typing import Any
 
 from calibrant._validate import InputError
 from calibrant.reports.build import Progress, evaluate
-from calibrant.reports.model import KeyNumber, Report
+from calibrant.reports.model import KeyNumber, Picture, Report
 from calibrant.results import Result, Table, percent
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -56,7 +56,7 @@ def to_html(report: Report) -> str:
     return rendered(
         "page.html.jinja",
         report=report,
-        chart=drawn(report.reliability, report.histogram),
+        charts=[drawn(picture) for picture in report.pictures],
         data=encoded(report),
         scales=[_scale(x) for x in report.numbers],
     )
@@ -75,12 +75,15 @@ def rendered(template: str, **values: Any) -> str:
     return environment.get_template(template).render(**values)
 
 
-def drawn(curve: Table, histogram: Table, beside: Table | None = None) -> str:
-    """The reliability diagram, as SVG."""
+def drawn(picture: Picture, beside: Table | None = None) -> str:
+    """A picture as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
     try:
         from calibrant.reports.charts import reliability
+        from calibrant.reports.forecast_charts import CHARTS
 
-        return reliability(curve, histogram, beside)
+        if picture.kind == "reliability":
+            return reliability(picture.tables["curve"], picture.tables["histogram"], beside)
+        return CHARTS[picture.kind](picture.tables[picture.kind])
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
 
