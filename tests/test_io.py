@@ -121,6 +121,8 @@ def test_a_family_of_a_family(tmp_path):
     batch = io.read(path, predict="Censored(Normal(mu, sigma), low=0, high=cap)").y_pred
     assert batch.high.tolist() == [2.0, 4.0]
     assert batch.base.loc.tolist() == [0.0, 1.0]
+    mixed = io.read(path, predict="Mixture([Normal(mu, sigma), Laplace(mu, 2.0)], weights=[0.25, 0.75])").y_pred
+    assert repr(mixed) == "<Mixture: 2 predictions of Normal and Laplace components>"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
 from calibrant.distributions.log_normal import LogNormal
 from calibrant.distributions.logistic import Logistic
+from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.negative_binomial import NegativeBinomial
 from calibrant.distributions.normal import Normal
@@ -49,6 +50,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Laplace": Laplace,
     "LogNormal": LogNormal,
     "Logistic": Logistic,
+    "Mixture": Mixture,
     "MultivariateNormal": MultivariateNormal,
     "NegativeBinomial": NegativeBinomial,
     "NegativeBinomial.from_total_count": NegativeBinomial.from_total_count,
@@ -218,7 +220,7 @@ def _family(text: str, table: Columns) -> Predictions:
 
     def values(names: list[str], value: Any) -> Any:
         if not names:
-            return value.prediction if isinstance(value, Predictions) else value
+            return tuple(values([], part) for part in value) if isinstance(value, tuple) else getattr(value, "prediction", value)
         found = table.values(names)
         return found if found.shape[1] > 1 else found[:, 0]
 
