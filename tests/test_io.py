@@ -116,6 +116,19 @@ def test_a_family_with_settings(tmp_path):
     assert fan.quantile(np.array([0.0, 0.5])).tolist() == [[0.0, 1.0], [0.0, 1.0]]
 
 
+@pytest.mark.parametrize("names", ["q_10,q_50,q_90", "q_0.1,q_0.5,q_0.9"])
+def test_levels_of_quantiles_are_in_the_names_of_their_columns(tmp_path, names):
+    path = write(tmp_path / "x.csv", f"y,{names}\n1.5,0.0,1.0,2.0\n0.5,1.0,1.5,4.0\n")
+    fan = io.read(path, predict="Quantiles(q_*)").y_pred  # a pattern needs no quotation marks
+    assert fan.quantile(np.array([0.1, 0.9])) == pytest.approx(np.array([[0.0, 2.0], [1.0, 4.0]]))
+
+
+def test_quantiles_that_do_not_say_their_levels(tmp_path):
+    path = write(tmp_path / "x.csv", "y,q_low,q_high\n1.5,0.0,1.0\n")
+    with pytest.raises(InputError, match=r"q_low, q_high do not say their levels as in q_0.05: give them, levels="):
+        io.read(path, predict="Quantiles(q_*)")
+
+
 def test_a_family_of_a_family(tmp_path):
     path = write(tmp_path / "x.csv", "y,mu,sigma,cap\n1.5,0.0,1.0,2.0\n0.5,1.0,1.0,4.0\n")
     batch = io.read(path, predict="Censored(Normal(mu, sigma), low=0, high=cap)").y_pred

@@ -61,6 +61,7 @@ HOMES = {
         "lab/papers/widmann.py",
         "lab/papers/widmann_figures.py",
         "reports/charts.py",
+        "reports/forecast_charts.py",
     },
     "jinja2": {"reports/page.py"},
     "polars": {"_columns.py"},

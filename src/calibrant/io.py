@@ -1,5 +1,6 @@
 """From a file to targets and predictions: CSV, Parquet, JSON lines and NPZ."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -220,7 +221,11 @@ def _family(text: str, table: Columns) -> Predictions:
 
     def values(names: list[str], value: Any) -> Any:
         if not names:
-            return tuple(values([], part) for part in value) if isinstance(value, tuple) else getattr(value, "prediction", value)
+            return (
+                tuple(values([], part) for part in value)
+                if isinstance(value, tuple)
+                else getattr(value, "prediction", value)
+            )
         found = table.values(names)
         return found if found.shape[1] > 1 else found[:, 0]
 
@@ -232,10 +237,19 @@ def _family(text: str, table: Columns) -> Predictions:
             given["levels"] = _levels(named["values"], str(said["values"]))
         return Predictions(FAMILIES[name](**given), name, named, table)
 
-    found = parse(text, {name: partial(build, name) for name in FAMILIES}, word=str)
+    found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
     if not isinstance(found, Predictions):
         raise InputError(f"--predict {text!r} is not a family; known: {', '.join(FAMILIES)}")
     return found
+
+
+def _quoted(text: str) -> str:
+    """Patterns with a star as texts, which they need not be written as.
+
+    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')")
+    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')")
+    """
+    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*)(?=\s*[,)])", r"'\1'", text)
 
 
 def _levels(names: Sequence[str], pattern: str) -> list[float]:

@@ -21,10 +21,6 @@ NODES = 128
 """Points that stand for a distribution on the routes by quantiles and by draws."""
 
 
-FEW_MEMBERS = 4
-"""Ensembles of more members than this are taken by their waves, where the kernel has some."""
-
-
 class Route(Enum):
     """How expectations under the predictions are computed, best first.
 
@@ -101,8 +97,8 @@ def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: 
 
 
 def _preferred(predictions: Distribution) -> tuple[Route, ...]:
-    """Routes, best first. Sums over all pairs of members cost far more than the waves of each member, and say the same."""
-    if isinstance(predictions, Ensemble) and predictions.members.shape[1] > FEW_MEMBERS:
+    """Routes, best first. Sums over all pairs of values cost far more than the waves of each, and say the same."""
+    if predictions.is_cheaper_by_waves:
         return (Route.FEATURES, Route.SPECTRAL, *(r for r in Route if r not in (Route.FEATURES, Route.SPECTRAL)))
     return tuple(Route)
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant import Ensemble, Normal, io
+from calibrant import io
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.matrix import VectorScaling
 from calibrant.recalibration.temperature import Temperature
@@ -57,8 +57,3 @@ def test_a_refusal_has_the_numbers_and_the_remedy(change, error, size, data):
         f"not saved: Temperature() makes held-out log loss worse, {size}. Leave the predictions as they are, try another "
         "--method or more rows, or save it with --force"
     )
-
-
-def test_densities():
-    assert learning.has_density(Normal([0.0], 1.0))
-    assert not learning.has_density(Ensemble(np.zeros((1, 3))))

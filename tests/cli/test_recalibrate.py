@@ -175,18 +175,19 @@ def test_predictions_that_leave_their_family_have_quantiles(run, there):
     assert polars.read_csv("b.csv").columns == ["progression", "mu", "sigma", "sex", "q_0.5"]
 
 
-def test_ensembles_have_nothing_to_be_held_out_for(run, there, rng):
+def test_ensembles_are_dressed_and_judged_by_their_ranked_score(run, there, rng):
     members = {f"m_{i}": rng.normal(size=50) for i in range(4)}
     polars.DataFrame({"y": 2 * rng.normal(size=50), **members}).write_csv("x.csv")
     command = ["recalibrate", "x.csv", "--predict", "Ensemble(members='m_*')"]
     code, out, _ = run(*command, "--save", "map.json")
     assert code == 0
-    assert "nothing held out, as Ensemble predictions have no density" in out
+    assert "Dressing(), the usual choice for Ensemble predictions" in out
+    assert "CRPS" in out
     assert run(*command, "--apply", "map.json", "--out", "better.csv")[0] == 0
     assert polars.read_csv("better.csv").columns == ["y", "m_0", "m_1", "m_2", "m_3"]
-    code, _, err = run(*command, *["--method", "QuantileRecalibration()"], "--method", "Temperature()")
-    assert code == 2
-    assert "no log loss to choose by: give one --method" in err
+    code, out, _ = run(*command, *["--method", "QuantileRecalibration()"], "--method", "Dressing()")
+    assert code == 0
+    assert "change of CRPS" in " ".join(out.split())
 
 
 def test_columns_in_another_order_are_matched_by_name(run, there, data):

@@ -46,6 +46,11 @@ class Counts(Parametric):
         """``(mean, standard deviation)``, ``(n, 2)``."""
         return namespace(self.mean).stack([self.mean, self.std], axis=1)
 
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Sums run over all pairs of counts."""
+        return True
+
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Whole numbers from zero, ``(n,)``, in floating point, as kernels on real numbers take them."""
         y = super().as_targets(y_true)

@@ -13,6 +13,9 @@ from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
 from calibrant.typing import Array, ArrayLike
 
+FEW_MEMBERS = 4
+"""Ensembles of more members than this are taken by their waves, where the kernel has some."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Distribution):
@@ -77,6 +80,11 @@ class Ensemble(Distribution):
     def kinks(self) -> Any:
         """The members."""
         return NotImplemented if self.members.ndim == 3 else self._sorted
+
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Of more than a few members."""
+        return int(self.members.shape[1]) > FEW_MEMBERS
 
     @cached_property
     def _sorted(self) -> np.ndarray:

@@ -142,6 +142,7 @@ def compare(
     problems = [ClassProblem(targets, p, weights, draws, seeds, None) for p in (before, after)]  # type: ignore[arg-type]
     old, new = (Side.of(problem) for problem in problems)
     table = scores(to_numpy(targets), before, weights, [HeldOut(np.arange(len(before)), after)])
+    assert table is not None  # classes have scores
     return BeforeAfter(
         title=title,
         recalibrator=recalibrator,
