@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -71,8 +71,9 @@ class Map(ABC):
         if name not in Map.kinds:
             raise InputError(f"there is no map {name!r}{did_you_mean(str(name), sorted(Map.kinds))}")
         kind = Map.kinds[name]
-        expected = {part.name for part in fields(kind)}  # type: ignore[arg-type]
-        if set(values) != expected:
+        parts = fields(kind)  # type: ignore[arg-type]
+        expected = {part.name for part in parts}
+        if not {part.name for part in parts if part.default is MISSING} <= set(values) <= expected:
             raise InputError(f"{name} has the fields {sorted(expected)}; the file has {sorted(values)}")
         try:
             return kind(**{key: _revived(value) for key, value in values.items()})
@@ -113,12 +114,15 @@ class ClassMap(Map):
     def check(self, predictions: Distribution) -> None:
         """Refuse other families, and other numbers of classes."""
         check_classes(predictions, type(self).__name__)
-        found = predictions.n_classes  # type: ignore[attr-defined]
-        if found != self.n_classes:
-            raise InputError(
-                f"this map was fitted on {self.n_classes} classes and y_pred has {found}: fit it on predictions of the "
-                "same model"
-            )
+        check_number_of_classes(predictions.n_classes, self.n_classes)  # type: ignore[attr-defined]
+
+
+def check_number_of_classes(found: int, fitted: int) -> None:
+    """Refuse predictions of another number of classes than those that were fitted."""
+    if found != fitted:
+        raise InputError(
+            f"this map was fitted on {fitted} classes and y_pred has {found}: fit it on predictions of the same model"
+        )
 
 
 def check_classes(predictions: Distribution, asker: str) -> None:
@@ -265,9 +269,10 @@ def _tried(
     w = np.full(len(targets), 1 / len(targets)) if weights is None else weights / weights.sum()
     with np.errstate(invalid="ignore"):  # an infinite loss has no change
         change = after - before
-        spread = np.sqrt((w**2 * (change - (change @ w)[:, None]) ** 2).sum(axis=1))
+        mean = change @ w
+        spread = np.sqrt((w**2 * (change - mean[:, None]) ** 2).sum(axis=1))
     names = ["log loss", "Brier"][: len(before)]
-    return Table(score=names, before=before @ w, after=after @ w, change=change @ w, error=spread)
+    return Table(score=names, before=before @ w, after=after @ w, change=mean, error=spread)
 
 
 def _losses(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
