@@ -11,7 +11,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, check_classes
-from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.folds import folds_of_rows, numbered_by_rows
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6
@@ -141,8 +141,10 @@ def held_out_log_chances(
 
 
 def _dealt(targets: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each row, no more folds than rows."""
-    return folds_of_rows(targets, max(min(n_folds, len(targets)), 2), seed)
+    """The fold of each row, no more folds than rows; names of classes do not matter."""
+    is_class = targets.ndim == 1 and targets.dtype.kind in "iub"
+    dealt = numbered_by_rows(targets) if is_class else targets
+    return folds_of_rows(dealt, max(min(n_folds, len(targets)), 2), seed)
 
 
 def _checked(recalibrators: Sequence[Recalibrator]) -> tuple[Recalibrator, ...]:
