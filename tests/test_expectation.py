@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from calibrant import Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal
+from calibrant import Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal, Poisson
 from calibrant.checks import check_expectation
 from calibrant.expectation import expectation, registered
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity, LabelMatrix, Matern
@@ -20,6 +20,7 @@ CASES = [
     (Exponential(0.8) + 0.5 * Gaussian(2.0), Mixture),
     (Matern(1.5, 1.0), Ensemble),
     (Energy(), Ensemble),
+    (Matern(2.5, 1.3), Poisson),
     (Identity(), Categorical),
     (LabelMatrix(((1.0, 0.5, 0.2), (0.5, 1.0, 0.5), (0.2, 0.5, 1.0))), Categorical),
 ]

@@ -21,6 +21,10 @@ NODES = 128
 """Points that stand for a distribution on the routes by quantiles and by draws."""
 
 
+FEW_MEMBERS = 4
+"""Ensembles of more members than this are taken by their waves, where the kernel has some."""
+
+
 class Route(Enum):
     """How expectations under the predictions are computed, best first.
 
@@ -89,11 +93,18 @@ def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: 
     >>> residuals(Gaussian(1.0), np.array([0.5]), Normal([0.0], 1.0)).route
     Route('closed')
     """
-    for name in Route if route is None else (route,):
+    for name in _preferred(predictions) if route is None else (route,):
         found = _ROUTES[name](kernel, targets, predictions)
         if found is not NotImplemented:
             return found
     raise InputError(_no_route(kernel, predictions, route))
+
+
+def _preferred(predictions: Distribution) -> tuple[Route, ...]:
+    """Routes, best first. Sums over all pairs of members cost far more than the waves of each member, and say the same."""
+    if isinstance(predictions, Ensemble) and predictions.members.shape[1] > FEW_MEMBERS:
+        return (Route.FEATURES, Route.SPECTRAL, *(r for r in Route if r not in (Route.FEATURES, Route.SPECTRAL)))
+    return tuple(Route)
 
 
 def _explicit(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
@@ -130,7 +141,12 @@ def _spectral(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
 def _quantile(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Each prediction as an ensemble of its own quantiles."""
     nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
-    return NotImplemented if nodes is NotImplemented else _finite(Route.QUANTILE, kernel, targets, nodes, None)
+    if nodes is NotImplemented:
+        return NotImplemented
+    features = residual_features(kernel, targets, Ensemble(matched(nodes, targets)))
+    if features is not NotImplemented:
+        return Residuals(Route.QUANTILE, features)
+    return _finite(Route.QUANTILE, kernel, targets, nodes, None)
 
 
 def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:

@@ -9,12 +9,15 @@ from calibrant import (
     Ensemble,
     Mixture,
     MultivariateNormal,
+    NegativeBinomial,
     Normal,
+    Poisson,
     distributions,
     expectation,
 )
 from calibrant.checks import check_expectation
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.counts import Counts
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity, Kernel, LabelMatrix, Matern
 
 KERNELS = {
@@ -32,7 +35,11 @@ def diagonal(rng, n):
     return MultivariateNormal(rng.normal(size=(n, 3)), rng.uniform(0.5, 2, (n, 3)))
 
 
-FAMILIES = {Distribution: [Normal.example, Mixture.example], MultivariateNormal: [MultivariateNormal.example, diagonal]}
+FAMILIES = {
+    Distribution: [Normal.example, Mixture.example],
+    MultivariateNormal: [MultivariateNormal.example, diagonal],
+    Counts: [Poisson.example, NegativeBinomial.example],
+}
 """Examples of families where their own is none or not enough."""
 
 

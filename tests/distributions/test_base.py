@@ -10,13 +10,25 @@ import pytest
 
 from calibrant import (
     Bernoulli,
+    Beta,
     Categorical,
+    Censored,
     Ensemble,
+    Gamma,
+    Histogram,
     Laplace,
+    Logistic,
     LogLoss,
+    LogNormal,
     Mixture,
     MultivariateNormal,
+    NegativeBinomial,
     Normal,
+    Poisson,
+    Quantiles,
+    StudentT,
+    Truncated,
+    Uniform,
     distributions,
 )
 from calibrant._validate import InputError
@@ -52,14 +64,40 @@ class OfVectors(Mixture):
         return cls([MultivariateNormal.example(rng, n) for _ in range(2)])
 
 
+class OfCounts(Mixture):
+    @classmethod
+    def example(cls, rng, n):
+        return cls([Poisson.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
+
+
 class OfClasses(Mixture):
     @classmethod
     def example(cls, rng, n):
         return cls([Categorical.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
 
 
-FAMILIES = [Bernoulli, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal]
-VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfClasses]
+class Dry(Quantiles):
+    """With a chance of exactly zero, and a range that ends above."""
+
+    @classmethod
+    def example(cls, rng, n):
+        rain = np.concatenate([np.zeros((n, 2)), np.cumsum(rng.uniform(0.3, 1, (n, 3)), axis=1)], axis=1)
+        return cls(rain, [0.2, 0.4, 0.5, 0.7, 0.9], tails=(-np.inf, 5.0))
+
+
+class Clipped(Quantiles):
+    """What is beyond the outer quantiles lies there."""
+
+    @classmethod
+    def example(cls, rng, n):
+        return cls(Quantiles.example(rng, n).values, [0.1, 0.3, 0.5, 0.6, 0.9], tails="flat")
+
+
+FAMILIES = [
+    *(Bernoulli, Beta, Categorical, Censored, Ensemble, Gamma, Histogram, Laplace, Logistic, LogNormal, Mixture),
+    *(MultivariateNormal, NegativeBinomial, Normal, Poisson, Quantiles, StudentT, Truncated, Uniform),
+]
+VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
 
 
 def test_every_family_is_in_the_list():
@@ -146,6 +184,7 @@ def test_what_is_optional_is_not_implemented():
     batch, numbers = Points(), np.zeros(2)
     answers = [batch.coords, batch.point(numbers), batch.cdf(numbers), batch.quantile(numbers), batch.cf(numbers)]
     answers += [batch.temper(2.0), batch.below(numbers), batch.mean, batch.std, batch.crps(numbers)]
+    assert batch.log_reference(numbers) == 0
     assert all(answer is NotImplemented for answer in answers)
     assert batch.checked() is batch
 

@@ -145,3 +145,20 @@ def test_vectors_have_no_order_and_samples_no_density():
     assert vectors.temper(2.0) is NotImplemented
     with pytest.raises(InputError, match="Ensemble has no log_prob"):
         Ensemble([[1.0]]).log_prob(np.zeros(1))
+
+
+def test_what_lies_below_a_member():
+    batch = Ensemble([[1.0, 3.0, 2.0, 2.0], [0.0, 0.0, 5.0, -1.0]])
+    assert batch.below(np.array([[2.0, 0.0], [1.5, 4.9], [9.0, -2.0]])).tolist() == [
+        [0.25, 0.25],
+        [0.25, 0.75],
+        [1.0, 0.0],
+    ]
+
+
+def test_moments_are_those_of_the_members(xp, rng):
+    members = rng.normal(size=(4, 7, 2))
+    batch = Ensemble(xp.asarray(members))
+    assert np.asarray(batch.mean) == pytest.approx(members.mean(axis=1))
+    assert np.asarray(batch.std) == pytest.approx(members.std(axis=1))
+    assert batch.below(np.zeros((4, 2))) is NotImplemented

@@ -120,7 +120,7 @@ def test_saved_and_read_back_digit_by_digit(data, tmp_path):
 
 def test_a_map_is_read_by_a_program_that_never_fitted_one(tmp_path):
     """Its module is found by the name in the file."""
-    data = {"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": 2.0}
+    data = {"kind": "recalibration", "map": {"map": "Tempering", "family": "Categorical", "temperature": 2.0}}
     (tmp_path / "map.json").write_text(json.dumps(data))
     code = (
         "import sys; from calibrant.recalibration.base import load_map; "
@@ -130,6 +130,11 @@ def test_a_map_is_read_by_a_program_that_never_fitted_one(tmp_path):
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[0.666667]\n"
 
 
+def tempering(temperature):
+    inside = f'{{"map": "Tempering", "family": "Categorical", "temperature": {temperature}}}'
+    return f'{{"kind": "recalibration", "map": {inside}}}'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -137,13 +142,18 @@ def test_a_map_is_read_by_a_program_that_never_fitted_one(tmp_path):
         ("[]", "was not written by Recalibration.save"),
         ('{"kind": "estimate"}', "was not written by Recalibration.save"),
         ('{"kind": "recalibration"}', "has no field 'map'"),
-        ('{"kind": "recalibration", "map": "Blen"}', r"there is no map 'Blen' \(did you mean 'Blend'\?\)"),
-        ('{"kind": "recalibration", "map": "Blend", "share": 1}', "has the fields"),
-        ('{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": -1}', "cannot be used"),
+        ('{"kind": "recalibration", "map": {"map": "Blen"}}', r"there is no map 'Blen' \(did you mean 'Blend'\?\)"),
+        ('{"kind": "recalibration", "map": {"map": "Blend", "share": 1}}', "has the fields"),
         (
-            '{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": "hot"}',
-            "cannot be used",
+            '{"kind": "recalibration", "schema": "calibrant/2", "map": {}}',
+            "format 'calibrant/2'; .* reads 'calibrant/1'",
         ),
+        (tempering("-1"), "the file's Tempering cannot be used: temperature must be a positive number; got -1"),
+        (tempering('"hot"'), "the file's Tempering cannot be used: temperature is hot"),
+        (tempering("[2]"), r"the file's Tempering cannot be used: temperature is \[2\]"),
+        (tempering('2, "n_classes": true'), "n_classes is True"),
+        (tempering("2")[:-1] + ', "labels": 3}', "labels must be different names, one a class; got 3"),
+        (tempering("2")[:-1] + ', "labels": ["a", "a"]}', "labels must be different names"),
     ],
 )
 def test_files_that_are_no_maps(text, message, tmp_path):

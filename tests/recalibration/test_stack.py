@@ -7,9 +7,11 @@ from scipy.special import expit, logit
 from calibrant import Categorical, Normal
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Map
+from calibrant.recalibration.quantile import LevelMap, QuantileRecalibration
 from calibrant.recalibration.spline import SplineScaling
-from calibrant.recalibration.stack import Best, Mixture, Stack, _shares, held_out_chances
+from calibrant.recalibration.stack import Best, Mixture, Stack, _shares, held_out_log_chances
 from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration.variance import ScaledMap, VarianceScaling
 
 
 def drawn(rng, n=600):
@@ -70,7 +72,7 @@ def test_a_mixture_is_the_sum_of_its_parts(rng):
 def test_chances_are_of_rows_not_fitted(rng):
     y, f = drawn(rng, 100)
     fold = np.arange(100) % 2
-    chances = held_out_chances([SplineScaling()], y, Categorical(f), None, fold)[0]
+    chances = np.exp(held_out_log_chances([SplineScaling()], y, Categorical(f), None, fold)[0])
     other = SplineScaling().fit(y[1::2], f[1::2], folds=0)(f[::2])
     assert chances[::2] == pytest.approx(np.where(y[::2] == 1, other, 1 - other))
 
@@ -82,6 +84,13 @@ def test_the_best_of_two(rng):
     best = Best([Temperature(), SplineScaling()], tries=1)
     expected = Temperature().fit(y, f, folds=0).map
     assert best.fit(y, f, folds=0).map == expected
+
+
+def test_the_best_for_numbers(rng):
+    both = Best([VarianceScaling(), QuantileRecalibration()])
+    sure = Normal(np.zeros(2_000), 0.3)
+    assert type(both.fit(rng.normal(size=2_000), sure, folds=0).map) is ScaledMap
+    assert type(both.fit(rng.exponential(size=2_000), sure, folds=0).map) is LevelMap
 
 
 def test_fewer_rows_than_folds():
@@ -108,8 +117,8 @@ def test_what_it_cannot_take():
             kind([])
         with pytest.raises(InputError, match="folds"):
             kind([Temperature()], folds=1)
-        with pytest.raises(InputError, match="maps class probabilities"):
-            kind([Temperature()]).fit([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), folds=0)
+    with pytest.raises(InputError, match="Stack maps class probabilities"):
+        Stack([Temperature()]).fit([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), folds=0)
     with pytest.raises(InputError, match="tries"):
         Best([Temperature()], tries=0)
     with pytest.raises(InputError, match="2 shares that sum to 1"):

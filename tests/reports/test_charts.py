@@ -15,7 +15,7 @@ from calibrant.reports.charts import COLOURS, reliability
 def chart(rng):
     p = rng.random(200)
     report = evaluate((rng.random(200) < p**3).astype(int), p, n_resamples=99)
-    return report, reliability(report.reliability, report.histogram)
+    return report, reliability(**picture_of(report))
 
 
 def test_it_is_one_svg_element_that_scales(chart):
@@ -35,7 +35,7 @@ def test_colours_come_from_the_page(chart):
 
 def test_the_same_data_give_the_same_picture(chart):
     report, svg = chart
-    assert reliability(report.reliability, report.histogram) == svg
+    assert reliability(**picture_of(report)) == svg
 
 
 def test_close_predictions_are_drawn_close_up(rng):
@@ -43,6 +43,6 @@ def test_close_predictions_are_drawn_close_up(rng):
     y = (rng.random(3000) < p).astype(int)
     report = evaluate(y, p, n_resamples=99)
     assert report.reliability.n_rows == 15
-    labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", reliability(report.reliability, report.histogram))]
+    labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", reliability(**picture_of(report)))]
     assert max(labels) < 0.2
     assert np.isfinite(labels).all()

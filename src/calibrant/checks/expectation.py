@@ -58,11 +58,12 @@ def _closed(kernel: Kernel, p: Distribution, q: Distribution) -> np.ndarray:
 
 def _average(batch: Distribution, values: Values, drawn: np.ndarray) -> tuple[np.ndarray, Any]:
     """Means over targets of the batch, and the error they may have."""
-    if drawn.ndim == 2 and drawn.dtype.kind == "f":
+    if drawn.ndim == 2:
         found: Any = NotImplemented
-        if log_prob(batch, drawn[0]) is not NotImplemented:
+        ordered = batch.quantile(EDGES) is not NotImplemented  # counts, but not classes
+        if log_prob(batch, drawn[0]) is not NotImplemented and (ordered or drawn.dtype.kind == "f"):
             found = mean(batch, drawn, values)
-        elif batch.quantile(EDGES) is not NotImplemented:
+        elif ordered:
             found = quadrature(lambda u: values(batch.quantile(np.array([u]))[:, 0]), 1.0)
         if found is not NotImplemented:
             return found, DIGITS * max(1.0, np.abs(found).max())

@@ -1,11 +1,12 @@
 """What every family of predictive distributions provides."""
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import is_array, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
@@ -44,6 +45,19 @@ class Distribution(ABC):
         """A valid random batch, for conformance checks and simulations."""
 
     @property
+    def parameters(self) -> list[Array]:
+        """The arrays that make up the batch, rows first; what all rows share is not among them."""
+        found: list[Array] = []
+        for field in fields(self):  # type: ignore[arg-type]  # families are dataclasses
+            value = getattr(self, field.name)
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Distribution):
+                    found += part.parameters
+                elif is_array(part) and part.shape[0] == len(self):
+                    found.append(part)
+        return found
+
+    @property
     def coords(self) -> Any:
         """Points ``(n, d)`` whose Euclidean distance is the natural distance of the predictions."""
         return NotImplemented
@@ -78,6 +92,15 @@ class Distribution(ABC):
         """The continuous ranked probability score ``E|Y - y| - E|Y - Y'| / 2`` of each row, for y with any leading axes."""
         return NotImplemented
 
+    def distance(self, other: Self) -> Any:
+        """``E|Y - Y'|`` of each row and the same row of another batch of this family, independent of each other, ``(n,)``."""
+        return NotImplemented
+
+    @property
+    def kinks(self) -> Any:
+        """Values ``(n, k)`` where the density of a row jumps or has a corner, or that have a probability of their own."""
+        return NotImplemented
+
     def quantile(self, u: Array) -> Any:
         """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
         return NotImplemented
@@ -87,8 +110,12 @@ class Distribution(ABC):
         return NotImplemented
 
     def temper(self, temperature: float) -> Any:
-        """The distributions proportional to ``p^(1 / T)``."""
+        """The distributions proportional to ``p^(1 / T)``, densities p with respect to the family's reference measure."""
         return NotImplemented
+
+    def log_reference(self, y: Array) -> Any:
+        """Log density of the measure that :meth:`temper` refers to: zero for lengths and counts."""
+        return 0.0
 
 
 def as_numbers(x: ArrayLike, name: str) -> Array:
@@ -97,6 +124,29 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
     return as_working_precision(as_real(values, name))
+
+
+def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> np.ndarray:
+    """What a family says of itself, on the host; a family that cannot say it is refused in the name of who asked."""
+    if answer is NotImplemented:
+        name = asker if isinstance(asker, str) else type(asker).__name__
+        raise InputError(f"{name} needs {what}, which {type(predictions).__name__} predictions do not have")
+    return to_numpy(answer)
+
+
+def real_targets(y_true: ArrayLike) -> Array:
+    """One real number a row, ``(n,)``."""
+    y = as_numbers(y_true, "y_true")
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim != 1:
+        raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
+    return y
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse what is no temperature."""
+    if not temperature > 0:
+        raise InputError(f"temperature must be positive; got {temperature!r}")
 
 
 def matched(x: Array, to: Array) -> Array:

@@ -19,7 +19,7 @@ from calibrant._validate import (
     check_rows_sum_to_one,
     frame_columns,
 )
-from calibrant.distributions.base import Distribution, matched
+from calibrant.distributions.base import Distribution, check_temperature, matched
 from calibrant.expectation import closed_form
 from calibrant.kernels import Identity, LabelMatrix
 from calibrant.typing import Array, ArrayLike
@@ -235,8 +235,7 @@ class Categorical(Distribution):
 
     def temper(self, temperature: float) -> Self:
         """``p^(1 / T)``, normalised."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         xp = namespace(self.matrix)
         # the favoured class has power 1, so that the others may vanish but not all
         power = (self.matrix / xp.max(self.matrix, axis=1, keepdims=True)) ** (1 / temperature)
@@ -247,6 +246,20 @@ class Categorical(Distribution):
         with np.errstate(divide="ignore"):
             table = np.log(to_numpy(self.matrix).astype(np.float64))
         return table[np.arange(len(self)), to_numpy(targets)]
+
+    @property
+    def mean(self) -> Any:
+        """The probability of class 1 of two; more classes are names, not numbers."""
+        return self.probability(1) if self.n_classes == 2 else NotImplemented
+
+    @property
+    def std(self) -> Any:
+        """``sqrt(p (1 - p))`` of two classes."""
+        return (self.probability(0) * self.probability(1)) ** 0.5 if self.n_classes == 2 else NotImplemented
+
+    def crps(self, y: Array) -> Any:
+        """The squared error, of two classes."""
+        return self.squared_error(y) if self.n_classes == 2 else NotImplemented
 
     def squared_error(self, targets: Array) -> Array:
         """Squared distance of the probabilities from what happened; halved for two classes, as scikit-learn does."""

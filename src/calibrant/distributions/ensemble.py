@@ -9,7 +9,7 @@ import numpy as np
 from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, as_numbers, matched
-from calibrant.expectation import closed_form
+from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
 from calibrant.typing import Array, ArrayLike
 
@@ -57,9 +57,14 @@ class Ensemble(Distribution):
             raise InputError(f"y_true must be {wanted}; got shape {tuple(y.shape)}")
         return matched(y, self.members)
 
+    @classmethod
+    def certain(cls, y: Array) -> Self:
+        """Targets as ensembles of a single member."""
+        return cls._trusted(y[:, None, ...])
+
     def point(self, y: Array) -> Self:
         """A single member."""
-        return self._trusted(matched(y, self.members)[:, None, ...])
+        return self.certain(matched(y, self.members))
 
     @property
     def coords(self) -> Any:
@@ -67,6 +72,11 @@ class Ensemble(Distribution):
         if self.members.ndim == 3:
             return NotImplemented
         return namespace(self.members).sort(self.members, axis=1) / self.members.shape[1] ** 0.5
+
+    @property
+    def kinks(self) -> Any:
+        """The members."""
+        return NotImplemented if self.members.ndim == 3 else self._sorted
 
     @cached_property
     def _sorted(self) -> np.ndarray:
@@ -82,6 +92,22 @@ class Ensemble(Distribution):
         if self.members.ndim == 3:
             return NotImplemented
         return (self._sorted <= to_numpy(y)[..., None]).mean(axis=-1)
+
+    def below(self, y: Array) -> Any:
+        """The share of members below y."""
+        if self.members.ndim == 3:
+            return NotImplemented
+        return (self._sorted < to_numpy(y)[..., None]).mean(axis=-1)
+
+    @property
+    def mean(self) -> Array:
+        """The mean of the members, ``(n,)`` or ``(n, d)``."""
+        return namespace(self.members).mean(self.members, axis=1)
+
+    @property
+    def std(self) -> Array:
+        """The root of the mean square about it: of a distribution, not of a sample from one."""
+        return namespace(self.members).std(self.members, axis=1)
 
     def quantile(self, u: Array) -> Any:
         """The member at each level: the least with ``cdf >= u``."""
@@ -113,3 +139,24 @@ def _finite_sum(kernel: Kernel, p: Ensemble, q: Ensemble) -> Array:
     values = kernel(xp.reshape(p.members, (-1, d)), xp.reshape(q.members, (-1, d)))
     shape = (len(p), p.members.shape[1], len(q), q.members.shape[1])
     return xp.mean(xp.reshape(values, shape), axis=(1, 3))
+
+
+@closed_form(Kernel, Distribution, Ensemble)
+def _columns(kernel: Kernel, p: Distribution, q: Ensemble) -> Any:
+    """The mean over members, each a point of the other family."""
+    k, m = q.members.shape[:2]
+    points: Any = p.point(namespace(q.members).reshape(q.members, (k * m, *q.members.shape[2:])))
+    if points is NotImplemented or isinstance(points, Ensemble):  # which would lead back here
+        return NotImplemented
+    values = expectation(kernel, p, points)
+    if values is NotImplemented:
+        return NotImplemented
+    xp = namespace(values)
+    return xp.mean(xp.reshape(values, (len(p), k, m)), axis=2)
+
+
+@closed_form(Kernel, Ensemble, Distribution)
+def _rows(kernel: Kernel, p: Ensemble, q: Distribution) -> Any:
+    """The same, turned."""
+    values = _columns(kernel, q, p)
+    return NotImplemented if values is NotImplemented else namespace(values).permute_dims(values, (1, 0))

@@ -6,8 +6,7 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import erfcx, namespace, to_numpy
-from calibrant._validate import InputError
-from calibrant.distributions.base import matched
+from calibrant.distributions.base import check_temperature, matched
 from calibrant.distributions.laplace_forms import gaussian_laplace_laplace, laplacian_laplace_laplace
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.expectation import closed_form
@@ -30,6 +29,11 @@ class Laplace(LocationScale):
     def coords(self) -> Array:
         """``(loc, sqrt2 scale)``, ``(n, 2)``."""
         return namespace(self.loc).stack([self.loc, 2**0.5 * self.scale], axis=1)
+
+    @property
+    def kinks(self) -> np.ndarray:
+        """The corner of the density."""
+        return self.host[0][:, None]
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``."""
@@ -56,6 +60,22 @@ class Laplace(LocationScale):
             z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
         return loc[:, None] + scale[:, None] * z[None, :]
 
+    @property
+    def mean(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    @property
+    def std(self) -> Array:
+        """``sqrt2 scale``."""
+        return 2**0.5 * self.scale
+
+    def crps(self, y: Array) -> Array:
+        """``scale (|z| + exp(-|z|) - 3/4)`` with ``z = (y - loc) / scale``."""
+        loc, scale = self.host
+        z = np.abs(to_numpy(y) - loc) / scale
+        return scale * (z + np.exp(-z) - 0.75)
+
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc) / (1 + (w scale)^2)``."""
         xp, w = namespace(self.loc), matched(w, self.loc)
@@ -65,8 +85,7 @@ class Laplace(LocationScale):
 
     def temper(self, temperature: float) -> Self:
         """Scale times T."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         return self._trusted(self.loc, self.scale * temperature)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.base import Distribution, as_numbers, check_temperature, matched
 from calibrant.distributions.location_scale import as_scale
 from calibrant.expectation import closed_form
 from calibrant.kernels import Gaussian
@@ -121,6 +121,18 @@ class MultivariateNormal(Distribution):
         volume = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
         return -0.5 * (white**2).sum(axis=-1) - volume - constant
 
+    @property
+    def mean(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    @property
+    def std(self) -> Array:
+        """``scale``, or the root of the diagonal of the covariance, ``(n, d)``."""
+        if self.scale is not None:
+            return self.scale
+        return namespace(self.loc).sqrt(namespace(self.loc).linalg.diagonal(self.covariance))
+
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w.loc - w' S w / 2)`` at w ``(m, d)``."""
         xp = namespace(self.loc)
@@ -131,8 +143,7 @@ class MultivariateNormal(Distribution):
 
     def temper(self, temperature: float) -> Self:
         """Covariance times T."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         scale = None if self.scale is None else self.scale * temperature**0.5
         covariance = None if self.covariance is None else self.covariance * temperature
         return self._trusted(self.loc, scale, covariance)

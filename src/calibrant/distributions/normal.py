@@ -7,8 +7,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrant._array import erfcx, namespace, to_numpy
-from calibrant._validate import InputError
-from calibrant.distributions.base import matched
+from calibrant.distributions.base import check_temperature, matched
 from calibrant.distributions.laplace_forms import laplacian_normal
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.expectation import closed_form
@@ -51,6 +50,26 @@ class Normal(LocationScale):
         loc, scale = self.host
         return loc[:, None] + scale[:, None] * ndtri(to_numpy(u))[None, :]
 
+    @property
+    def mean(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    @property
+    def std(self) -> Array:
+        """``scale``."""
+        return self.scale
+
+    def crps(self, y: Array) -> Array:
+        """``E|Y - y| - scale / sqrt(pi)``."""
+        loc, scale = self.host
+        return _mean_absolute(to_numpy(y) - loc, scale**2) - scale / np.pi**0.5
+
+    def distance(self, other: Self) -> Array:
+        """``E|Y - Y'|`` of a normal difference."""
+        (loc, scale), (their_loc, their_scale) = self.host, other.host
+        return _mean_absolute(loc - their_loc, scale**2 + their_scale**2)
+
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc - (w scale)^2 / 2)``."""
         xp, w = namespace(self.loc), matched(w, self.loc)
@@ -60,8 +79,7 @@ class Normal(LocationScale):
 
     def temper(self, temperature: float) -> Self:
         """Variance times T."""
-        if not temperature > 0:
-            raise InputError(f"temperature must be positive; got {temperature!r}")
+        check_temperature(temperature)
         return self._trusted(self.loc, self.scale * temperature**0.5)
 
 

@@ -59,9 +59,8 @@ class SimplexRidge(Recalibrator):
         w = in_rows(weights, len(targets))
         p = to_numpy(predictions.matrix).astype(np.float64)
         rest = (targets[:, None] == np.arange(p.shape[1])) - _chances(first.map, p)
-        shuffled = np.random.default_rng(self.seed).permutation(len(p))
-        marks = np.unique(np.sqrt(p[np.sort(shuffled[: self.landmarks])]), axis=0)
-        judges = np.sort(shuffled[:JUDGES])
+        marks = np.sqrt(p[_drawn(p, self.landmarks, self.seed)])
+        judges = np.sort(np.random.default_rng(self.seed).permutation(len(p))[:JUDGES])
         tries = [_best_ridge(np.sqrt(p), marks, rest, w, bandwidth, judges) for bandwidth in BANDWIDTHS]
         error, bandwidth, slopes, covariance = min(tries, key=lambda found: found[0])
         if error >= w[judges] @ (rest[judges] ** 2).sum(axis=1):
@@ -83,7 +82,7 @@ class SimplexMap(ClassMap):
     n_classes: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.first, dict):
+        if not isinstance(self.first, Map):
             object.__setattr__(self, "first", Map.from_dict(self.first))
         m, k = len(self.landmarks), self.n_classes
         if self.slopes.shape != (m, k) or self.covariance.shape != (m, m) or self.landmarks.shape != (m, k):
@@ -125,6 +124,13 @@ class SimplexMap(ClassMap):
                 own = self.first.variance(p[rows])
             parts.append(leverage * noise + own)
         return np.concatenate(parts)
+
+
+def _drawn(p: np.ndarray, size: int, seed: int) -> np.ndarray:
+    """Numbers of at most so many rows, no two alike: repeating rows or naming classes otherwise changes nothing."""
+    mixed = (p * np.random.default_rng(0).random(p.shape[1])).sum(axis=1)  # tells rows apart faster than all columns
+    different = np.sort(np.unique(mixed, return_index=True)[1])
+    return np.sort(different[np.random.default_rng(seed).permutation(len(different))[:size]])
 
 
 def projected(x: np.ndarray) -> np.ndarray:
