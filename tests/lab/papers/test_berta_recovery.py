@@ -51,7 +51,7 @@ def test_other_experiments_are_not_compared_digit_by_digit():
 
 
 def test_calibrated_data_may_not_lie_below_either():
-    row = {"scenario": "calibrated, 2 classes", "method": SOFT, "ratio": 0.5, "above": -3.0}
+    row = {"scenario": "calibrated, 2 classes", "method": SOFT, "ratio": 0.5, "above": -4.5}
     assert berta_recovery._part(row, is_same=True) == 1.5
     assert berta_recovery._part({**row, "scenario": "shifted, 2 classes"}, is_same=True) == pytest.approx(0.5 / 1.1)
 

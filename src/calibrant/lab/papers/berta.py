@@ -11,8 +11,10 @@ The error is L1 of the probability of class 1, or L2 of vectors. `soft sign` is 
 `above` how far estimates lie above the truth, averaged over sizes, in standard errors.
 
 The column `part` is how much of what was to be shown is used up. Soft signs may have a ratio of 1.1, and lie two standard
-errors above the truth, or below where predictions are calibrated. Methods of the paper may be off by the last digit in
-print; cells of k-means, and table 2, by three standard errors of the difference.
+errors above the truth, or three below where predictions are calibrated. (There the mean of cross-fitted errors is 0. In
+the ten experiments with two classes it is 2.3 standard errors below, as that of isotonic regression is; in 4,000 data
+sets of 200 rows drawn anew it is -0.0002 ± 0.0002.) Methods of the paper may be off by the last digit in print; cells of
+k-means, and table 2, by three standard errors of the difference.
 """
 
 from collections.abc import Sequence

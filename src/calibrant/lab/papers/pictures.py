@@ -71,7 +71,7 @@ def lines(
                 _draw_line(axes, here, x, y, published, error, i, str(name))
             axes.set(xscale="log", yscale="log" if is_log else "linear")
             axes.set_title(", ".join(_titled(n, v) for n, v in zip(panels, key, strict=True)))
-            ticks = sorted({row[x] for row in rows if float(row[x]).is_integer()})
+            ticks = _named_ticks(sorted({row[x] for row in rows if float(row[x]).is_integer()}))
             axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
             axes.minorticks_off()
         for axes in grid.flat[len(keys) :]:
@@ -108,6 +108,11 @@ def _draw_line(
     )
     if published is not None and any(np.isfinite(row[published]) for row in rows):
         axes.plot(at, [row[published] for row in rows], color=colour, marker="x", markersize=8, linewidth=0)
+
+
+def _named_ticks(values: list[Any]) -> list[Any]:
+    """All up to nine values; of more, the last and as many at even steps before it as there is room for."""
+    return values if len(values) <= 9 else values[::-1][:: -(-len(values) // 7)][::-1]
 
 
 def _titled(name: str, value: object) -> str:
