@@ -14,11 +14,14 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.expectation import expectation, registered
 from calibrant.kernels import Identity, Kernel, LabelMatrix
-from calibrant.spectral import residual_features
+from calibrant.spectral import residual_features, residual_waves
 from calibrant.typing import Array
 
 NODES = 128
 """Points that stand for a distribution on the routes by quantiles and by draws."""
+
+MOST_ROWS = 4096
+"""Rows with that many points each that are seen from elsewhere at a time."""
 
 
 class Route(Enum):
@@ -80,6 +83,13 @@ class Residuals:
         both, left, right, spread = (expectation(self.kernel, p, q) for p, q in pairs)  # type: ignore[arg-type]
         return both - left - right + spread
 
+    def seen_from(self, places: Array) -> Array:
+        """``l(t_j, y_i) - E l(t_j, Z_i)``, ``(J, n)``, where the four terms are known."""
+        assert self.spread is not None
+        points = self.spread.point(places)
+        both, spread = (expectation(self.kernel, points, q) for q in (self.points, self.spread))  # type: ignore[arg-type]
+        return both - spread
+
 
 def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: Route | None = None) -> Residuals:
     """The residuals by the best route, or by the one asked for.
@@ -103,6 +113,29 @@ def _preferred(predictions: Distribution) -> tuple[Route, ...]:
     return tuple(Route)
 
 
+def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distribution) -> Array:
+    """``l(t_j, y_i) - E l(t_j, Z_i)``, ``(J, n)``: the residuals of n rows as seen from J targets t, by the best route.
+
+    >>> from calibrant.distributions.gamma import Gamma
+    >>> from calibrant.kernels import Energy
+    >>> seen_from(Energy(), np.array([1.0]), np.array([2.0]), Gamma([1.0], 1.0)).round(4)  # 1 - (1 - 1 / e)
+    array([[0.3679]])
+    """
+    closed = _closed(kernel, targets, predictions)
+    if closed is not NotImplemented:
+        return closed.seen_from(places)
+    waves = residual_waves(kernel, predictions, places, targets) if targets.ndim == 1 else NotImplemented
+    if waves is not NotImplemented:
+        features = waves(targets)
+        return waves.of_points(places) @ namespace(features).permute_dims(features, (1, 0))
+    for route in (_by_nodes, _sampled):
+        finite = route(kernel, targets, predictions)
+        if finite is not NotImplemented:
+            cuts = [slice(start, start + MOST_ROWS) for start in range(0, len(finite), MOST_ROWS)]
+            return namespace(targets).concat([finite[cut].seen_from(places) for cut in cuts], axis=1)
+    raise InputError(_no_route(kernel, predictions, None))
+
+
 def _explicit(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Class labels: one-hot targets minus probabilities, times a root of the kernel matrix."""
     if not isinstance(predictions, Categorical) or not isinstance(kernel, Identity | LabelMatrix):
@@ -123,8 +156,9 @@ def _closed(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     points = predictions.point(targets)
     if points is NotImplemented:
         return NotImplemented
-    one = predictions[:1], points[:1]
-    if any(expectation(kernel, p, q) is NotImplemented for p in one for q in one):
+    one = predictions[:1], points[:1]  # against all rows, as some of them may have no closed form
+    pairs = [(one[1], one[1]), (one[1], predictions), (predictions, one[1]), (one[0], predictions)]
+    if any(expectation(kernel, p, q) is NotImplemented for p, q in pairs):
         return NotImplemented
     return Residuals(Route.CLOSED, kernel=kernel, points=points, spread=predictions)
 
@@ -135,14 +169,18 @@ def _spectral(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
 
 
 def _quantile(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
-    """Each prediction as an ensemble of its own quantiles."""
-    nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
-    if nodes is NotImplemented:
+    """Each prediction as an ensemble of its own quantiles, by the waves of these where the kernel has some."""
+    found = _by_nodes(kernel, targets, predictions)
+    if found is NotImplemented:
         return NotImplemented
-    features = residual_features(kernel, targets, Ensemble(matched(nodes, targets)))
-    if features is not NotImplemented:
-        return Residuals(Route.QUANTILE, features)
-    return _finite(Route.QUANTILE, kernel, targets, nodes, None)
+    features = residual_features(kernel, targets, found.spread)
+    return found if features is NotImplemented else Residuals(Route.QUANTILE, features)
+
+
+def _by_nodes(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    """The four terms of such ensembles."""
+    nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
+    return NotImplemented if nodes is NotImplemented else _finite(Route.QUANTILE, kernel, targets, nodes, None)
 
 
 def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ class Counts(Parametric):
         found = self._first(lambda k, *parameters: self._at_most(k, *parameters) >= levels, levels < 1)
         return np.where(levels < 1, found, np.inf)
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The count that no row exceeds but with a probability below rounding."""
         return int(self._first(lambda k, *parameters: self._more_than(k, *parameters) <= TAIL, None).max())
