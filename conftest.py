@@ -1,11 +1,18 @@
-"""What is left out where torch or scikit-learn is not installed: modules and guides that import it at their top."""
+"""What is left out where torch or scikit-learn is not installed: modules and guides whose examples need it."""
 
 from importlib.util import find_spec
 
 HAS_TORCH = find_spec("torch") is not None
 HAS_SKLEARN = find_spec("sklearn") is not None
 
-collect_ignore_glob = [] if HAS_TORCH else ["src/calibrant/losses/*", "docs/guide/training.md"]
+NEED_TORCH = [
+    "src/calibrant/losses/*",
+    "src/calibrant/lab/papers/widmann.py",
+    "src/calibrant/lab/papers/widmann_networks.py",
+    "docs/guide/training.md",
+]
+
+collect_ignore_glob = [] if HAS_TORCH else NEED_TORCH
 collect_ignore_glob += [] if HAS_SKLEARN else ["src/calibrant/sklearn/*", "docs/guide/recalibration.md"]
 
 

@@ -125,5 +125,6 @@ def _row(name: str, value: float, expected: float) -> dict[str, Any]:
         "low": value,
         "high": value,
         "expected": expected,
+        "difference": abs(value - expected) / (1 if name == "p-value" else abs(expected)),
         "part": abs(value - expected) / allowed,
     }
