@@ -59,6 +59,7 @@ from calibrant.inference.hosmer_lemeshow import HosmerLemeshow
 from calibrant.inference.intervals import Bootstrap
 from calibrant.inference.mean_embedding import CMETest
 from calibrant.inference.rank_test import RankTest
+from calibrant.inference.shuffle_test import ShuffleTest
 from calibrant.inference.spectral_test import SpectralTest
 from calibrant.inference.spiegelhalter import Spiegelhalter
 from calibrant.inference.wild import WildBootstrapTest
@@ -88,7 +89,7 @@ from calibrant.thresholds import Exceeds, Within
 
 TESTS: tuple[type, ...] = (
     *(ExactTest, AggregatedTest, BlockTest, BootstrapTest, WildBootstrapTest, SpectralTest, GammaTest),
-    *(CMETest, BoundTest, ConsistencyTest, HosmerLemeshow, Spiegelhalter, RankTest),
+    *(CMETest, BoundTest, ConsistencyTest, HosmerLemeshow, Spiegelhalter, RankTest, ShuffleTest),
 )
 
 SETTINGS: dict[str, Callable[..., Any]] = {

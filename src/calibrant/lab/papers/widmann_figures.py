@@ -128,7 +128,8 @@ def line_and_quantiles() -> "Figure":
         figure = Figure(figsize=(11, 3.5), layout="constrained")
         grid: Any = figure.subplots(1, 3)
         _draw_density(grid[0], x, *least_squares.truth(x), sample)
-        image = _draw_density(grid[1], x, *line.predict(x).host, sample)
+        mean, sd = line.predict(x).host
+        image = _draw_density(grid[1], x, mean, sd, sample)
         grid[0].set(title="what is true", xlabel="feature", ylabel="target")
         grid[1].set(title="what is predicted", xlabel="feature")
         bar = figure.colorbar(image, ax=grid[:2], label="density", extend="max", shrink=0.8, aspect=25)
