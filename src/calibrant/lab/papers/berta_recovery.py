@@ -113,7 +113,8 @@ def _part(row: dict[str, Any], *, is_same: bool) -> float:
     scenario = SCENARIOS[row["scenario"]]
     if row["method"] == SOFT:
         below = -row["above"] / MOST_BELOW if scenario.is_calibrated else 0.0
-        return float(max(row["ratio"] / MOST_RATIO, row["above"] / MOST_ABOVE, below))
+        here = (row["mean"] - row["truth"]) / row["error"]
+        return float(max(row["ratio"] / MOST_RATIO, max(row["above"], here) / MOST_ABOVE, below))
     off = abs(row["mean"] - row["published"])
     if row["method"] == "bins" and scenario.n_classes > 2:
         return float(off / np.hypot(row["error"], row["published_error"]) / MOST_OFF)
