@@ -18,6 +18,7 @@ LAYERS = [
     ["distributions"],
     ["spectral"],
     ["lenses", "residuals"],
+    ["countwise"],
     ["recalibration"],
     ["estimators"],
     ["inference", "losses"],

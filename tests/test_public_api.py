@@ -15,6 +15,7 @@ NAMES = [
     "Brier",
     "Categorical",
     "ClassWise",
+    "CountWise",
     "DebiasedECE",
     "ECE",
     "Edges",

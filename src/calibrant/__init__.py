@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from calibrant.countwise import CountWise
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.beta import Beta
     from calibrant.distributions.categorical import Categorical
@@ -61,6 +62,7 @@ _HOME = {
     "Brier": "estimators.scores",
     "Categorical": "distributions.categorical",
     "ClassWise": "lenses",
+    "CountWise": "countwise",
     "DebiasedECE": "estimators.debiased",
     "ECE": "estimators.binned",
     "Edges": "estimators.binning",
@@ -116,6 +118,7 @@ __all__ = [
     "Brier",
     "Categorical",
     "ClassWise",
+    "CountWise",
     "DebiasedECE",
     "Edges",
     "Ensemble",
