@@ -18,7 +18,7 @@ LAYERS = [
     ["distributions"],
     ["spectral"],
     ["lenses", "residuals"],
-    ["thresholds"],
+    ["countwise", "thresholds"],
     ["recalibration"],
     ["estimators"],
     ["inference", "losses"],

@@ -17,6 +17,7 @@ NAMES = [
     "Categorical",
     "Censored",
     "ClassWise",
+    "CountWise",
     "DebiasedECE",
     "ECE",
     "Edges",

@@ -12,6 +12,7 @@ import numpy as np
 from calibrant._array import namespace, to_numpy
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.waves import cosines_and_sines
 from calibrant.kernels import Kernel
 from calibrant.typing import Array
 
@@ -30,15 +31,14 @@ ROOM = 1 << 21
 class Waves:
     """Frequencies ``(m,)``, roots of their weights, and the waves that n predictions expect, ``(n, 2m)``."""
 
-    nodes: Array
-    roots: Array
+    nodes: np.ndarray
+    roots: np.ndarray
     expected: Array
 
     def of_points(self, y: Array) -> Array:
         """Features ``(k, 2m)`` of targets ``(k,)``."""
-        xp, roots = namespace(y), matched(self.roots, y)
-        phase = y[:, None] * matched(self.nodes, y)[None, :]
-        return xp.concat([xp.cos(phase) * roots, xp.sin(phase) * roots], axis=1)
+        roots = matched(self.roots, y)
+        return namespace(y).concat([part * roots for part in cosines_and_sines(y, self.nodes)], axis=1)
 
     def __call__(self, targets: Array) -> Array:
         """Features ``(n, 2m)`` of ``delta_y - P``."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from calibrant import kernels
 from calibrant._validate import InputError
+from calibrant.countwise import CountWise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
@@ -103,7 +104,7 @@ SETTINGS: dict[str, Callable[..., Any]] = {
         *(ENCE, ZMean, ZVariance, MeanStd, MeanWidth, Exceeds, Within),
         *(SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Bootstrap, *TESTS),
         *(EqualWidth, EqualMass, Edges, Sweep, KMeans, MedianVariance, Grid, Isotonic, KernelSmooth),
-        *(PositiveClass, TopLabel, ClassWise, MultiLabel),
+        *(PositiveClass, TopLabel, ClassWise, MultiLabel, CountWise),
         *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
         *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
         *(BuresWasserstein, MixtureWasserstein, SampledLocations, OptimisedLocations, Route),

@@ -1,6 +1,5 @@
 """Log-normal predictions: positive targets whose logarithm is normal."""
 
-import math
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,6 +10,7 @@ from calibrant._array import namespace, to_numpy
 from calibrant.distributions.base import check_temperature, matched
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.distributions.positive import LARGEST, SMALLEST, as_positive_targets, log_of_positive
+from calibrant.distributions.waves import as_sums
 from calibrant.typing import Array, ArrayLike
 
 REACH = 9.5
@@ -130,17 +130,8 @@ def _waves(loc: np.ndarray, scale: np.ndarray, w: np.ndarray) -> np.ndarray:
     angle = np.minimum(np.pi / 2, TURN * scale)[:, None]
     weight = STEP / np.sqrt(2 * np.pi) * np.exp(-0.5 * (t + 1j * angle / scale[:, None]) ** 2)
     y = np.exp(np.minimum(loc[:, None] + scale[:, None] * t, np.log(LARGEST)) + 1j * angle)
-    first, second = _sums(w)
+    first, second = as_sums(w)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         rows, columns = (np.exp(1j * part * y[:, :, None]) for part in (first, second))
     found = np.swapaxes(rows, 1, 2) @ (weight[:, :, None] * columns)
     return found.reshape(len(loc), -1)[:, : len(w)]
-
-
-def _sums(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies as the sums of few, so that fewer exponentials are needed: possible where they are evenly spaced."""
-    size = math.isqrt(len(w))
-    step = (w[-1] - w[0]) / max(len(w) - 1, 1)
-    if size < 2 or not np.allclose(w, w[0] + step * np.arange(len(w)), rtol=0, atol=1e-13 * np.abs(w).max()):
-        return w, np.zeros(1)
-    return w[0] + step * size * np.arange(-(-len(w) // size)), step * np.arange(size)
