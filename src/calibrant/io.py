@@ -220,7 +220,11 @@ def _family(text: str, table: Columns) -> Predictions:
 
     def values(names: list[str], value: Any) -> Any:
         if not names:
-            return tuple(values([], part) for part in value) if isinstance(value, tuple) else getattr(value, "prediction", value)
+            return (
+                tuple(values([], part) for part in value)
+                if isinstance(value, tuple)
+                else getattr(value, "prediction", value)
+            )
         found = table.values(names)
         return found if found.shape[1] > 1 else found[:, 0]
 

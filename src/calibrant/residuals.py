@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
@@ -140,13 +140,19 @@ def _spectral(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
 
 def _quantile(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Each prediction as an ensemble of its own quantiles."""
-    nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
+    nodes = quantile_nodes(predictions, targets)
     if nodes is NotImplemented:
         return NotImplemented
-    features = residual_features(kernel, targets, Ensemble(matched(nodes, targets)))
+    features = residual_features(kernel, targets, nodes)
     if features is not NotImplemented:
         return Residuals(Route.QUANTILE, features)
-    return _finite(Route.QUANTILE, kernel, targets, nodes, None)
+    return Residuals(Route.QUANTILE, None, kernel, nodes.point(targets), nodes)
+
+
+def quantile_nodes(predictions: Distribution, targets: Array) -> Any:
+    """Each prediction as an ensemble of its own quantiles, in the library of the targets, or ``NotImplemented``."""
+    nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
+    return NotImplemented if nodes is NotImplemented else Ensemble(matched(to_numpy(nodes), targets))
 
 
 def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
@@ -155,13 +161,8 @@ def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
         return NotImplemented
     rng = np.random.default_rng(0)
     rows, columns = (np.moveaxis(predictions.sample(rng, NODES), 0, 1) for _ in range(2))
-    return _finite(Route.SAMPLED, kernel, targets, rows, columns)
-
-
-def _finite(route: Route, kernel: Kernel, targets: Array, rows: np.ndarray, columns: np.ndarray | None) -> Residuals:
-    spread = Ensemble(matched(rows, targets))
-    other = None if columns is None else Ensemble(matched(columns, targets))
-    return Residuals(route, None, kernel, spread.point(targets), spread, other)
+    spread, other = (Ensemble(matched(drawn, targets)) for drawn in (rows, columns))
+    return Residuals(Route.SAMPLED, None, kernel, spread.point(targets), spread, other)
 
 
 _ROUTES: dict[Route, Callable[[Kernel, Array, Distribution], Any]] = {
