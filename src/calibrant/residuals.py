@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
@@ -169,18 +169,28 @@ def _spectral(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
 
 
 def _quantile(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
-    """Each prediction as an ensemble of its own quantiles, by the waves of these where the kernel has some."""
-    found = _by_nodes(kernel, targets, predictions)
-    if found is NotImplemented:
+    """Each prediction as an ensemble of its own quantiles."""
+    nodes = quantile_nodes(predictions, targets)
+    if nodes is NotImplemented:
         return NotImplemented
-    features = residual_features(kernel, targets, found.spread)
-    return found if features is NotImplemented else Residuals(Route.QUANTILE, features)
+    features = residual_features(kernel, targets, nodes)
+    if features is not NotImplemented:
+        return Residuals(Route.QUANTILE, features)
+    return _by_nodes(kernel, targets, predictions)
 
 
 def _by_nodes(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """The four terms of such ensembles."""
+    nodes = quantile_nodes(predictions, targets)
+    if nodes is NotImplemented:
+        return NotImplemented
+    return Residuals(Route.QUANTILE, None, kernel, nodes.point(targets), nodes)
+
+
+def quantile_nodes(predictions: Distribution, targets: Array) -> Any:
+    """Each prediction as an ensemble of its own quantiles, in the library of the targets, or ``NotImplemented``."""
     nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
-    return NotImplemented if nodes is NotImplemented else _finite(Route.QUANTILE, kernel, targets, nodes, None)
+    return NotImplemented if nodes is NotImplemented else Ensemble(matched(to_numpy(nodes), targets))
 
 
 def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
@@ -189,13 +199,8 @@ def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
         return NotImplemented
     rng = np.random.default_rng(0)
     rows, columns = (np.moveaxis(predictions.sample(rng, NODES), 0, 1) for _ in range(2))
-    return _finite(Route.SAMPLED, kernel, targets, rows, columns)
-
-
-def _finite(route: Route, kernel: Kernel, targets: Array, rows: np.ndarray, columns: np.ndarray | None) -> Residuals:
-    spread = Ensemble(matched(rows, targets))
-    other = None if columns is None else Ensemble(matched(columns, targets))
-    return Residuals(route, None, kernel, spread.point(targets), spread, other)
+    spread, other = (Ensemble(matched(drawn, targets)) for drawn in (rows, columns))
+    return Residuals(Route.SAMPLED, None, kernel, spread.point(targets), spread, other)
 
 
 _ROUTES: dict[Route, Callable[[Kernel, Array, Distribution], Any]] = {

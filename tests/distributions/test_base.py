@@ -52,6 +52,14 @@ class Vectors(Ensemble):
         return cls(rng.normal(size=(n, 5, 2)))
 
 
+class Weighted(Ensemble):
+    """Members that are not equally likely."""
+
+    @classmethod
+    def example(cls, rng, n):
+        return cls(rng.normal(size=(n, 5)), rng.dirichlet(np.ones(5), n))
+
+
 class OfEnsembles(Mixture):
     @classmethod
     def example(cls, rng, n):
@@ -97,7 +105,7 @@ FAMILIES = [
     *(Bernoulli, Beta, Categorical, Censored, Ensemble, Gamma, Histogram, Laplace, Logistic, LogNormal, Mixture),
     *(MultivariateNormal, NegativeBinomial, Normal, Poisson, Quantiles, StudentT, Truncated, Uniform),
 ]
-VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
+VARIANTS = [Diagonal, Vectors, Weighted, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
 
 
 def test_every_family_is_in_the_list():

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import is_array, namespace, to_numpy
+from calibrant._array import is_array, is_traced, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
@@ -131,6 +131,29 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     return as_working_precision(as_real(values, name))
 
 
+def as_shares(weights: ArrayLike | None, n: int, k: int) -> Array:
+    """Weights ``(n, k)`` that sum to one in each row, from those or from ``(k,)`` for all rows; equal if not given."""
+    if weights is None:
+        return np.full((n, k), 1 / k)
+    w = as_numbers(weights, "weights")
+    xp = namespace(w)
+    w = (
+        xp.broadcast_to(w[None, :], (n, k)) + 0.0 if w.ndim == 1 and w.shape[0] == k else w
+    )  # a copy, which torch can share
+    if tuple(w.shape) != (n, k):
+        raise InputError(f"weights must be (n, {k}) or ({k},); got shape {tuple(w.shape)}")
+    if is_traced(w):
+        return w
+    host = to_numpy(w).astype(np.float64)
+    if host.min() < 0:
+        raise InputError(f"weights must not be negative; found {host.min():g} in row {int(host.min(axis=1).argmin())}")
+    total = host.sum(axis=1)
+    row = int(np.abs(total - 1).argmax())
+    if abs(total[row] - 1) > 1e-6:
+        raise InputError(f"weights must sum to 1; row {row} sums to {total[row]:.9g}")
+    return w
+
+
 def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> np.ndarray:
     """What a family says of itself, on the host; a family that cannot say it is refused in the name of who asked."""
     if answer is NotImplemented:
@@ -139,13 +162,14 @@ def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> 
     return to_numpy(answer)
 
 
-def real_targets(y_true: ArrayLike) -> Array:
-    """One real number a row, ``(n,)``."""
-    y = as_numbers(y_true, "y_true")
-    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
-    if y.ndim != 1:
-        raise InputError(f"y_true must be one number a row; got shape {tuple(y.shape)}")
-    return y
+def one_a_row(x: ArrayLike, name: str) -> Array:
+    """Finite real numbers ``(n,)``; a single column is one, too."""
+    values = as_numbers(x, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(f"{name} must be one number a row; got shape {tuple(values.shape)}")
+    return values
 
 
 def check_temperature(temperature: float) -> None:

@@ -36,7 +36,7 @@ def coordinate(predictions: Distribution, index: int) -> Distribution:
 
 @coordinate.register
 def _members(predictions: Ensemble, index: int) -> Distribution:
-    return Ensemble(predictions.members[:, :, index])
+    return Ensemble(predictions.members[:, :, index], predictions.weights)
 
 
 @coordinate.register

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import is_traced, namespace, to_numpy
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, matched, real_targets
+from calibrant.distributions.base import Distribution, as_shares, matched, one_a_row
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.bounded import Bounded
 from calibrant.distributions.categorical import Categorical
@@ -46,7 +46,7 @@ class Mixture(Distribution):
         if len({type(c) for c in components}) > 1:
             _check_kinds(components)
         object.__setattr__(self, "components", components)
-        object.__setattr__(self, "weights", _checked_weights(self.weights, len(components[0]), len(components)))
+        object.__setattr__(self, "weights", as_shares(self.weights, len(components[0]), len(components)))
 
     @classmethod
     def _trusted(cls, components: tuple[Distribution, ...], weights: Array) -> Self:
@@ -77,7 +77,7 @@ class Mixture(Distribution):
         first = self.components[0]
         if (self._is_pure and not isinstance(first, Bounded)) or kind_of_targets(first) != "real numbers":
             return first.as_targets(y_true)
-        return matched(real_targets(y_true), self.parameters[0])
+        return matched(one_a_row(y_true, "y_true"), self.parameters[0])
 
     def checked(self) -> Self:
         """With checked components."""
@@ -211,28 +211,6 @@ def _check_kinds(components: tuple[Distribution, ...]) -> None:
     if len(set(kinds)) > 1 or "classes" in kinds:
         found = ", ".join(f"{type(c).__name__} ({kind})" for c, kind in zip(components, kinds, strict=True))
         raise InputError(f"components must predict the same kind of targets; got {found}")
-
-
-def _checked_weights(weights: ArrayLike | None, n: int, k: int) -> Array:
-    if weights is None:
-        return np.full((n, k), 1 / k)
-    w = as_numbers(weights, "weights")
-    xp = namespace(w)
-    w = (
-        xp.broadcast_to(w[None, :], (n, k)) + 0.0 if w.ndim == 1 and w.shape[0] == k else w
-    )  # a copy, which torch can share
-    if tuple(w.shape) != (n, k):
-        raise InputError(f"weights must be (n, {k}) or ({k},); got shape {tuple(w.shape)}")
-    if is_traced(w):
-        return w
-    host = to_numpy(w).astype(np.float64)
-    if host.min() < 0:
-        raise InputError(f"weights must not be negative; found {host.min():g} in row {int(host.min(axis=1).argmin())}")
-    total = host.sum(axis=1)
-    row = int(np.abs(total - 1).argmax())
-    if abs(total[row] - 1) > 1e-6:
-        raise InputError(f"weights must sum to 1; row {row} sums to {total[row]:.9g}")
-    return w
 
 
 def _rows_last(x: Any) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant.distributions.base import matched
+from calibrant.distributions.member_lists import counted
 from calibrant.typing import Array
 
 
@@ -43,14 +44,6 @@ def parts_of(nodes: Array, levels: Array, scales: Array) -> tuple[Array, Array, 
     return mass, middle, xp.concat([scales[:, :1], width, scales[:, 1:]], axis=1)
 
 
-def _cell(nodes: np.ndarray, y: np.ndarray, compare: Any) -> np.ndarray:
-    """How many nodes of each row are below y, by this comparison; y may have leading axes."""
-    found = np.zeros(np.broadcast_shapes(y.shape, nodes.shape[:1]), dtype=np.intp)
-    for node in nodes.T:  # one node after the other, so that memory does not grow with them
-        found += compare(node, y)
-    return found
-
-
 def _around(pieces: Pieces, cell: np.ndarray) -> list[Any]:
     """Nodes and levels at both ends of the piece of each target; in tails, of the nearest piece."""
     n, m = pieces.nodes.shape
@@ -72,7 +65,7 @@ def _decay(distance: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 def level(pieces: Pieces, y: np.ndarray, compare: Any) -> np.ndarray:
     """``P(Y <= y)`` by ``less_equal``, ``P(Y < y)`` by ``less``."""
-    cell = _cell(pieces.nodes, y, compare)
+    cell = counted(pieces.nodes, y, compare)
     left, right, low, high = _around(pieces, cell)
     width = right - left
     share = np.clip((y - left) / np.where(width > 0, width, 1), 0, 1)
@@ -86,7 +79,7 @@ def level(pieces: Pieces, y: np.ndarray, compare: Any) -> np.ndarray:
 
 def density(pieces: Pieces, y: np.ndarray) -> np.ndarray:
     """The slope of the distribution function on the right of y; on the left at the upper end of all."""
-    cell, m = _cell(pieces.nodes, y, np.less_equal), pieces.nodes.shape[1]
+    cell, m = counted(pieces.nodes, y, np.less_equal), pieces.nodes.shape[1]
     (first, mass, scale), (last, rest, beyond) = pieces.lower, pieces.upper
     cell = np.where((y == last) & (rest == 0), m - 1, cell)
     left, right, low, high = _around(pieces, cell)
@@ -100,7 +93,7 @@ def density(pieces: Pieces, y: np.ndarray) -> np.ndarray:
 
 def inverse(pieces: Pieces, u: np.ndarray, levels: np.ndarray) -> Array:
     """The least value of each row with ``F >= u``, for u ``(..., n)``, in the library of the nodes; levels are on the host."""
-    xp, cell, m = namespace(pieces.nodes), _cell(levels, u, np.less), levels.shape[1]
+    xp, cell, m = namespace(pieces.nodes), counted(levels, u, np.less), levels.shape[1]
     is_below, is_above, u = (matched(part, pieces.nodes) for part in (cell == 0, cell == m, u))
     left, right, low, high = _around(pieces, cell)
     rise = xp.where(high > low, high - low, xp.ones_like(high))
@@ -128,7 +121,7 @@ def crps(pieces: Pieces, y: np.ndarray) -> np.ndarray:
     over = np.cumsum(
         np.c_[rest**2 * beyond / 2, _square(width, 1 - levels[:, :-1], 1 - levels[:, 1:])[:, ::-1]], axis=1
     )
-    cell, rows = _cell(nodes, y, np.less_equal), np.arange(len(nodes))
+    cell, rows = counted(nodes, y, np.less_equal), np.arange(len(nodes))
     left, right, low, high = _around(pieces, cell)
     at = np.clip(cell, 1, m - 1)
     at_y = level(pieces, y, np.less_equal)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import namespace, to_numpy
-from calibrant.distributions.base import Distribution, matched, real_targets
+from calibrant.distributions.base import Distribution, matched, one_a_row
 from calibrant.distributions.pieces import Pieces, crps, density, inverse, level, parts_of
 from calibrant.typing import Array, ArrayLike
 
@@ -37,7 +37,7 @@ class Piecewise(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""
-        return matched(real_targets(y_true), self.shape[0])
+        return matched(one_a_row(y_true, "y_true"), self.shape[0])
 
     @property
     def kinks(self) -> np.ndarray:

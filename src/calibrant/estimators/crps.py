@@ -8,7 +8,9 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.cells import crps_by_cells
-from calibrant.estimators.members import check_fair, distance_from, mean_distance, members_of
+from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.member_distances import distance_from, mean_distance
+from calibrant.estimators.members import check_fair, members_of
 from calibrant.estimators.scores import Score
 from calibrant.typing import Array
 
@@ -50,8 +52,9 @@ class CRPS(Score):
         scores = to_numpy(scores)
         if not self.fair:
             return scores
+        assert isinstance(predictions, Ensemble)
         members = members_of(predictions, self.n_draws, self.seed)
-        return scores - mean_distance(members) / (2 * members.shape[1])
+        return scores - predictions.coincidence * mean_distance(members, predictions.shares) / 2
 
     def _by_draws(self, targets: Array, predictions: Distribution) -> np.ndarray:
         one = predictions[:1].sample(np.random.default_rng(self.seed), 1)

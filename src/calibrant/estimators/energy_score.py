@@ -8,8 +8,9 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.member_distances import distance_from, mean_distance
 from calibrant.estimators.base import Statistic
-from calibrant.estimators.members import check_fair, distance_from, mean_distance, members_of
+from calibrant.estimators.members import check_fair, members_of, shares_of
 from calibrant.estimators.scores import Score
 from calibrant.typing import Array
 
@@ -52,19 +53,20 @@ class EnergyScore(Score):
         elif predictions[:1].sample(np.random.default_rng(self.seed), 1).dtype.kind != "f":
             raise InputError(f"EnergyScore scores numbers and vectors; got {type(predictions).__name__} predictions")
         members = members_of(predictions, self.n_draws, self.seed)
-        m = members.shape[1]
-        share = (m - 1) / m if isinstance(predictions, Ensemble) and not self.fair else 1.0
-        return _Members(members, share * mean_distance(members), weights)
+        shares = shares_of(predictions)
+        different = 1 - predictions.coincidence if isinstance(predictions, Ensemble) and not self.fair else 1.0
+        return _Members(members, shares, different * mean_distance(members, shares), weights)
 
 
 @dataclass(frozen=True, eq=False)
 class _Members:
     members: np.ndarray
+    shares: np.ndarray | None
     spread: np.ndarray
     weights: np.ndarray
 
     def losses(self, targets: Array) -> np.ndarray:
-        return distance_from(self.members, to_numpy(targets).astype(np.float64)) - self.spread / 2
+        return distance_from(self.members, to_numpy(targets).astype(np.float64), self.shares) - self.spread / 2
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         return self.losses(targets) @ self.weights / self.weights.sum()

@@ -83,7 +83,7 @@ def coordinates(
     if coords is NotImplemented:
         raise InputError(
             f"{type(predictions).__name__} predictions have no coordinates for {on_predictions!r}, and {on_targets!r} "
-            "gives them none: use a Gaussian kernel on one-dimensional targets, or a metric that embeds the family"
+            "gives them none: use a Gaussian kernel on targets, or a metric that embeds the family"
         )
     return coords
 

@@ -13,7 +13,7 @@ from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.coordinates import coordinate, dimensions
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.estimators.member_ranks import MemberRanks, Prerank
-from calibrant.estimators.members import members_of
+from calibrant.estimators.members import even_members
 from calibrant.typing import Array, ArrayLike
 
 Levels: TypeAlias = Callable[[Array], tuple[np.ndarray, np.ndarray]]
@@ -46,11 +46,11 @@ def levels_of(predictions: Distribution, asker: object, prerank: Prerank | None 
                 f"{type(asker).__name__} orders numbers and {type(predictions).__name__} predicts vectors here: say how to "
                 "order them, prerank='average' or prerank='band', or give each coordinate by itself"
             )
-        return MemberRanks(members_of(predictions, DRAWN, seed), prerank)
+        return MemberRanks(even_members(predictions, DRAWN, seed), prerank)
     if prerank is not None:
         raise InputError(f"prerank={prerank!r} orders vectors, and these predictions are of numbers: leave it out")
-    if isinstance(predictions, Ensemble):
-        return MemberRanks(to_numpy(predictions.members))
+    if isinstance(predictions, Ensemble) and predictions.is_even:
+        return MemberRanks(predictions.listed)
     median = predictions[:1].cdf(np.zeros(1))
     needed(median, "a distribution function", predictions, asker)
     return FamilyLevels(predictions)

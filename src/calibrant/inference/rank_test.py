@@ -98,6 +98,8 @@ class RankTest:
             raise InputError(
                 f"RankTest takes ensembles; got {type(predictions).__name__} predictions: use ExactTest(PITError())"
             )
+        if isinstance(predictions, Ensemble) and not predictions.is_even:
+            raise InputError("RankTest takes equally likely members: use ExactTest(PITError()) for those with weights")
         ranks = levels_of(predictions, self, self.prerank, self.seed)
         assert isinstance(ranks, MemberRanks)
         return to_numpy(targets), ranks

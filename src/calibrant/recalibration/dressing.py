@@ -121,6 +121,8 @@ class DressingMap(Map):
 
 def _members(predictions: Distribution) -> np.ndarray:
     """Members ``(n, m)`` in double precision."""
-    if not isinstance(predictions, Ensemble) or predictions.members.ndim != 2:
+    if not isinstance(predictions, Ensemble) or predictions.is_vector:
         raise InputError(f"Dressing takes ensembles of numbers; got {predictions!r}")
+    if predictions.weights is not None:
+        raise InputError(f"Dressing takes equally likely members; got {predictions!r}")
     return to_numpy(predictions.members).astype(np.float64)

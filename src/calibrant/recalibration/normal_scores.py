@@ -46,7 +46,7 @@ def at_normal_scores(predictions: Distribution, z: np.ndarray) -> np.ndarray:
 def mid_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
     """Normal scores of targets; among m members of an ensemble, of the middle of their rank, ``(rank + 1/2) / (m + 1)``."""
     if isinstance(predictions, Ensemble):
-        m = predictions.members.shape[1]
+        m = 1 / predictions.coincidence
         return ndtri((m * to_numpy(predictions.cdf(y)) + 0.5) / (m + 1))
     return normal_scores(predictions, y)
 
