@@ -142,6 +142,8 @@ def grown_by_catboost(start: Start, rounds: int, rate: float, seed: int) -> list
         import catboost
     except ImportError as error:
         raise missing("catboost", "catboost") from error
+    if not np.ptp(start.x, axis=0).any():  # refused by the library: there is nothing to ask of rows that are all alike
+        return []
     m = start.logits.shape[1]
     seen, y = np.unique(start.y, return_inverse=True)  # classes that never happen stay as they are: it allows none
     columns = np.arange(1) if m == 1 else seen
