@@ -4,6 +4,12 @@ from importlib.util import find_spec
 
 HAS_TORCH = find_spec("torch") is not None
 HAS_SKLEARN = find_spec("sklearn") is not None
+NEED_SKLEARN = [
+    "src/calibrant/sklearn/*",
+    "src/calibrant/recalibration/boosted.py",
+    "src/calibrant/recalibration/learned.py",
+    "docs/guide/recalibration.md",
+]
 
 NEED_TORCH = [
     "src/calibrant/losses/*",
@@ -13,7 +19,7 @@ NEED_TORCH = [
 ]
 
 collect_ignore_glob = [] if HAS_TORCH else NEED_TORCH
-collect_ignore_glob += [] if HAS_SKLEARN else ["src/calibrant/sklearn/*", "docs/guide/recalibration.md"]
+collect_ignore_glob += [] if HAS_SKLEARN else NEED_SKLEARN
 
 
 def pytest_report_header() -> str:

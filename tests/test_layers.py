@@ -39,7 +39,10 @@ HOMES = {
         "losses/sharpness.py",
     },
     "jax": {"_array.py"},
+    "lightgbm": {"recalibration/tree_libraries.py"},
+    "catboost": {"recalibration/tree_libraries.py"},
     "sklearn": {
+        "recalibration/tree_libraries.py",
         "sklearn/classifier.py",
         "sklearn/held_out.py",
         "sklearn/outputs.py",

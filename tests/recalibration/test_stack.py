@@ -109,6 +109,13 @@ def test_fewer_rows_than_folds():
     assert Stack([Temperature()]).fit([0, 1, 1], [0.2, 0.7, 0.6], folds=0)([0.5]) == pytest.approx([0.5])
 
 
+def test_one_row_cannot_be_judged():
+    assert Stack([Temperature()]).fit([1], [0.2], folds=0)([0.2, 0.5]) == pytest.approx([0.2, 0.5])
+    first = Best([Temperature(), SplineScaling()]).fit([1], [0.2], folds=0)
+    assert first.map == Temperature().fit([1], [0.2], folds=0).map
+    assert Best([Temperature(), SplineScaling()]).fit([1, 0], [0.2, 0.6], folds=2).scores is not None
+
+
 def test_it_comes_back_from_json_digit_by_digit(rng):
     y, f = drawn(rng)
     found = Stack([Temperature(), SplineScaling()]).fit(y, f, folds=0).map
