@@ -139,6 +139,29 @@ def test_a_family_of_a_family(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "predict",
+    [
+        "StudentT(df=4, loc=a, scale=b)",
+        "Logistic(loc=a, scale=b)",
+        "LogNormal(loc=a, scale=0.5)",
+        "Gamma(shape=a, rate=b)",
+        "Beta(a=a, b=2.5)",
+        "Uniform(low=a, high=9)",
+        "Poisson(rate=a)",
+        "NegativeBinomial(rate=a, dispersion=b)",
+        "NegativeBinomial.from_total_count(total_count=a, prob=0.5)",
+    ],
+)
+def test_families_of_numbers_take_columns_and_numbers(tmp_path, predict):
+    path = write(tmp_path / "x.csv", "y,a,b\n1,1.5,2.0\n0,1.0,0.5\n")
+    data = io.read(path, predict=predict)
+    assert type(data.y_pred).__name__ == predict.partition("(")[0].partition(".")[0]
+    assert len(data.y_pred) == 2
+    if not predict.startswith("Negative"):
+        assert 1.5 in [column[0] for column in data.y_pred.parameters]
+
+
+@pytest.mark.parametrize(
     ("predict", "message"),
     [
         ("Categoric(probs='z_*')", "there is no 'Categoric' .did you mean 'Categorical'"),
