@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from calibrant import Categorical, Laplace, LogLoss, Normal, recalibration
+from calibrant import Categorical, Ensemble, Laplace, LogLoss, Normal, recalibration
 from calibrant.checks import check_recalibrator
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.boosted import Boosted
 from calibrant.recalibration.default import Default
+from calibrant.recalibration.dressing import Dressing
 from calibrant.recalibration.histogram import HistogramBinning
 from calibrant.recalibration.isotonic import Isotonic
 from calibrant.recalibration.learned import Learned
@@ -100,6 +101,7 @@ NUMBERS = [
     (QuantileRecalibration(), Normal),
     (QuantileRecalibration(), Laplace),
     (Best((VarianceScaling(), QuantileRecalibration())), Normal),
+    (Dressing(), Ensemble),
 ]
 CASES = [*((one, 2) for one in TWO), *((one, k) for one in ANY for k in (2, 3)), *NUMBERS]
 

@@ -84,7 +84,9 @@ def _check_fit(recalibrator: Recalibrator, problem: Problem) -> Recalibration:
     assert all(map(np.array_equal, before, [problem.y, *problem.arrays])), "fit changes what it is given"
     assert fitted.n == len(problem.y), f"n is {fitted.n}, not the number of rows"
     assert fitted.scores is not None, "there are no held-out scores"
-    assert fitted.scores["score"][0] == "log loss", "the first held-out score is not the log loss"
+    has_density = type(problem.predictions).log_prob is not Distribution.log_prob
+    judge = "log loss" if has_density else "CRPS"
+    assert fitted.scores["score"][0] == judge, f"the first held-out score is not the {judge}"
     assert np.isfinite(fitted.scores["before"]).all(), "held-out scores before the map are not finite"
     assert recalibrator.fit(problem.y, problem.predictions, folds=0).scores is None, "folds=0 still holds rows out"
     again = recalibrator.fit(problem.y, problem.predictions, folds=0)
