@@ -99,6 +99,18 @@ def test_sure_networks_do_not_make_it_explode(library, rng):
     assert scores["after"][0] < temperature["after"][0] + 0.02
 
 
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_names_of_classes_do_not_matter(library, k, rng):
+    if k == 2 and library != "sklearn":
+        pytest.skip("its bins of log-odds are cut from one side")
+    p, truth = steps(rng, k, 602)
+    y, order = labels(truth, rng), np.roll(np.arange(k), 1)
+    recalibrator = Boosted(library, first=Temperature())
+    plain = recalibrator.fit(y, p, folds=0)(p)
+    renamed = recalibrator.fit(np.argsort(order)[y], p[:, order], folds=0)(p[:, order])
+    assert np.abs(renamed - plain[:, order]).mean() < 1e-4  # a row may lie next to a threshold
+
+
 def test_losses_of_rows_by_hand():
     assert row_losses(np.array([[2.0]]), np.array([0])) == pytest.approx([np.log1p(np.exp(2.0))])
     assert row_losses(np.array([[0.0, 1.0, 2.0]]), np.array([1])) == pytest.approx(

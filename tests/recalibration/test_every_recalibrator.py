@@ -108,7 +108,7 @@ CASES = [*((one, 2) for one in TWO), *((one, k) for one in ANY for k in (2, 3)),
 CLAIMS = {
     Stack: {"weighting": None},  # rows, not their weights, are dealt into folds
     Best: {"weighting": None},
-    Boosted: {"weighting": None, "relabelling": None, "many": 50},  # folds; splits that tie; a tree a class
+    Boosted: {"weighting": None, "relabelling": None, "many": 50},  # folds; bins of some libraries; a tree a class
     Learned: {"is_saved": False},
     MatrixScaling: {"many": 300},  # k^2 coefficients
     Dirichlet: {"many": 300},

@@ -33,7 +33,8 @@ class Boosted(Recalibrator):
 
     Probabilities of g1 below ``1 / 4n`` count as this. Leaves have a ridge of 1 on their curvature: without it trees
     explode on models that are sure. Trees become plain arrays, so the map is saved as JSON and needs no library. The
-    order of classes matters as far as it does to the library. Chen & Guestrin (2016) for ridge and Newton's steps.
+    order of classes does not matter, but for two classes with LightGBM and CatBoost, which cut log-odds into bins from one
+    side. Chen & Guestrin (2016) for ridge and Newton's steps.
 
     >>> rng = np.random.default_rng(0)
     >>> p = rng.dirichlet(np.ones(3), 2_000)
