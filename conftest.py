@@ -1,12 +1,28 @@
-"""What is left out where torch is not installed: modules and guides that import it at their top."""
+"""What is left out where torch or scikit-learn is not installed: modules and guides whose examples need it."""
 
 from importlib.util import find_spec
 
 HAS_TORCH = find_spec("torch") is not None
+HAS_SKLEARN = find_spec("sklearn") is not None
+NEED_SKLEARN = [
+    "src/calibrant/sklearn/*",
+    "src/calibrant/recalibration/boosted.py",
+    "src/calibrant/recalibration/learned.py",
+    "docs/guide/recalibration.md",
+]
 
-collect_ignore_glob = [] if HAS_TORCH else ["src/calibrant/losses/*", "docs/guide/training.md"]
+NEED_TORCH = [
+    "src/calibrant/losses/*",
+    "src/calibrant/lab/papers/widmann.py",
+    "src/calibrant/lab/papers/widmann_networks.py",
+    "docs/guide/training.md",
+]
+
+collect_ignore_glob = [] if HAS_TORCH else NEED_TORCH
+collect_ignore_glob += [] if HAS_SKLEARN else NEED_SKLEARN
 
 
 def pytest_report_header() -> str:
     """Say what is left out."""
-    return "losses: tested" if HAS_TORCH else "losses: left out, as torch is not installed"
+    losses = "losses: tested" if HAS_TORCH else "losses: left out, as torch is not installed"
+    return losses if HAS_SKLEARN else f"{losses}; calibrant.sklearn: left out, as scikit-learn is not installed"

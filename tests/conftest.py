@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import bdtr
+
+from calibrant.distributions.base import Distribution
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -51,3 +54,51 @@ def xp(request):
 
         jax.config.update("jax_enable_x64", True)
     return library
+
+
+class Counts(Distribution):
+    """Successes in five trials with the given chances, ``(n,)``: a family of whole numbers, for tests."""
+
+    def __init__(self, chance):
+        self.chance = np.asarray(chance, dtype=float)
+
+    def __len__(self):
+        return len(self.chance)
+
+    def __getitem__(self, rows):
+        return type(self)(self.chance[rows])
+
+    def as_targets(self, y_true):
+        return np.asarray(y_true)
+
+    def sample(self, rng, size):
+        return rng.binomial(5, self.chance, (size, len(self)))
+
+    def cdf(self, y):
+        y = np.floor(y)
+        return np.where(y < 0, 0.0, np.where(y >= 5, 1.0, bdtr(np.clip(y, 0, 4), 5, self.chance)))
+
+    def below(self, y):
+        return self.cdf(np.ceil(y) - 1)
+
+    def quantile(self, u):
+        steps = self.cdf(np.arange(5.0)[:, None])
+        return (steps.T[:, None, :] < np.asarray(u)[None, :, None]).sum(axis=2).astype(float)
+
+    @property
+    def mean(self):
+        return 5 * self.chance
+
+    @property
+    def std(self):
+        return np.sqrt(5 * self.chance * (1 - self.chance))
+
+    @classmethod
+    def example(cls, rng, n):
+        return cls(rng.uniform(0.1, 0.9, n))
+
+
+@pytest.fixture
+def counts():
+    """A family of whole numbers."""
+    return Counts

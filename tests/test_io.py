@@ -110,6 +110,34 @@ def test_a_family_named_with_its_columns(tmp_path):
     )
 
 
+def test_a_family_with_settings(tmp_path):
+    path = write(tmp_path / "x.csv", "y,q_10,q_50,q_90\n1.5,0.0,1.0,2.0\n0.5,1.0,1.0,4.0\n")
+    fan = io.read(path, predict="Quantiles('q_*', levels=[0.1, 0.5, 0.9], tails=(0, inf))").y_pred
+    assert fan.quantile(np.array([0.0, 0.5])).tolist() == [[0.0, 1.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("names", ["q_10,q_50,q_90", "q_0.1,q_0.5,q_0.9"])
+def test_levels_of_quantiles_are_in_the_names_of_their_columns(tmp_path, names):
+    path = write(tmp_path / "x.csv", f"y,{names}\n1.5,0.0,1.0,2.0\n0.5,1.0,1.5,4.0\n")
+    fan = io.read(path, predict="Quantiles(q_*)").y_pred  # a pattern needs no quotation marks
+    assert fan.quantile(np.array([0.1, 0.9])) == pytest.approx(np.array([[0.0, 2.0], [1.0, 4.0]]))
+
+
+def test_quantiles_that_do_not_say_their_levels(tmp_path):
+    path = write(tmp_path / "x.csv", "y,q_low,q_high\n1.5,0.0,1.0\n")
+    with pytest.raises(InputError, match=r"q_low, q_high do not say their levels as in q_0.05: give them, levels="):
+        io.read(path, predict="Quantiles(q_*)")
+
+
+def test_a_family_of_a_family(tmp_path):
+    path = write(tmp_path / "x.csv", "y,mu,sigma,cap\n1.5,0.0,1.0,2.0\n0.5,1.0,1.0,4.0\n")
+    batch = io.read(path, predict="Censored(Normal(mu, sigma), low=0, high=cap)").y_pred
+    assert batch.high.tolist() == [2.0, 4.0]
+    assert batch.base.loc.tolist() == [0.0, 1.0]
+    mixed = io.read(path, predict="Mixture([Normal(mu, sigma), Laplace(mu, 2.0)], weights=[0.25, 0.75])").y_pred
+    assert repr(mixed) == "<Mixture: 2 predictions of Normal and Laplace components>"
+
+
 @pytest.mark.parametrize(
     "predict",
     [
@@ -138,7 +166,7 @@ def test_families_of_numbers_take_columns_and_numbers(tmp_path, predict):
     [
         ("Categoric(probs='z_*')", "there is no 'Categoric' .did you mean 'Categorical'"),
         ("Categorical(probs='q_*')", "--predict: x.csv has no column 'q_.'"),
-        ("Categorical(probs=None)", "arguments are columns or numbers; got None"),
+        ("Categorical(probs=None)", "arguments are columns, numbers or families; got None"),
         ("'z_0'", "is not a family; known: Bernoulli, Beta, Categorical"),
     ],
 )
@@ -146,6 +174,27 @@ def test_bad_families(tmp_path, predict, message):
     path = write(tmp_path / "x.csv", "y,z_0,z_1\n1,0.0,2.0\n0,1.0,0.0\n")
     with pytest.raises(InputError, match=message):
         io.read(path, predict=predict)
+
+
+def test_predictions_without_the_truth(file, frame, tmp_path):
+    found = io.read_predictions(file, y_pred="p_*")
+    assert (found.family, found.columns) == ("Categorical", {"probs": ["p_0", "p_1", "p_2"]})
+    assert found.prediction.labels == ("0", "1", "2")
+    assert np.array_equal(found.prediction.probs, io.read(file).y_pred.probs)
+    assert io.has_truth(file)
+    assert not io.has_truth(write(tmp_path / "x.csv", "p\n0.5\n"))
+    assert io.read_predictions(tmp_path / "x.csv").prediction.probs.tolist() == [0.5]
+
+
+def test_the_columns_of_a_family(tmp_path):
+    path = write(tmp_path / "x.csv", "mu,sigma\n1,0.5\n0,1.5\n")
+    found = io.read_predictions(path, predict="Normal(mu, scale=2)")
+    assert (found.family, found.columns) == ("Normal", {"loc": ["mu"], "scale": []})
+    assert found.prediction.scale.tolist() == [2, 2]
+    with pytest.raises(InputError, match="leave out --y-pred and --pos-label"):
+        io.read_predictions(path, predict="Normal(mu, sigma)", pos_label="yes")
+    with pytest.raises(InputError, match="missing .* argument: 'scale'"):
+        io.read_predictions(path, predict="Normal(mu)")
 
 
 @pytest.mark.parametrize(

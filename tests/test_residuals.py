@@ -202,8 +202,9 @@ def test_a_row_without_a_closed_form_takes_all_to_another_route(rng):
     """Counts that are too many to sum over, in the last row."""
     batch = Poisson([3.0, 5.0, 4000.0])
     y = batch.as_targets(batch.sample(rng, 1)[0])
-    assert residuals(Gaussian(100.0), y, batch).route is Route.SPECTRAL
-    assert residuals(Gaussian(100.0), y[:2], batch[:2]).route is Route.CLOSED
+    assert residuals(Matern(1.5, 100.0), y, batch).route is Route.QUANTILE
+    assert residuals(Matern(1.5, 100.0), y[:2], batch[:2]).route is Route.CLOSED
+    assert residuals(Gaussian(100.0), y[:2], batch[:2]).route is Route.SPECTRAL  # cheaper, where the kernel has waves
 
 
 def test_draws_for_rows_and_columns_are_independent(rng):
@@ -260,3 +261,25 @@ def test_slices_keep_their_rows(rng):
     whole = made.inner(made)
     assert made[2:5].inner(made[:2]) == pytest.approx(whole[2:5, :2], rel=1e-13)
     assert len(made[2:5]) == 3
+
+
+@pytest.mark.parametrize("route", [Route.CLOSED, Route.SPECTRAL])
+def test_many_members_are_taken_by_their_waves(route, rng):
+    """The same inner products as sums over all pairs of members."""
+    y, predictions = rng.normal(size=30), Ensemble(rng.normal(size=(30, 12)))
+    best = residuals(Gaussian(0.7), y, predictions)
+    assert best.route is Route.SPECTRAL
+    assert best.inner(best) == pytest.approx(_inner(residuals(Gaussian(0.7), y, predictions, route)), abs=1e-10)
+    assert residuals(Gaussian(0.7), y, Ensemble(rng.normal(size=(30, 3)))).route is Route.CLOSED
+
+
+def test_quantiles_are_taken_by_their_waves(rng):
+    y, predictions = rng.normal(size=20), Normal(rng.normal(size=20), 1.0)
+    found = residuals(Gaussian(0.7), y, predictions, Route.QUANTILE)
+    nodes = Ensemble(predictions.quantile((np.arange(128) + 0.5) / 128))
+    assert found.features is not None
+    assert _inner(found) == pytest.approx(_inner(residuals(Gaussian(0.7), y, nodes, Route.CLOSED)), abs=1e-10)
+
+
+def _inner(found):
+    return found.inner(found)

@@ -66,3 +66,12 @@ def test_bare_words_mean_what_the_caller_says():
     assert parse("dict(loc=mu)", {"dict": dict}, word=str.upper) == {"loc": "MU"}
     with pytest.raises(InputError, match="'mu' is not a known"):
         parse("dict(loc=mu)", {"dict": dict})
+
+
+def test_names_inside_a_call_come_first():
+    names = {"Pair": lambda *parts: parts, "One": lambda: 1}
+    inside = {"Pair": {"One": lambda: "one", "Two": lambda: 2}}
+    assert parse("Pair(One(), Two())", names, inside=inside) == ("one", 2)
+    assert parse("One()", names, inside=inside) == 1
+    with pytest.raises(InputError, match="there is no 'Two'"):
+        parse("Two()", names, inside=inside)

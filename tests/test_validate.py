@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, ExactTest, TopLabel
-from calibrant._validate import InputError, did_you_mean
+from calibrant._validate import InputError, as_levels, did_you_mean
 
 BAD = {
     "NaN": ([0, 1], [0.5, np.nan], r"y_pred has NaN or infinite values in 1 places, first in row 1 \(nan\)"),
@@ -157,3 +157,13 @@ def test_bad_class_names(labels):
 def test_a_near_miss_is_suggested():
     assert did_you_mean("digt", ["digit", "ink"]) == " (did you mean 'digit'?)"
     assert did_you_mean("zzz", ["digit", "ink"]) == "; known: digit, ink"
+
+
+def test_levels_are_one_or_several_between_none_and_all():
+    assert as_levels(0.5, "levels") == (0.5,)
+    assert as_levels(np.array([0.1, 0.9]), "levels") == (0.1, 0.9)
+    for bad in (0, 1, 1.5, -0.1, np.nan, "half", None, [0.5, 1], [True]):
+        with pytest.raises(InputError, match="levels must lie strictly between 0 and 1; got"):
+            as_levels(bad, "levels")
+    with pytest.raises(InputError, match=r"levels must hold at least one level between 0 and 1; got \[\]"):
+        as_levels([], "levels")

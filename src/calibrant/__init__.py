@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.beta import Beta
     from calibrant.distributions.categorical import Categorical
+    from calibrant.distributions.censored import Censored
     from calibrant.distributions.ensemble import Ensemble
     from calibrant.distributions.gamma import Gamma
+    from calibrant.distributions.histogram import Histogram
     from calibrant.distributions.laplace import Laplace
     from calibrant.distributions.log_normal import LogNormal
     from calibrant.distributions.logistic import Logistic
@@ -26,14 +28,23 @@ if TYPE_CHECKING:
     from calibrant.distributions.negative_binomial import NegativeBinomial
     from calibrant.distributions.normal import Normal
     from calibrant.distributions.poisson import Poisson
+    from calibrant.distributions.quantiles import Quantiles
     from calibrant.distributions.student_t import StudentT
+    from calibrant.distributions.truncated import Truncated
     from calibrant.distributions.uniform import Uniform
     from calibrant.estimators.binned import ECE
     from calibrant.estimators.binning import Edges, EqualMass, EqualWidth
+    from calibrant.estimators.crps import CRPS
     from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
     from calibrant.estimators.debiased import DebiasedECE
+    from calibrant.estimators.distances import Lp
+    from calibrant.estimators.energy_score import EnergyScore
+    from calibrant.estimators.interval_score import IntervalScore
     from calibrant.estimators.kce import KCE, MMCE
     from calibrant.estimators.kde import KDE
+    from calibrant.estimators.pinball import Pinball
+    from calibrant.estimators.pit import PIT
+    from calibrant.estimators.pit_error import PITError
     from calibrant.estimators.scores import Brier, LogLoss
     from calibrant.estimators.skce import SKCE
     from calibrant.estimators.smooth import SmoothECE
@@ -41,14 +52,19 @@ if TYPE_CHECKING:
     from calibrant.estimators.sweep import Sweep
     from calibrant.estimators.tangent import TangentKDE
     from calibrant.estimators.ucme import UCME
-    from calibrant.estimators.variational import Lp, Variational
+    from calibrant.estimators.variational import Variational
     from calibrant.inference.aggregated import AggregatedTest
+    from calibrant.inference.coverage import coverage
     from calibrant.inference.exact import ExactTest
     from calibrant.inference.intervals import Bootstrap
+    from calibrant.inference.pit_curve import PITCurve
+    from calibrant.inference.pit_histogram import PITHistogram
+    from calibrant.inference.rank_test import RankTest
     from calibrant.inference.reliability import ReliabilityCurve
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
     from calibrant.reports.build import evaluate
     from calibrant.reports.page import report
+    from calibrant.thresholds import Exceeds, Within
 
 __version__ = "0.1.0"
 
@@ -61,18 +77,25 @@ _HOME = {
     "Bootstrap": "inference.intervals",
     "Brier": "estimators.scores",
     "Categorical": "distributions.categorical",
+    "Censored": "distributions.censored",
     "ClassWise": "lenses",
     "CountWise": "countwise",
+    "coverage": "inference.coverage",
+    "CRPS": "estimators.crps",
     "DebiasedECE": "estimators.debiased",
     "ECE": "estimators.binned",
     "Edges": "estimators.binning",
+    "EnergyScore": "estimators.energy_score",
     "Ensemble": "distributions.ensemble",
     "EqualMass": "estimators.binning",
     "EqualWidth": "estimators.binning",
     "evaluate": "reports.build",
     "ExactTest": "inference.exact",
+    "Exceeds": "thresholds",
     "Gamma": "distributions.gamma",
     "groups": "lenses",
+    "Histogram": "distributions.histogram",
+    "IntervalScore": "estimators.interval_score",
     "KCE": "estimators.kce",
     "KDE": "estimators.kde",
     "KolmogorovSmirnov": "estimators.cumulative",
@@ -81,15 +104,22 @@ _HOME = {
     "Logistic": "distributions.logistic",
     "LogLoss": "estimators.scores",
     "LogNormal": "distributions.log_normal",
-    "Lp": "estimators.variational",
+    "Lp": "estimators.distances",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
     "NegativeBinomial": "distributions.negative_binomial",
     "Normal": "distributions.normal",
+    "Pinball": "estimators.pinball",
+    "PIT": "estimators.pit",
+    "PITCurve": "inference.pit_curve",
+    "PITError": "estimators.pit_error",
+    "PITHistogram": "inference.pit_histogram",
     "Poisson": "distributions.poisson",
     "PositiveClass": "lenses",
+    "Quantiles": "distributions.quantiles",
+    "RankTest": "inference.rank_test",
     "ReliabilityCurve": "inference.reliability",
     "report": "reports.page",
     "SKCE": "estimators.skce",
@@ -98,16 +128,20 @@ _HOME = {
     "Sweep": "estimators.sweep",
     "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
+    "Truncated": "distributions.truncated",
     "UCME": "estimators.ucme",
     "Uniform": "distributions.uniform",
     "Variational": "estimators.variational",
+    "Within": "thresholds",
 }
 
 __all__ = [
+    "CRPS",
     "ECE",
     "KCE",
     "KDE",
     "MMCE",
+    "PIT",
     "SKCE",
     "UCME",
     "AggregatedTest",
@@ -117,15 +151,20 @@ __all__ = [
     "Bootstrap",
     "Brier",
     "Categorical",
+    "Censored",
     "ClassWise",
     "CountWise",
     "DebiasedECE",
     "Edges",
+    "EnergyScore",
     "Ensemble",
     "EqualMass",
     "EqualWidth",
     "ExactTest",
+    "Exceeds",
     "Gamma",
+    "Histogram",
+    "IntervalScore",
     "KolmogorovSmirnov",
     "Kuiper",
     "Laplace",
@@ -138,16 +177,25 @@ __all__ = [
     "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
+    "PITCurve",
+    "PITError",
+    "PITHistogram",
+    "Pinball",
     "Poisson",
     "PositiveClass",
+    "Quantiles",
+    "RankTest",
     "ReliabilityCurve",
     "SmoothECE",
     "StudentT",
     "Sweep",
     "TangentKDE",
     "TopLabel",
+    "Truncated",
     "Uniform",
     "Variational",
+    "Within",
+    "coverage",
     "evaluate",
     "groups",
     "report",

@@ -205,6 +205,20 @@ def check_fraction(value: float, name: str) -> None:
         raise InputError(f"{name} must lie strictly between 0 and 1; got {value!r}")
 
 
+def as_levels(values: Any, name: str) -> tuple[float, ...]:
+    """One or several levels, each strictly between 0 and 1.
+
+    >>> as_levels([0.1, 0.9], "levels")
+    (0.1, 0.9)
+    """
+    levels = tuple(np.atleast_1d(np.asarray(values, dtype=object)).tolist())
+    if not levels:
+        raise InputError(f"{name} must hold at least one level between 0 and 1; got {values!r}")
+    for level in levels:
+        check_fraction(level, name)
+    return tuple(map(float, levels))
+
+
 def check_one_of(value: object, choices: Sequence[str], name: str) -> None:
     """Refuse a word that is none of the choices."""
     if value not in choices:

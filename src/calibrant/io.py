@@ -1,30 +1,37 @@
 """From a file to targets and predictions: CSV, Parquet, JSON lines and NPZ."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
+from calibrant._columns import Columns, open_columns
 from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.beta import Beta
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.censored import Censored
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.gamma import Gamma
+from calibrant.distributions.histogram import Histogram
 from calibrant.distributions.laplace import Laplace
 from calibrant.distributions.log_normal import LogNormal
 from calibrant.distributions.logistic import Logistic
+from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.negative_binomial import NegativeBinomial
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.poisson import Poisson
+from calibrant.distributions.quantiles import Quantiles
 from calibrant.distributions.student_t import StudentT
+from calibrant.distributions.truncated import Truncated
 from calibrant.distributions.uniform import Uniform
 from calibrant.spec import parse
 
@@ -36,17 +43,23 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Beta": Beta,
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
+    "Censored": Censored,
     "Ensemble": Ensemble,
     "Gamma": Gamma,
+    "Histogram": Histogram,
+    "Histogram.from_cdf": Histogram.from_cdf,
     "Laplace": Laplace,
-    "LogNormal": LogNormal,
     "Logistic": Logistic,
+    "LogNormal": LogNormal,
+    "Mixture": Mixture,
     "MultivariateNormal": MultivariateNormal,
     "NegativeBinomial": NegativeBinomial,
     "NegativeBinomial.from_total_count": NegativeBinomial.from_total_count,
     "Normal": Normal,
     "Poisson": Poisson,
+    "Quantiles": Quantiles,
     "StudentT": StudentT,
+    "Truncated": Truncated,
     "Uniform": Uniform,
 }
 """What ``--predict`` may name; arguments are columns."""
@@ -61,6 +74,19 @@ class Dataset:
     by: Mapping[str, np.ndarray]
     sample_weight: np.ndarray | None
     source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a file held of predictions: the name of their family, the columns of each of its parameters, and the file.
+
+    Parameters that were given as a number have no columns.
+    """
+
+    prediction: Distribution
+    family: str
+    columns: Mapping[str, list[str]]
+    file: Columns
 
 
 def example(name: str) -> Path:
@@ -92,14 +118,13 @@ def read(
     >>> data.y_pred
     <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
-    table = _open(Path(path))
+    table = open_columns(Path(path))
     truth_names = table.find(y_true, TRUTH_NAMES, "--y-true")
     truth = _whole(table.values(truth_names), truth_names)
     truth = truth if truth.shape[1] > 1 else truth[:, 0]
     if predict is not None:
-        if y_pred is not None or pos_label is not None:
-            raise InputError("--predict names the columns itself: leave out --y-pred and --pos-label")
-        y, prediction, source = truth, _family(predict, table), predict
+        _check_alone(y_pred, pos_label)
+        y, prediction, source = truth, _family(predict, table).prediction, predict
     else:
         names = table.find(y_pred, PREDICTION_NAMES, "--y-pred")
         if truth.ndim == 2:
@@ -114,6 +139,35 @@ def read(
         sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
     )
+
+
+def read_predictions(
+    path: str | Path, *, y_pred: str | None = None, predict: str | None = None, pos_label: str | None = None
+) -> Predictions:
+    """Read predictions from a file that need not have the truth; columns are named as for :func:`read`.
+
+    >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
+    {'loc': ['mu'], 'scale': ['sigma']}
+    """
+    table = open_columns(Path(path))
+    if predict is not None:
+        _check_alone(y_pred, pos_label)
+        return _family(predict, table)
+    names = table.find(y_pred, PREDICTION_NAMES, "--y-pred")
+    probs, stars = table.values(names), _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
+    classes = Categorical(probs[:, 0]) if probs.shape[1] == 1 else Categorical(probs, stars)
+    return Predictions(classes, "Categorical", {"probs": names}, table)
+
+
+def has_truth(path: str | Path) -> bool:
+    """Whether a file has a column of a usual name for the truth."""
+    return bool(open_columns(Path(path)).usual(TRUTH_NAMES))
+
+
+def _check_alone(y_pred: str | None, pos_label: str | None) -> None:
+    """Refuse other names of columns beside a family."""
+    if y_pred is not None or pos_label is not None:
+        raise InputError("--predict names the columns itself: leave out --y-pred and --pos-label")
 
 
 def _classes(
@@ -156,22 +210,59 @@ def _against(truth: np.ndarray, pos_label: str | None) -> np.ndarray:
     return truth
 
 
-def _family(text: str, table: "_Columns") -> Distribution:
-    def columns(pattern: object) -> np.ndarray | float:
-        if isinstance(pattern, int | float):
-            return float(pattern)
-        if not isinstance(pattern, str):
-            raise InputError(f"--predict {text!r}: arguments are columns or numbers; got {pattern!r}")
-        values = table.values(table.find(pattern, (), "--predict"))
-        return values if values.shape[1] > 1 else values[:, 0]
+def _family(text: str, table: Columns) -> Predictions:
+    def columns(value: object) -> list[str]:
+        if isinstance(value, str):
+            return table.find(value, (), "--predict")
+        is_setting = isinstance(value, tuple) and not any(isinstance(part, str) for part in value)
+        if is_setting or isinstance(value, int | float | Predictions):
+            return []
+        raise InputError(f"--predict {text!r}: arguments are columns, numbers or families; got {value!r}")
 
-    def build(family: Callable[..., Distribution], *args: object, **options: object) -> Distribution:
-        return family(*map(columns, args), **{key: columns(value) for key, value in options.items()})
+    def values(names: list[str], value: Any) -> Any:
+        if not names:
+            return (
+                tuple(values([], part) for part in value)
+                if isinstance(value, tuple)
+                else getattr(value, "prediction", value)
+            )
+        found = table.values(names)
+        return found if found.shape[1] > 1 else found[:, 0]
 
-    prediction = parse(text, {name: partial(build, family) for name, family in FAMILIES.items()}, word=str)
-    if not isinstance(prediction, Distribution):
+    def build(name: str, *args: object, **options: object) -> Predictions:
+        said = signature(FAMILIES[name]).bind_partial(*args, **options).arguments
+        named = {key: columns(value) for key, value in said.items()}
+        given = {key: values(named[key], value) for key, value in said.items()}
+        if name == "Quantiles" and "levels" not in given and named.get("values"):
+            given["levels"] = _levels(named["values"], str(said["values"]))
+        return Predictions(FAMILIES[name](**given), name, named, table)
+
+    found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
+    if not isinstance(found, Predictions):
         raise InputError(f"--predict {text!r} is not a family; known: {', '.join(FAMILIES)}")
-    return prediction
+    return found
+
+
+def _quoted(text: str) -> str:
+    """Patterns with a star as texts, which they need not be written as.
+
+    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')")
+    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')")
+    """
+    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*)(?=\s*[,)])", r"'\1'", text)
+
+
+def _levels(names: Sequence[str], pattern: str) -> list[float]:
+    """Levels of quantiles as their columns are called: ``q_0.05``, or ``q_5`` in percent."""
+    texts = _stars(names, [pattern]) or names
+    try:
+        levels = [float(text.strip("_%p")) for text in texts]
+    except ValueError:
+        raise InputError(
+            f"--predict Quantiles: the columns {', '.join(names[:4])} do not say their levels as in q_0.05: "
+            "give them, levels=(0.05, 0.5, 0.95)"
+        ) from None
+    return [level / 100 for level in levels] if max(levels) >= 1 else levels
 
 
 def _stars(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...] | None:
@@ -190,106 +281,3 @@ def _whole(truth: np.ndarray, names: Sequence[str]) -> np.ndarray:
     if not np.isfinite(truth).all():
         raise InputError(f"column {names[0]!r} has NaN or infinite values: drop or repair those rows")
     return truth.astype(np.int64) if np.all(truth == np.round(truth)) else truth
-
-
-class _Columns:
-    """The columns of a file, by name."""
-
-    def __init__(self, path: Path, names: Sequence[str], load: Callable[[Sequence[str]], np.ndarray]) -> None:
-        self.path, self.names, self._load = path, list(names), load
-
-    def find(self, wish: str | None, usual: Sequence[str], option: str) -> list[str]:
-        """The columns a wish names: one, several separated by commas, or a pattern."""
-        if wish is None:
-            for pattern in usual:
-                if found := [name for name in self.names if fnmatchcase(name, pattern)]:
-                    return found
-            raise InputError(f"{self.path.name} has columns {', '.join(self.names[:20])}: say which with {option}")
-        found = []
-        for part in [wish] if wish in self.names else wish.split(","):
-            matches = [name for name in self.names if name == part or fnmatchcase(name, part)]
-            if not matches:
-                raise InputError(f"{option}: {self.path.name} has no column {part!r}{did_you_mean(part, self.names)}")
-            found += matches
-        return found
-
-    def values(self, names: Sequence[str]) -> np.ndarray:
-        """These columns side by side, ``(n, columns)``."""
-        values = self._load(names)
-        if not len(values):
-            raise InputError(f"{self.path.name} has no rows")
-        return values
-
-    def single(self, name: str, option: str) -> np.ndarray:
-        """One column, ``(n,)``."""
-        found = self.find(name, (), option)
-        values = self.values(found)
-        if values.shape[1] != 1:
-            raise InputError(f"{option} takes one column at a time; {name!r} means {', '.join(found[:5])}")
-        if values.dtype == object and any(isinstance(v, list | np.ndarray) for v in values[:100, 0]):
-            raise InputError(f"{option}: column {name!r} holds lists")
-        return values[:, 0]
-
-
-def _open(path: Path) -> _Columns:
-    if not path.exists():
-        near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
-        raise InputError(f"there is no file {str(path)!r}{near if 'did you mean' in near else ''}")
-    readers = {".npz": _npz, ".csv": _frame, ".parquet": _frame, ".jsonl": _frame, ".ndjson": _frame}
-    if path.suffix.lower() not in readers:
-        raise InputError(
-            f"{path.name}: cannot read {path.suffix or 'a file without ending'}; known: {', '.join(readers)}"
-        )
-    return readers[path.suffix.lower()](path)
-
-
-def _npz(path: Path) -> _Columns:
-    try:
-        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (BadZipFile, ValueError, EOFError, OSError) as error:
-        raise InputError(f"{path.name} cannot be read as NPZ: {_first_line(error)}") from error
-
-    def load(names: Sequence[str]) -> np.ndarray:
-        parts = [arrays[name] for name in names]
-        if any(part.ndim == 0 for part in parts) or len({len(part) for part in parts}) > 1:
-            raise InputError(f"{path.name}: {', '.join(names)} must be arrays with equally many rows")
-        return np.concatenate([part.reshape(len(part), -1) if part.size else part[:, None] for part in parts], axis=1)
-
-    return _Columns(path, list(arrays), load)
-
-
-def _frame(path: Path) -> _Columns:
-    try:
-        import polars as pl
-        from polars.selectors import by_name
-    except ModuleNotFoundError as error:
-        raise InputError(f"reading {path.suffix} files needs polars: pip install 'calibrant[cli]'") from error
-
-    kind = path.suffix.lower()
-    # Types are inferred from all rows: a column may begin with a hundred zeros. Brackets in a name are no pattern.
-    scan: Callable[[], pl.LazyFrame] = {
-        ".csv": lambda: pl.scan_csv(path, glob=False, infer_schema_length=None),
-        ".parquet": lambda: pl.scan_parquet(path, glob=False),
-    }.get(kind, lambda: pl.scan_ndjson(path.read_bytes(), infer_schema_length=None))
-
-    def load(names: Sequence[str]) -> np.ndarray:
-        frame = reading(lambda: lazy.select(by_name(*names)).collect().select(names))
-        missing = {name: frame[name].null_count() for name in names if frame[name].null_count()}
-        if missing:
-            name, count = next(iter(missing.items()))
-            raise InputError(f"{path.name}: column {name!r} has {count:,} missing values; drop or fill those rows")
-        return frame.to_numpy()
-
-    def reading(step: Callable[[], Any]) -> Any:
-        try:
-            return step()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise InputError(f"{path.name} cannot be read as {kind[1:]}: {_first_line(error)}") from error
-
-    lazy = reading(scan)
-    return _Columns(path, reading(lambda: lazy.collect_schema().names()), load)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

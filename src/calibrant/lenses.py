@@ -169,7 +169,7 @@ def default_lens(predictions: Distribution) -> Lens:
             f"with {predictions.n_classes} classes, say which probabilities are meant: lens=TopLabel() (is the "
             "confidence right?), lens=ClassWise() (every class in turn) or lens=PositiveClass(label)"
         )
-    raise InputError(f"{type(predictions).__name__} predictions have no events; give a lens")
+    raise InputError(f"{type(predictions).__name__} predictions have no events; give a lens such as Exceeds(0.0)")
 
 
 def groups(

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
@@ -99,11 +99,18 @@ def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: 
     >>> residuals(Gaussian(1.0), np.array([0.5]), Normal([0.0], 1.0)).route
     Route('closed')
     """
-    for name in Route if route is None else (route,):
+    for name in _preferred(predictions) if route is None else (route,):
         found = _ROUTES[name](kernel, targets, predictions)
         if found is not NotImplemented:
             return found
     raise InputError(_no_route(kernel, predictions, route))
+
+
+def _preferred(predictions: Distribution) -> tuple[Route, ...]:
+    """Routes, best first. Sums over all pairs of values cost far more than the waves of each, and say the same."""
+    if predictions.is_cheaper_by_waves:
+        return (Route.FEATURES, Route.SPECTRAL, *(r for r in Route if r not in (Route.FEATURES, Route.SPECTRAL)))
+    return tuple(Route)
 
 
 def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distribution) -> Array:
@@ -121,7 +128,7 @@ def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distri
     if waves is not NotImplemented:
         features = waves(targets)
         return waves.of_points(places) @ namespace(features).permute_dims(features, (1, 0))
-    for route in (_quantile, _sampled):
+    for route in (_by_nodes, _sampled):
         finite = route(kernel, targets, predictions)
         if finite is not NotImplemented:
             cuts = [slice(start, start + MOST_ROWS) for start in range(0, len(finite), MOST_ROWS)]
@@ -163,8 +170,27 @@ def _spectral(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
 
 def _quantile(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Each prediction as an ensemble of its own quantiles."""
+    nodes = quantile_nodes(predictions, targets)
+    if nodes is NotImplemented:
+        return NotImplemented
+    features = residual_features(kernel, targets, nodes)
+    if features is not NotImplemented:
+        return Residuals(Route.QUANTILE, features)
+    return _by_nodes(kernel, targets, predictions)
+
+
+def _by_nodes(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    """The four terms of such ensembles."""
+    nodes = quantile_nodes(predictions, targets)
+    if nodes is NotImplemented:
+        return NotImplemented
+    return Residuals(Route.QUANTILE, None, kernel, nodes.point(targets), nodes)
+
+
+def quantile_nodes(predictions: Distribution, targets: Array) -> Any:
+    """Each prediction as an ensemble of its own quantiles, in the library of the targets, or ``NotImplemented``."""
     nodes = predictions.quantile((np.arange(NODES) + 0.5) / NODES)
-    return NotImplemented if nodes is NotImplemented else _finite(Route.QUANTILE, kernel, targets, nodes, None)
+    return NotImplemented if nodes is NotImplemented else Ensemble(matched(to_numpy(nodes), targets))
 
 
 def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
@@ -173,13 +199,8 @@ def _sampled(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
         return NotImplemented
     rng = np.random.default_rng(0)
     rows, columns = (np.moveaxis(predictions.sample(rng, NODES), 0, 1) for _ in range(2))
-    return _finite(Route.SAMPLED, kernel, targets, rows, columns)
-
-
-def _finite(route: Route, kernel: Kernel, targets: Array, rows: np.ndarray, columns: np.ndarray | None) -> Residuals:
-    spread = Ensemble(matched(rows, targets))
-    other = None if columns is None else Ensemble(matched(columns, targets))
-    return Residuals(route, None, kernel, spread.point(targets), spread, other)
+    spread, other = (Ensemble(matched(drawn, targets)) for drawn in (rows, columns))
+    return Residuals(Route.SAMPLED, None, kernel, spread.point(targets), spread, other)
 
 
 _ROUTES: dict[Route, Callable[[Kernel, Array, Distribution], Any]] = {

@@ -6,7 +6,8 @@ Text is parsed, never evaluated: calls of known names with literal arguments, no
 import ast
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from calibrant._validate import InputError, did_you_mean
@@ -17,10 +18,17 @@ CONSTANTS = {"inf": math.inf, "nan": math.nan}
 Names = Mapping[str, Callable[..., Any]]
 
 
-def parse(text: str, names: Names, *, word: Callable[[str], Any] | None = None) -> Any:
+def parse(
+    text: str,
+    names: Names,
+    *,
+    word: Callable[[str], Any] | None = None,
+    inside: Mapping[str, Names] = MappingProxyType({}),
+) -> Any:
     """The value that ``text`` describes, made from the callables in ``names``.
 
-    ``word`` says what a bare word inside means (a column of a file, say); without it bare words are refused.
+    ``word`` says what a bare word inside means (a column of a file, say); without it bare words are refused. ``inside``
+    has further names for the arguments of some calls, where they come before those of the same spelling.
 
     >>> parse("complex(real=1, imag=-2.5)", {"complex": complex})
     (1-2.5j)
@@ -33,7 +41,7 @@ def parse(text: str, names: Names, *, word: Callable[[str], Any] | None = None) 
         tree = ast.parse(text.strip(), mode="eval")
     except SyntaxError as error:
         raise InputError(f"{text!r} cannot be read: {error.msg} at character {error.offset}") from error
-    return _Reader(text, names, word).value(tree.body)
+    return _Reader(text, names, word, inside).value(tree.body)
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class _Reader:
     text: str
     names: Names
     word: Callable[[str], Any] | None
+    inside: Mapping[str, Names]
 
     def value(self, node: ast.expr) -> Any:
         match node:
@@ -65,8 +74,9 @@ class _Reader:
     def call(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> Any:
         if name not in self.names:
             raise InputError(f"{self.text!r}: there is no {name!r}{did_you_mean(name, sorted(self.names))}")
-        positional = [self.value(arg) for arg in args]
-        options = {str(k.arg): self.value(k.value) for k in keywords}
+        reader = replace(self, names={**self.names, **self.inside[name]}) if name in self.inside else self
+        positional = [reader.value(arg) for arg in args]
+        options = {str(k.arg): reader.value(k.value) for k in keywords}
         try:
             return self.names[name](*positional, **options)
         except TypeError as error:

@@ -11,6 +11,7 @@ import numpy as np
 
 from calibrant._array import namespace, to_numpy
 from calibrant.distributions.base import Distribution, matched
+from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.waves import cosines_and_sines
 from calibrant.kernels import Kernel
@@ -22,6 +23,9 @@ TAILS = ((1e-12, 256), (1e-9, 512), (1e-6, 1024))
 What lies outside is seen as if it lay elsewhere, so that expectations are wrong by at most that much, of a kernel of size one.
 Heavy tails reach far: the next best is taken. More frequencies than the last cost more than another route, unless rows are few.
 """
+
+WAVES = 256
+"""Random frequencies at which predictions of vectors are compared."""
 
 ROOM = 1 << 21
 """Frequencies times rows that few rows may take."""
@@ -61,9 +65,16 @@ def residual_features(kernel: Kernel, targets: Array, predictions: Distribution)
 def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distribution | None = None) -> Any:
     """Coordinates ``(n, 2m)`` whose Euclidean distance is ``sqrt(L(P,P) - 2 L(P,Q) + L(Q,Q))``, or ``NotImplemented``.
 
-    Those of predictions and of others ``beside`` them belong together if each is told of the other.
+    Those of predictions and of others ``beside`` them belong together if each is told of the other. Of vectors, the
+    distance as seen by ``WAVES`` random frequencies, always the same.
     """
-    waves = _waves(kernel, predictions, (predictions, predictions if beside is None else beside), ())
+    if width := dimensions(predictions):
+        frequencies = kernel.frequencies(np.random.default_rng(0), WAVES, width)
+        waves = NotImplemented
+        if frequencies is not NotImplemented:
+            waves = _expected(predictions, frequencies, np.full(WAVES, 1 / WAVES))
+    else:
+        waves = _waves(kernel, predictions, (predictions, predictions if beside is None else beside), ())
     return NotImplemented if waves is NotImplemented else waves.expected
 
 
@@ -90,7 +101,7 @@ def _expected(predictions: Distribution, nodes: np.ndarray, weights: np.ndarray)
     parts = predictions.cf(nodes)
     if parts is NotImplemented:
         return NotImplemented
-    roots = matched(np.sqrt(weights), parts[0])
+    roots = namespace(parts[0]).astype(matched(np.sqrt(weights), parts[0]), parts[0].dtype)
     return Waves(nodes, np.sqrt(weights), namespace(parts[0]).concat([part * roots for part in parts], axis=1))
 
 

@@ -8,6 +8,7 @@ from calibrant import (
     Laplace,
     MultivariateNormal,
     Normal,
+    Quantiles,
 )
 from calibrant.checks import check_distribution
 from calibrant.distributions.base import Distribution
@@ -37,6 +38,14 @@ def last_density(self, y):
 
 def uncorrelated(self, y):
     return MultivariateNormal(self.loc, np.sqrt(np.diagonal(self.covariance, axis1=1, axis2=2))).log_prob(y)
+
+
+class Dry(Quantiles):
+    """With a chance of exactly zero."""
+
+    @classmethod
+    def example(cls, rng, n):
+        return cls(np.concatenate([np.zeros((n, 2)), rng.uniform(1, 2, (n, 1))], axis=1), [0.2, 0.5, 0.9], (0.0, 3.0))
 
 
 @pytest.mark.parametrize(
@@ -69,6 +78,7 @@ def uncorrelated(self, y):
             "log_prob does not agree with the draws",
         ),
         (broken(Bernoulli, log_prob=lambda self, y: Bernoulli.log_prob(self, y) + 1e-3), "more than one in all"),
+        (broken(Dry, below=lambda self, y: self.cdf(y)), "does not integrate to one"),
         (broken(MultivariateNormal, log_prob=uncorrelated), "log_prob does not agree with the draws"),
         (broken(Normal, cf=lambda self, w: Normal.cf(self, -w)), "cf does not agree with the draws"),
         (broken(Normal, cf=wider(1.001, "cf")), "cf is not the integral of log_prob"),

@@ -3,13 +3,15 @@ import json
 import numpy as np
 import pytest
 
+from calibrant._validate import InputError
+
 pytest.importorskip("cyclopts")
 
 
 def test_help_names_every_command(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("demo", "report", "estimate", "test", "simulate", "reproduce"):
+    for command in ("demo", "report", "estimate", "test", "recalibrate", "simulate", "reproduce"):
         assert command in out
 
 
@@ -18,3 +20,13 @@ def test_json_of_anything(capsys):
 
     print_json({"a": np.float64(0.5), "b": [np.nan]})
     assert json.loads(capsys.readouterr().out) == {"a": 0.5, "b": ["nan"]}
+
+
+def test_places_where_no_file_can_be(tmp_path):
+    from calibrant.cli.app import check_writable
+
+    check_writable(tmp_path / "x.json", "--save")
+    with pytest.raises(InputError, match="--save '.*nowhere.x.json': there is no folder"):
+        check_writable(tmp_path / "nowhere" / "x.json", "--save")
+    with pytest.raises(InputError, match="--save '.*' is a folder: name a file in it"):
+        check_writable(tmp_path, "--save")

@@ -1,22 +1,51 @@
 import pytest
 
 from calibrant import (
+    CRPS,
     ECE,
     SKCE,
     AggregatedTest,
     Bernoulli,
     Brier,
     Categorical,
+    EnergyScore,
+    Ensemble,
     ExactTest,
+    Gamma,
+    Laplace,
     LogLoss,
+    MultivariateNormal,
     Normal,
+    PITError,
     PositiveClass,
     TopLabel,
+    Variational,
 )
 from calibrant._validate import InputError
-from calibrant.cli.settings import SETTINGS, TESTS, default_set, parse_estimator, parse_test
+from calibrant.cli.settings import (
+    RECALIBRATORS,
+    SETTINGS,
+    TESTS,
+    default_recalibrator,
+    default_set,
+    parse_estimator,
+    parse_recalibrator,
+    parse_test,
+)
+from calibrant.estimators.curves import Isotonic as IsotonicCurve
 from calibrant.inference.spectral_test import SpectralTest
 from calibrant.kernels import Exponential, Gaussian
+from calibrant.recalibration import base
+from calibrant.recalibration import map as maps
+from calibrant.recalibration.default import Default
+from calibrant.recalibration.dressing import Dressing
+from calibrant.recalibration.isotonic import Isotonic
+from calibrant.recalibration.one_vs_rest import OneVsRest
+from calibrant.recalibration.quantile import QuantileRecalibration
+from calibrant.recalibration.scaling import Beta
+from calibrant.recalibration.stack import Best, Stack
+from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration.variance import VarianceScaling
 
 
 @pytest.mark.parametrize(
@@ -25,7 +54,9 @@ from calibrant.kernels import Exponential, Gaussian
         (Categorical([0.2, 0.7]), [ECE, SKCE, Brier, LogLoss], PositiveClass()),
         (Categorical([[0.2, 0.3, 0.5]]), [ECE, SKCE, Brier, LogLoss], TopLabel()),
         (Bernoulli([[0.2, 0.9]]), [ECE, Brier, LogLoss], None),
-        (Normal([0.0], 1.0), [SKCE, LogLoss], None),
+        (Normal([0.0], 1.0), [PITError, SKCE, CRPS, LogLoss], None),
+        (Ensemble([[0.0, 1.0]]), [PITError, SKCE, CRPS], None),
+        (MultivariateNormal([[0.0, 1.0]], 1.0), [PITError, SKCE, EnergyScore, LogLoss], None),
     ],
 )
 def test_what_is_shown_when_nothing_is_asked_for(predictions, kinds, lens):
@@ -50,3 +81,59 @@ def test_what_cannot_be_read():
         parse_test("ECE()")
     with pytest.raises(InputError, match="is not an estimator"):
         parse_test("ExactTest(TopLabel())")
+
+
+def test_every_recalibrator_can_be_named():
+    maps._import_all()
+    ours = {kind for kind in base.Recalibrator.__subclasses__() if kind.__module__.startswith("calibrant.")}
+    assert set(RECALIBRATORS.values()) == ours
+
+
+@pytest.mark.parametrize(
+    "recalibrator",
+    [Default(), Stack((Temperature(), OneVsRest(Isotonic(smoothed=True)))), Best([Beta()], tries=1)],
+    ids=repr,
+)
+def test_recalibrators_are_their_texts(recalibrator):
+    assert parse_recalibrator(repr(recalibrator)) == recalibrator
+    estimator = Variational(Brier(), recalibrator=recalibrator)
+    assert parse_estimator(repr(estimator)) == estimator
+
+
+def test_a_name_means_what_its_place_says():
+    assert parse_recalibrator("Isotonic()") == Isotonic()
+    assert parse_estimator("Variational(Brier(), recalibrator=Isotonic())").recalibrator == Isotonic()
+    assert SETTINGS["Isotonic"] is IsotonicCurve
+    assert isinstance(parse_estimator("ICI(Isotonic())").curve, IsotonicCurve)
+
+
+def test_recalibrators_that_cannot_be_read():
+    with pytest.raises(InputError, match=r"--method .*there is no 'Temprature' \(did you mean 'Temperature'\?\)"):
+        parse_recalibrator("Temprature()")
+    with pytest.raises(InputError, match=r"--method .*there is no 'ECE'"):
+        parse_recalibrator("ECE()")
+    with pytest.raises(InputError, match=r"--method '3' is not a recalibrator"):
+        parse_recalibrator("3")
+    with pytest.raises(InputError, match=r"--method 'Temperature': write Temperature\(\) with its brackets"):
+        parse_recalibrator("Temperature")
+
+
+@pytest.mark.parametrize(
+    ("predictions", "expected"),
+    [
+        (Categorical([0.5]), Default()),
+        (Normal([0.0], 1.0), VarianceScaling(bias=True)),
+        (Laplace([0.0], 1.0), VarianceScaling(bias=True)),
+        (MultivariateNormal([[0.0, 1.0]], 1.0), VarianceScaling(bias=True)),
+        (Ensemble([[0.0, 1.0]]), Dressing()),
+        (Gamma([1.0], 1.0), QuantileRecalibration()),
+        (Ensemble([[[0.0, 1.0]]]), Temperature()),
+    ],
+)
+def test_the_usual_recalibrator_of_a_family(predictions, expected):
+    assert default_recalibrator(predictions) == expected
+
+
+def test_several_labels_have_no_recalibrator():
+    with pytest.raises(InputError, match="several labels a row have no recalibrator: take them one by one"):
+        default_recalibrator(Bernoulli([[0.2, 0.9]]))

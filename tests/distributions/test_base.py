@@ -12,8 +12,10 @@ from calibrant import (
     Bernoulli,
     Beta,
     Categorical,
+    Censored,
     Ensemble,
     Gamma,
+    Histogram,
     Laplace,
     Logistic,
     LogLoss,
@@ -23,7 +25,9 @@ from calibrant import (
     NegativeBinomial,
     Normal,
     Poisson,
+    Quantiles,
     StudentT,
+    Truncated,
     Uniform,
     distributions,
 )
@@ -46,6 +50,14 @@ class Vectors(Ensemble):
     @classmethod
     def example(cls, rng, n):
         return cls(rng.normal(size=(n, 5, 2)))
+
+
+class Weighted(Ensemble):
+    """Members that are not equally likely."""
+
+    @classmethod
+    def example(cls, rng, n):
+        return cls(rng.normal(size=(n, 5)), rng.dirichlet(np.ones(5), n))
 
 
 class OfEnsembles(Mixture):
@@ -72,11 +84,28 @@ class OfClasses(Mixture):
         return cls([Categorical.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
 
 
+class Dry(Quantiles):
+    """With a chance of exactly zero, and a range that ends above."""
+
+    @classmethod
+    def example(cls, rng, n):
+        rain = np.concatenate([np.zeros((n, 2)), np.cumsum(rng.uniform(0.3, 1, (n, 3)), axis=1)], axis=1)
+        return cls(rain, [0.2, 0.4, 0.5, 0.7, 0.9], tails=(-np.inf, 5.0))
+
+
+class Clipped(Quantiles):
+    """What is beyond the outer quantiles lies there."""
+
+    @classmethod
+    def example(cls, rng, n):
+        return cls(Quantiles.example(rng, n).values, [0.1, 0.3, 0.5, 0.6, 0.9], tails="flat")
+
+
 FAMILIES = [
-    *(Bernoulli, Beta, Categorical, Ensemble, Gamma, Laplace, Logistic, LogNormal, Mixture, MultivariateNormal),
-    *(NegativeBinomial, Normal, Poisson, StudentT, Uniform),
+    *(Bernoulli, Beta, Categorical, Censored, Ensemble, Gamma, Histogram, Laplace, Logistic, LogNormal, Mixture),
+    *(MultivariateNormal, NegativeBinomial, Normal, Poisson, Quantiles, StudentT, Truncated, Uniform),
 ]
-VARIANTS = [Diagonal, Vectors, OfEnsembles, OfVectors, OfCounts, OfClasses]
+VARIANTS = [Diagonal, Vectors, Weighted, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
 
 
 def test_every_family_is_in_the_list():

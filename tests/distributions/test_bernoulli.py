@@ -32,3 +32,9 @@ def test_shapes_and_names_are_checked():
         Bernoulli([[[0.5]]])
     with pytest.raises(InputError, match="labels must be 2 different names"):
         Bernoulli([[0.5, 0.5]], labels=["a"])
+
+
+def test_moments_are_those_of_zeros_and_ones(rng):
+    batch = Bernoulli(rng.random((5, 3)))
+    assert batch.mean is batch.probs
+    assert batch.std**2 == pytest.approx(batch.probs * (1 - batch.probs))

@@ -187,3 +187,14 @@ def test_closed_forms_keep_single_precision():
         value = expectation(kernel, batch, batch)
         assert "float32" in str(value.dtype)
         assert float(value[0, 0]) == 0.75
+
+
+def test_two_classes_are_numbers_and_more_are_names(rng):
+    p = rng.random(40)
+    y = (rng.random(40) < p).astype(int)
+    for batch in (Categorical(p), Categorical(np.stack([1 - p, p], axis=1))):
+        assert batch.mean == pytest.approx(p)
+        assert batch.std**2 == pytest.approx(p * (1 - p))
+        assert batch.crps(y) == pytest.approx((p - y) ** 2)
+    three = Categorical(rng.dirichlet(np.ones(3), 2))
+    assert all(x is NotImplemented for x in (three.mean, three.std, three.crps(np.array([0, 1]))))

@@ -4,11 +4,15 @@ import pickle
 import numpy as np
 import pytest
 
-from calibrant import Ensemble
+from calibrant import CRPS, SKCE, EnergyScore, Ensemble, ExactTest, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.distributions.ensemble import _is_worth_sorting
+from calibrant.estimators.pit import levels_of
 from calibrant.expectation import expectation
+from calibrant.inference.rank_test import RankTest
 from calibrant.kernels import Energy, Exponential, Gaussian, Matern
+from calibrant.recalibration.dressing import Dressing
+from calibrant.residuals import Route
 
 
 def test_distribution_function_counts_members():
@@ -121,7 +125,7 @@ def test_rows_words_and_travel(rng):
         ([1.0, 2.0], r"members must be \(n, m\) or \(n, m, d\); got shape \(2,\)"),
         (np.zeros((3, 0)), r"members is empty: got shape \(3, 0\)"),
         (np.zeros((0, 3)), r"members is empty: got shape \(0, 3\)"),
-        ([[1.0, np.inf]], "members has NaN or infinite values in 1 places, first in row 0"),
+        ([[1.0, np.inf]], "members has NaN or infinite values in 1 places, first in row 0, member 1"),
         ([[1.0], [1.0, 2.0]], "members has rows of different lengths"),
     ],
 )
@@ -148,6 +152,23 @@ def test_vectors_have_no_order_and_samples_no_density():
         Ensemble([[1.0]]).log_prob(np.zeros(1))
 
 
+def test_what_lies_below_a_member():
+    batch = Ensemble([[1.0, 3.0, 2.0, 2.0], [0.0, 0.0, 5.0, -1.0]])
+    assert batch.below(np.array([[2.0, 0.0], [1.5, 4.9], [9.0, -2.0]])).tolist() == [
+        [0.25, 0.25],
+        [0.25, 0.75],
+        [1.0, 0.0],
+    ]
+
+
+def test_moments_are_those_of_the_members(xp, rng):
+    members = rng.normal(size=(4, 7, 2))
+    batch = Ensemble(xp.asarray(members))
+    assert np.asarray(batch.mean) == pytest.approx(members.mean(axis=1))
+    assert np.asarray(batch.std) == pytest.approx(members.std(axis=1))
+    assert batch.below(np.zeros((4, 2))) is NotImplemented
+
+
 @pytest.mark.parametrize(
     "kernel", [Exponential(0.7), Matern(1.5, 0.7), Matern(2.5, 2.0), Energy(), 0.5 * Energy()], ids=repr
 )
@@ -167,3 +188,189 @@ def test_sorting_is_for_many_members_on_a_line_and_kernels_that_can(rng):
     assert not _is_worth_sorting(Energy(), few, few)
     assert not _is_worth_sorting(Gaussian(1.0), many, many)
     assert not _is_worth_sorting(Energy(), vectors, vectors)
+
+
+class TestWeights:
+    """Three rows: unequal, one without weight, all on one."""
+
+    members = np.array([[3.0, 1.0, 2.0], [5.0, 0.0, 0.0], [7.0, 8.0, 9.0]])
+    weights = np.array([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5], [1.0, 0.0, 0.0]])
+
+    @pytest.fixture
+    def batch(self):
+        return Ensemble(self.members, self.weights)
+
+    def test_levels_and_quantiles(self, batch):
+        y = np.array([[2.0, 0.0, 7.0], [0.5, 4.0, 6.0]])
+        assert batch.cdf(y).tolist() == [[0.5, 1.0, 1.0], [0.0, 1.0, 0.0]]
+        assert batch.below(y).tolist() == [[0.25, 0.0, 0.0], [0.0, 1.0, 0.0]]
+        u = np.array([0.0, 0.25, 0.3, 0.5, 0.6, 1.0])
+        assert batch.quantile(u).tolist() == [[1, 1, 2, 2, 3, 3], [0] * 6, [7] * 6]
+
+    def test_equal_weights_are_no_weights(self, rng):
+        members = rng.normal(size=(4, 6))
+        plain, weighted = Ensemble(members), Ensemble(members, np.full(6, 1 / 6))
+        y, u, w = rng.normal(size=(3, 4)), rng.random(9), np.array([0.3, 2.0])
+        for method, argument in (("cdf", y), ("below", y), ("crps", y), ("quantile", u)):
+            assert getattr(weighted, method)(argument) == pytest.approx(getattr(plain, method)(argument), rel=1e-12)
+        assert weighted.cf(w)[1] == pytest.approx(plain.cf(w)[1], rel=1e-12)
+        assert (weighted.mean, weighted.std) == (pytest.approx(plain.mean), pytest.approx(plain.std))
+        assert np.linalg.norm(np.diff(weighted.coords, axis=0)) == pytest.approx(
+            np.linalg.norm(np.diff(plain.coords, axis=0)), rel=0.05
+        )
+        assert weighted.is_even
+        assert plain.is_even
+
+    def test_members_repeated_are_weights(self, rng):
+        """Weights of quarters are members that are listed so often."""
+        listed = Ensemble([[3.0, 3.0, 1.0, 2.0], [0.0] * 4, [7.0] * 4])
+        batch = Ensemble(self.members, self.weights)
+        y, w = rng.normal(size=(5, 3)), np.array([0.3, 2.0])
+        assert batch.crps(y) == pytest.approx(listed.crps(y), rel=1e-12)
+        assert batch.cf(w)[0] == pytest.approx(listed.cf(w)[0], rel=1e-12)
+        assert batch.mean == pytest.approx(listed.mean)
+        assert batch.std == pytest.approx(listed.std)
+        for kernel in (Gaussian(0.8), Energy()):
+            found = expectation(kernel, batch, listed)
+            assert found == pytest.approx(expectation(kernel, listed, listed), rel=1e-12)
+            assert expectation(kernel, listed, batch) == pytest.approx(found.T, rel=1e-12)
+        normal, poisson = Normal([0.0, 1.0], 1.0), Poisson([1.0, 2.0])
+        for other in (normal, poisson):
+            exact = expectation(Gaussian(0.8), other, listed)
+            assert expectation(Gaussian(0.8), other, batch) == pytest.approx(exact, rel=1e-12)
+
+    @pytest.mark.parametrize("d", [None, 2])
+    def test_draws_follow_the_weights(self, d, rng):
+        members = np.arange(6.0).reshape(2, 3) if d is None else np.arange(12.0).reshape(2, 3, 2)
+        weights = np.array([[0.5, 0.2, 0.3], [0.0, 0.1, 0.9]])
+        draws = Ensemble(members, weights).sample(rng, 40_000).reshape(40_000, 2, -1)[..., 0]
+        first = members.reshape(2, 3, -1)[..., 0]
+        for i, k in itertools.product(range(2), range(3)):
+            share = (draws[:, i] == first[i, k]).mean()
+            assert abs(share - weights[i, k]) <= 5 * np.sqrt(weights[i, k] * (1 - weights[i, k]) / 40_000)
+
+    def test_rows_of_different_lengths(self, rng):
+        rows = [rng.normal(size=m) for m in (1, 4, 9)]
+        batch, y = Ensemble.from_ragged(rows), rng.normal(size=3)
+        for i, row in enumerate(rows):
+            alone = Ensemble(row[None])
+            assert batch.crps(y)[i] == pytest.approx(alone.crps(y[[i]])[0], rel=1e-12)
+            assert batch.mean[i] == pytest.approx(row.mean())
+            assert batch.quantile(np.array([0.3]))[i, 0] == alone.quantile(np.array([0.3]))[0, 0]
+        assert np.isnan(batch.listed).sum(axis=1).tolist() == [8, 5, 0]
+        assert batch.coincidence == pytest.approx([1, 1 / 4, 1 / 9])
+        assert batch.is_even
+        assert not Ensemble([[0.0, 1.0]], [[0.2, 0.8]]).is_even
+        assert repr(batch) == "<Ensemble: 3 predictions of 9 weighted members>"
+
+    def test_scores_and_ranks_know_the_numbers(self, rng):
+        """Fair scores and levels of rows of different lengths are those of each row alone."""
+        rows, y = [rng.normal(size=m) for m in (2, 4, 9)], rng.normal(size=3)
+        batch = Ensemble.from_ragged(rows)
+        alone = [Ensemble(row[None]) for row in rows]
+        for score in (CRPS(), CRPS(fair=True), EnergyScore(), EnergyScore(fair=True)):
+            exact = [score.losses(y[[i]], one)[0] for i, one in enumerate(alone)]
+            assert score.losses(y, batch) == pytest.approx(exact, rel=1e-12)
+        levels = levels_of(batch, self)(y)
+        for i, one in enumerate(alone):
+            low, high = levels_of(one, self)(y[[i]])
+            assert (levels[0][i], levels[1][i]) == (low[0], high[0])
+        assert levels_of(Ensemble([[0.0, 1.0]], [[0.2, 0.8]]), self)(np.zeros(1))[1].tolist() == [0.2]
+
+    def test_fair_scores_are_unbiased(self, rng):
+        """The mean over ensembles of m members is the score of what they were drawn from."""
+        y = np.full(40_000, 0.4)
+        exact = Normal([0.0], 1.0).crps(np.array([0.4]))[0]
+        rows = [rng.normal(size=m) for m in rng.integers(2, 5, len(y))]
+        found = CRPS(fair=True).losses(y, Ensemble.from_ragged(rows))
+        assert abs(found.mean() - exact) < 4 * found.std() / 200
+        plain = CRPS().losses(y, Ensemble.from_ragged(rows))
+        assert plain.mean() - exact > 20 * plain.std() / 200
+
+    def test_rows_words_and_travel(self, batch):
+        part = batch[np.array([2, 0])]
+        assert part.weights.tolist() == self.weights[[2, 0]].tolist()
+        again = pickle.loads(pickle.dumps(batch))
+        assert np.array_equal(again.cdf(np.ones(3)), batch.cdf(np.ones(3)))
+
+    def test_every_library(self, xp):
+        ours, other = Ensemble(self.members, self.weights), Ensemble(xp.asarray(self.members), self.weights)
+        assert isinstance(other.mean, type(other.members))
+        assert np.asarray(other.cf(np.array([0.7]))[0]) == pytest.approx(ours.cf(np.array([0.7]))[0], rel=1e-12)
+        found = expectation(Gaussian(1.0), other, other.point(xp.asarray(np.ones(3))))
+        assert np.asarray(found) == pytest.approx(expectation(Gaussian(1.0), ours, ours.point(np.ones(3))), rel=1e-12)
+
+    @pytest.mark.parametrize(
+        ("weights", "message"),
+        [
+            ([0.5, 0.5], r"weights must be \(n, 3\) or \(3,\); got shape \(2,\)"),
+            ([0.5, 0.6, -0.1], "weights must not be negative; found -0.1 in row 0"),
+            ([0.5, 0.2, 0.2], "weights must sum to 1; row 0 sums to 0.9"),
+            ([0.5, 0.5, np.nan], "weights has NaN"),
+        ],
+    )
+    def test_weights_are_checked(self, weights, message):
+        with pytest.raises(InputError, match=message):
+            Ensemble(self.members, weights)
+
+    def test_what_needs_equal_members_says_so(self, batch):
+        with pytest.raises(InputError, match="RankTest takes equally likely members"):
+            RankTest()([1.0, 2.0, 3.0], batch)
+        with pytest.raises(InputError, match="Dressing takes equally likely members; got .* weighted members"):
+            Dressing().fit([1.0, 2.0, 3.0], batch)
+
+    def test_errors_and_tests(self, rng):
+        rows = [mu + rng.normal(size=m) for mu, m in zip(rng.normal(size=60), rng.integers(3, 12, 60), strict=True)]
+        batch = Ensemble.from_ragged(rows)
+        honest = batch.sample(rng, 1)[0]
+        assert ExactTest(SKCE(), n_resamples=99)(honest, batch).pvalue > 0.05
+        assert ExactTest(SKCE(), n_resamples=99)(honest + 1.5, batch).pvalue == 0.01
+
+
+@pytest.mark.parametrize(("shape", "axis", "expected"), [((7, 3), 0, (3, 7)), ((3, 7), 1, (3, 7)), ((7, 3, 2), 0, (3, 7, 2)), ((3, 2, 7), 2, (3, 7, 2))])  # fmt: skip
+def test_draws_may_have_members_on_any_axis(shape, axis, expected, rng):
+    draws = rng.normal(size=shape)
+    batch = Ensemble.from_draws(draws, axis)
+    assert batch.members.shape == expected
+    assert np.array_equal(batch.mean, np.moveaxis(draws, axis, 1).mean(axis=1))
+    with pytest.raises(InputError, match="draws must have 2 or 3 axes, members on one of them; got"):
+        Ensemble.from_draws(draws, 5)
+
+
+def test_scores_are_means_over_pairs(rng):
+    members, y = rng.normal(size=(4, 7)).round(1), rng.normal(size=(2, 4))
+    exact = (
+        np.abs(members - y[..., None]).mean(axis=-1)
+        - np.abs(members[:, :, None] - members[:, None]).mean(axis=(1, 2)) / 2
+    )
+    assert Ensemble(members).crps(y) == pytest.approx(exact, rel=1e-12)
+    assert Ensemble(rng.normal(size=(2, 3, 2))).crps(np.zeros((2, 2))) is NotImplemented
+
+
+class TestVectors:
+    @pytest.fixture
+    def batch(self, rng):
+        return Ensemble(rng.normal(size=(40, 1, 3)) + rng.normal(size=(40, 8, 3)))
+
+    def test_moments(self, batch):
+        assert batch.mean == pytest.approx(batch.members.mean(axis=1))
+        assert batch.std == pytest.approx(batch.members.std(axis=1))
+
+    def test_errors_and_tests_work_out_of_the_box(self, batch, rng):
+        honest = batch.sample(rng, 1)[0]
+        result = SKCE()(honest, batch)
+        assert result.route == "closed"
+        assert ExactTest(SKCE(), n_resamples=99)(honest, batch).pvalue > 0.05
+        assert ExactTest(SKCE(), n_resamples=99)(honest + 1, batch).pvalue == 0.01
+
+    def test_draws_stand_for_members(self, batch, rng):
+        honest = batch.sample(rng, 1)[0]
+        closed, drawn = (SKCE(route=route)(honest, batch).value for route in (None, Route.SAMPLED))
+        assert drawn == pytest.approx(closed, abs=0.01)
+
+    def test_large_problems_are_affordable(self, rng):
+        """Beyond the budget the statistic is one of random waves, and still sees an error."""
+        batch = Ensemble(rng.normal(size=(500, 1, 2)) + rng.normal(size=(500, 8, 2)))
+        result = ExactTest(SKCE(), n_resamples=99, budget=1e8)(batch.sample(rng, 1)[0] + 0.5, batch)
+        assert "RandomFeatureSKCE" in result.notes[0]
+        assert result.pvalue == 0.01

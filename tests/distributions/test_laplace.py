@@ -146,3 +146,15 @@ def test_every_library_gives_the_same_numbers(xp, rng):
     w = np.array([0.3, 2.0])
     assert np.asarray(other.coords) == pytest.approx(ours.coords, rel=1e-15)
     assert np.asarray(other.cf(xp.asarray(w))[1]) == pytest.approx(ours.cf(w)[1], rel=1e-13)
+
+
+def test_ranked_score_of_scoringrules():
+    """Values of crps_laplace, scoringrules 0.10.0."""
+    batch = Laplace([0.1, 0.4, -0.2], [0.5, 1.5, 2.0])
+    theirs = [0.16016002301782, 0.991230680298118, 1.718480521291783]
+    assert batch.crps(np.array([0.3, -1.2, 2.5])) == pytest.approx(theirs, rel=1e-13)
+
+
+def test_moments_are_those_of_scipy(batch):
+    assert batch.mean == pytest.approx(SCIPY.mean())
+    assert batch.std == pytest.approx(SCIPY.std())

@@ -5,11 +5,25 @@ import pytest
 from scipy import stats
 from scipy.optimize import brentq
 
-from calibrant import Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal
+from calibrant import (
+    SKCE,
+    Bernoulli,
+    Categorical,
+    Censored,
+    Ensemble,
+    ExactTest,
+    Laplace,
+    Mixture,
+    MultivariateNormal,
+    Normal,
+)
 from calibrant._validate import InputError
+from calibrant.checks import check_distribution
 from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.mixture import kind_of_targets
 from calibrant.expectation import expectation
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity, Matern
+from calibrant.residuals import Route, residuals
 
 WEIGHTS = np.array([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]])
 PARTS = [Normal([0.0, -3.0, 2.0], [1.0, 0.5, 1e-8]), Normal([4.0, 3.0, 9.0], [0.1, 0.5, 1.0])]
@@ -200,9 +214,19 @@ def test_rows_words_and_travel(batch):
         ([[0.1, 0.2]], None, "components must be a list of distributions"),
         (PARTS[0], None, "components must be a list of distributions; got <Normal: 3 predictions>"),
         (
-            [PARTS[0], Laplace([0.0, 1.0, 2.0], 1.0)],
+            [PARTS[0], MultivariateNormal(np.zeros((3, 2)), 1.0)],
             None,
-            r"components must be of one family; got \['Normal', 'Laplace'\]",
+            r"the same kind of targets; got Normal \(real numbers\), MultivariateNormal \(real vectors of 2 coordinates\)",
+        ),
+        (
+            [Categorical([0.1, 0.2, 0.3]), Bernoulli([0.1, 0.2, 0.3])],
+            None,
+            r"the same kind of targets; got Categorical \(classes\), Bernoulli \(classes\)",
+        ),
+        (
+            [PARTS[0], Categorical([0.1, 0.2, 0.3])],
+            None,
+            r"the same kind of targets; got Normal \(real numbers\), Categorical \(classes\)",
         ),
         ([PARTS[0], PARTS[1][:2]], None, r"components\[1\] has 2 rows and components\[0\] has 3: they must be equal"),
         (PARTS, [0.5, 0.2, 0.3], r"weights must be \(n, 2\) or \(2,\); got shape \(3,\)"),
@@ -235,3 +259,143 @@ def test_a_power_of_a_mixture_is_no_mixture(batch):
     """Tempering the components is something else, so none is offered."""
     assert batch.temper(2.0) is NotImplemented
     assert batch.coords is NotImplemented
+
+
+def test_ranked_score_of_scoringrules():
+    """Values of crps_mixnorm, scoringrules 0.10.0."""
+    parts = [Normal([0.1, 0.4, -0.2], [0.5, 1.5, 2.0]), Normal([1.0, -1.0, 3.0], [1.0, 0.3, 0.7])]
+    batch = Mixture(parts, [[0.3, 0.7], [0.5, 0.5], [0.9, 0.1]])
+    theirs = [0.272369303540612, 0.376649491343286, 1.429897007786417]
+    assert batch.crps(np.array([0.3, -1.2, 2.5])) == pytest.approx(theirs, rel=1e-12)
+
+
+def test_ranked_score_of_members_is_that_of_all_of_them(rng):
+    """By integration, which is exact there."""
+    parts = rng.normal(size=(2, 30, 40))
+    y = rng.normal(size=(3, 30))
+    everyone = np.concatenate(parts, axis=1)
+    far = np.abs(everyone - y[..., None]).mean(axis=-1)
+    wanted = far - np.abs(everyone[:, :, None] - everyone[:, None]).mean(axis=(1, 2)) / 2
+    assert Mixture([Ensemble(x) for x in parts]).crps(y) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_moments_from_within_and_between(batch):
+    m, s = np.array([[0.0, 4.0], [-3.0, 3.0], [2.0, 9.0]]), np.array([[1.0, 0.1], [0.5, 0.5], [1e-8, 1.0]])
+    mean = (WEIGHTS * m).sum(axis=1)
+    assert batch.mean == pytest.approx(mean)
+    assert batch.std == pytest.approx(np.sqrt((WEIGHTS * (s**2 + m**2)).sum(axis=1) - mean**2), abs=1e-7)
+
+
+def test_what_components_do_not_know_a_mixture_does_not():
+    classes = Mixture([Categorical([[0.2, 0.3, 0.5]]), Categorical([[0.1, 0.1, 0.8]])])
+    assert all(x is NotImplemented for x in (classes.mean, classes.std, classes.crps(np.array([0]))))
+    vectors = Mixture([MultivariateNormal([[0.0, 1.0]], 1.0), MultivariateNormal([[2.0, 1.0]], 1.0)])
+    assert vectors.mean == pytest.approx(np.array([[1.0, 1.0]]))
+    assert vectors.std == pytest.approx(np.sqrt([[2.0, 1.0]]))
+    assert vectors.below(np.zeros((1, 2))) is NotImplemented
+
+
+class TestDifferentFamilies:
+    """A normal, a Laplace and a censored distribution, and two members."""
+
+    @pytest.fixture
+    def parts(self):
+        loc = np.array([0.0, 1.0, -2.0])
+        return [Normal(loc, 1.0), Laplace(loc + 1, 0.5), Censored(Normal(loc, 2.0), -1.0, [0.5, 3.0, 4.0])]
+
+    @pytest.fixture
+    def mixed(self, parts):
+        return Mixture(parts, [0.5, 0.3, 0.2])
+
+    def test_words(self, mixed):
+        assert repr(mixed) == "<Mixture: 3 predictions of Normal and Laplace and Censored components>"
+
+    def test_levels_and_moments_are_weighted(self, mixed, parts):
+        y = np.array([[0.3, -2.0, 2.0], [-1.0, 3.0, 4.0]])
+        for method in ("cdf", "below"):
+            exact = sum(w * getattr(c, method)(y) for w, c in zip((0.5, 0.3, 0.2), parts, strict=True))
+            assert getattr(mixed, method)(y) == pytest.approx(exact, rel=1e-13)
+        assert mixed.mean == pytest.approx(sum(w * c.mean for w, c in zip((0.5, 0.3, 0.2), parts, strict=True)))
+        u = np.array([0.1, 0.6])
+        values = mixed.quantile(u).T
+        assert np.all(mixed.cdf(values) >= u[:, None])
+        assert np.all(mixed.below(values) <= u[:, None] + 1e-12)
+
+    def test_densities_beside_probabilities_count_for_nothing(self, mixed, parts):
+        """At -1 the censored component has a probability, elsewhere all have densities."""
+        at_end = np.full(3, -1.0)
+        assert np.exp(mixed.log_prob(at_end)) == pytest.approx(0.2 * parts[2].cdf(at_end), rel=1e-12)
+        inside = np.zeros(3)
+        exact = sum(w * np.exp(c.log_prob(inside)) for w, c in zip((0.5, 0.3, 0.2), parts, strict=True))
+        assert np.exp(mixed.log_prob(inside)) == pytest.approx(exact, rel=1e-12)
+
+    def test_it_conforms(self, rng):
+        class Mixed(Mixture):
+            @classmethod
+            def example(cls, rng, n):
+                parts = (Normal.example(rng, n), Laplace.example(rng, n), Censored.example(rng, n))
+                return cls(parts, rng.dirichlet([1, 1, 1], n))
+
+        check_distribution(Mixed, rng)
+
+    def test_scores_are_integrals(self, mixed, rng):
+        a, b = (mixed.sample(rng, 200_000) for _ in range(2))
+        y = np.array([0.7, 0.2, -2.0])
+        terms = np.abs(a - y) - np.abs(a - b) / 2
+        assert np.all(np.abs(terms.mean(axis=0) - mixed.crps(y)) < 5 * terms.std(axis=0) / np.sqrt(len(a)))
+
+    def test_points_are_members(self, mixed):
+        point = mixed.point(np.zeros(3))
+        assert isinstance(point, Ensemble)
+        assert point.members.tolist() == [[0.0]] * 3
+
+    def test_targets_may_lie_outside_of_the_range_of_a_component(self, mixed, parts):
+        assert mixed.as_targets([9.0, 9.0, 9.0]).tolist() == [9.0, 9.0, 9.0]
+        ranges = Mixture([parts[2], Censored(parts[0], 0.0, 9.0)])
+        assert ranges.as_targets([9.0, -1.0, 9.0]).tolist() == [9.0, -1.0, 9.0]
+        with pytest.raises(InputError, match=r"y_true must be one number a row; got shape \(3, 2\)"):
+            mixed.as_targets(np.zeros((3, 2)))
+
+    @pytest.mark.parametrize("kernel", [Gaussian(0.8), Exponential(0.8)], ids=repr)
+    def test_members_are_points_of_the_other_family(self, kernel, rng):
+        normal, members = Normal.example(rng, 2), rng.normal(size=(3, 4))
+        exact = np.zeros((2, 3))
+        for j, k in np.ndindex(3, 4):
+            exact[:, j] += expectation(kernel, normal, normal.point(members[[j], k]))[:, 0] / 4
+        assert expectation(kernel, normal, Ensemble(members)) == pytest.approx(exact, rel=1e-13)
+        assert expectation(kernel, Ensemble(members), normal) == pytest.approx(exact.T, rel=1e-13)
+        assert expectation(Matern(1.5, 1.0), Ensemble(members), normal) is NotImplemented
+
+    def test_closed_forms_where_all_pairs_have_one(self, rng):
+        both = Mixture([Normal.example(rng, 40), Ensemble.example(rng, 40)], [0.3, 0.7])
+        y = both.sample(rng, 1)[0]
+        closed, waves, nodes = (
+            residuals(Gaussian(1.0), y, both, route) for route in (None, Route.SPECTRAL, Route.QUANTILE)
+        )
+        assert closed.route is Route.CLOSED
+        assert waves.inner(waves) == pytest.approx(closed.inner(closed), abs=1e-10)
+        assert nodes.inner(nodes) == pytest.approx(closed.inner(closed), abs=2e-2)
+
+    def test_other_routes_where_some_pair_has_none(self, mixed, rng):
+        y = mixed.sample(rng, 1)[0]
+        assert SKCE()(y, mixed).route == "spectral"
+        assert residuals(Matern(1.5, 1.0), y, mixed).route is Route.QUANTILE
+
+    def test_tests_work_out_of_the_box(self, rng):
+        loc = rng.normal(size=60)
+        mixed = Mixture([Normal(loc, 1.0), Laplace(loc, 1.0), Ensemble(loc[:, None] + rng.normal(size=(60, 5)))])
+        honest = mixed.sample(rng, 1)[0]
+        assert ExactTest(SKCE(), n_resamples=99)(honest, mixed).pvalue > 0.05
+        assert ExactTest(SKCE(), n_resamples=99)(honest + 1.5, mixed).pvalue == 0.01
+
+    def test_every_library(self, xp, parts):
+        ours = Mixture(parts[:2], [0.3, 0.7])
+        other = Mixture([type(c)(xp.asarray(c.loc), xp.asarray(c.scale)) for c in parts[:2]], [0.3, 0.7])
+        assert isinstance(other.as_targets([1.0, 2.0, 3.0]), type(other.components[0].loc))
+        assert np.asarray(other.cf(np.array([0.7]))[0]) == pytest.approx(ours.cf(np.array([0.7]))[0], rel=1e-12)
+
+
+def test_kinds_of_targets_in_words(rng):
+    assert kind_of_targets(Ensemble(np.zeros((2, 3, 2)))) == "real vectors of 2 coordinates"
+    assert kind_of_targets(Bernoulli([0.1, 0.2])) == "classes"
+    assert kind_of_targets(Mixture.example(rng, 2)) == "real numbers"

@@ -247,3 +247,15 @@ def test_targets_and_temperatures_are_checked(batch):
 def test_orders_of_vectors_do_not_exist(batch):
     assert batch.cdf(LOC) is NotImplemented
     assert batch.quantile(np.array([0.5])) is NotImplemented
+
+
+def test_moments_of_each_coordinate(xp):
+    for batch in BATCHES.values():
+        parts = {
+            name: xp.asarray(np.asarray(x))
+            for name in ("scale", "covariance")
+            if (x := getattr(batch, name)) is not None
+        }
+        found = MultivariateNormal(xp.asarray(LOC), **parts)
+        assert np.asarray(found.mean) == pytest.approx(LOC)
+        assert np.asarray(found.std) ** 2 == pytest.approx(np.diagonal(batch.full, axis1=1, axis2=2))

@@ -154,3 +154,30 @@ def test_gradients_are_finite_differences(kernel):
     steps = 1e-6 * np.eye(4)
     slopes = [(total(*np.split(at + h, 2)) - total(*np.split(at - h, 2))) / 2e-6 for h in steps]
     assert x.grad.numpy() == pytest.approx(slopes, rel=1e-6)
+
+
+def test_ranked_score_of_scoringrules():
+    """Values of crps_normal, scoringrules 0.10.0; properscoring 0.1 has the same."""
+    batch = Normal([0.1, 0.4, -0.2], [0.5, 1.5, 2.0])
+    theirs = [0.148344045173575, 0.97350829205411, 1.735210988510195]
+    assert batch.crps(np.array([0.3, -1.2, 2.5])) == pytest.approx(theirs, rel=1e-13)
+
+
+def test_ranked_score_far_away_and_of_a_point(batch):
+    far = LOC + 1e3 * SCALE
+    assert batch.crps(far) == pytest.approx(1e3 * SCALE - SCALE / np.sqrt(np.pi), rel=1e-13)
+    assert batch.point(LOC).crps(far) == pytest.approx(far - LOC, rel=1e-13)
+
+
+def test_distance_of_two_rows(batch, rng):
+    """``E|Y - Y'|`` of equal rows is ``2 scale / sqrt(pi)``; of others it is the mean over draws."""
+    assert batch.distance(batch) == pytest.approx(2 * SCALE / np.sqrt(np.pi), rel=1e-13)
+    other = Normal([0.0, -2.0, 0.0], [2.0, 1.0, 1.0])
+    draws = np.abs(batch.sample(rng, 40_000) - other.sample(rng, 40_000))
+    assert np.all(np.abs(draws.mean(axis=0) - batch.distance(other)) < 5 * draws.std(axis=0) / 200)
+
+
+def test_moments_stay_in_their_library(xp):
+    batch = Normal(xp.asarray(LOC), xp.asarray(SCALE))
+    assert batch.mean is batch.loc
+    assert batch.std is batch.scale

@@ -22,7 +22,8 @@ from calibrant import (
     Uniform,
 )
 from calibrant._validate import InputError
-from calibrant.distributions.parametric import as_columns, is_single, one_a_row, single
+from calibrant.distributions.base import one_a_row
+from calibrant.distributions.parametric import as_columns, is_single, single
 
 CASES = {
     StudentT: ([1.2, 2.5, 7.0, 1e6], [0.3, -2.0, 1e3, 0.0], [1.0, 0.01, 40.0, 2.0]),

@@ -130,6 +130,11 @@ def test_other_libraries_are_embedded_on_the_host(xp):
             PAIRS,
             r"MixtureWasserstein\(3\) takes such mixtures; got <Mixture: 4 predictions of 2 Normal",
         ),
+        (
+            MixtureWasserstein(2),
+            Mixture([PAIRS.components[0], Laplace(np.zeros(4), 1.0)]),
+            "takes components of one family; got <Mixture: 4 predictions of Normal and Laplace",
+        ),
         (MixtureWasserstein(2), TURNED, "takes such mixtures; got <MultivariateNormal"),
         (
             MixtureWasserstein(2),

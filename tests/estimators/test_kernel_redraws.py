@@ -14,7 +14,9 @@ from calibrant import (
     NegativeBinomial,
     Normal,
     Poisson,
+    Quantiles,
     StudentT,
+    Truncated,
     Uniform,
 )
 from calibrant.estimators import kernel_redraws
@@ -63,7 +65,7 @@ def test_memory_bounds_the_batch(rng, monkeypatch):
 @pytest.mark.parametrize(
     "family",
     [
-        *(Normal, Laplace, Ensemble, Mixture, MultivariateNormal),
+        *(Normal, Laplace, Ensemble, Mixture, MultivariateNormal, Quantiles, Truncated),
         *(Beta, Gamma, LogNormal, NegativeBinomial, Poisson, StudentT, Uniform),
     ],
 )
@@ -122,3 +124,27 @@ def test_mixtures_of_another_library_have_coordinates(rng):
 def test_blocks_are_redrawn_one_by_one(rng):
     predictions = Categorical(rng.dirichlet(np.ones(3), 30))
     assert isinstance(SKCE(block=5).given(predictions, None), EachDraw)
+
+
+@pytest.mark.parametrize("route", [Route.QUANTILE, Route.SPECTRAL])
+def test_what_predictions_expect_is_made_once(route, rng, monkeypatch):
+    """Targets beyond the range of the predictions have waves of their own."""
+    predictions, drawn = Normal.example(rng, 30), rng.normal(size=(4, 30))
+    drawn[2, 3] = 60.0
+    estimator = SKCE(Exponential(1.0), Gaussian(1.0), route=route)
+    slow = EachDraw(estimator, predictions, None)(drawn)
+    assert estimator.given(predictions, None)(drawn) == pytest.approx(slow, rel=1e-9)
+    calls = []
+    kind = Ensemble if route is Route.QUANTILE else Normal
+    cf = kind.cf
+    monkeypatch.setattr(kind, "cf", lambda self, w: calls.append(1) or cf(self, w))
+    estimator.given(predictions, None)(np.repeat(drawn[:1], 50, axis=0))
+    assert len(calls) == 2  # to find the route, and for all redraws
+
+
+def test_sums_over_members_take_little_room(rng, monkeypatch):
+    predictions = Ensemble(rng.normal(size=(30, 6, 2)))
+    drawn = predictions.sample(rng, 4)
+    whole = SKCE().given(predictions, None)(drawn)
+    monkeypatch.setattr(kernel_redraws, "ROOM", 5000)
+    assert SKCE().given(predictions, None)(drawn) == pytest.approx(whole, rel=1e-10)

@@ -66,7 +66,7 @@ def test_scores_are_of_rows_that_were_not_seen(weighted, data, rng):
     y, p = data
     w = rng.random(400) if weighted else None
     scores = Blending().fit(y, p, sample_weight=w, folds=4, seed=3).scores
-    fold, mapped = folds_of_rows(y, 4, 3), np.empty_like(p)
+    fold, mapped = folds_of_rows(400, 4, 3), np.empty_like(p)
     for k in range(4):
         learn = fold != k
         weights = None if w is None else w[learn]
@@ -90,6 +90,28 @@ def test_a_map_that_makes_things_worse_says_so(rng):
     assert "held-out log loss got worse: do not use this map" in fitted.notes
     assert "worse" in repr(fitted)
     assert not Temperature().fit(*Tempered(3, 3.0).draw(300, rng)).is_worse
+
+
+@dataclass(frozen=True)
+class Swap(ClassMap):
+    n_classes: int = 2
+
+    def probabilities(self, p):
+        return p[:, ::-1]
+
+
+class Swapping(Recalibrator):
+    def find(self, targets, predictions, weights):
+        return Found(Swap())
+
+
+def test_losses_that_are_infinite_before_or_after_have_no_change():
+    """Some rows were impossible before, others after: the mean change is not a number, and no warning either."""
+    y = np.arange(20) % 2
+    fitted = Swapping().fit(y, np.where(np.arange(20) < 10, y, 1 - y) * 1.0)
+    assert fitted.scores["before"][0] == fitted.scores["after"][0] == np.inf
+    assert np.isnan(fitted.scores["change"][0])
+    assert not fitted.is_worse
 
 
 def test_no_folds_no_scores(data):
@@ -120,7 +142,7 @@ def test_saved_and_read_back_digit_by_digit(data, tmp_path):
 
 def test_a_map_is_read_by_a_program_that_never_fitted_one(tmp_path):
     """Its module is found by the name in the file."""
-    data = {"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": 2.0}
+    data = {"kind": "recalibration", "map": {"map": "Tempering", "family": "Categorical", "temperature": 2.0}}
     (tmp_path / "map.json").write_text(json.dumps(data))
     code = (
         "import sys; from calibrant.recalibration.base import load_map; "
@@ -130,6 +152,11 @@ def test_a_map_is_read_by_a_program_that_never_fitted_one(tmp_path):
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "[0.666667]\n"
 
 
+def tempering(temperature):
+    inside = f'{{"map": "Tempering", "family": "Categorical", "temperature": {temperature}}}'
+    return f'{{"kind": "recalibration", "map": {inside}}}'
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -137,13 +164,18 @@ def test_a_map_is_read_by_a_program_that_never_fitted_one(tmp_path):
         ("[]", "was not written by Recalibration.save"),
         ('{"kind": "estimate"}', "was not written by Recalibration.save"),
         ('{"kind": "recalibration"}', "has no field 'map'"),
-        ('{"kind": "recalibration", "map": "Blen"}', r"there is no map 'Blen' \(did you mean 'Blend'\?\)"),
-        ('{"kind": "recalibration", "map": "Blend", "share": 1}', "has the fields"),
-        ('{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": -1}', "cannot be used"),
+        ('{"kind": "recalibration", "map": {"map": "Blen"}}', r"there is no map 'Blen' \(did you mean 'Blend'\?\)"),
+        ('{"kind": "recalibration", "map": {"map": "Blend", "share": 1}}', "has the fields"),
         (
-            '{"kind": "recalibration", "map": "Tempering", "family": "Categorical", "temperature": "hot"}',
-            "cannot be used",
+            '{"kind": "recalibration", "schema": "calibrant/2", "map": {}}',
+            "format 'calibrant/2'; .* reads 'calibrant/1'",
         ),
+        (tempering("-1"), "the file's Tempering cannot be used: temperature must be a positive number; got -1"),
+        (tempering('"hot"'), "the file's Tempering cannot be used: temperature is hot"),
+        (tempering("[2]"), r"the file's Tempering cannot be used: temperature is \[2\]"),
+        (tempering('2, "n_classes": true'), "n_classes is True"),
+        (tempering("2")[:-1] + ', "labels": 3}', "labels must be different names, one a class; got 3"),
+        (tempering("2")[:-1] + ', "labels": ["a", "a"]}', "labels must be different names"),
     ],
 )
 def test_files_that_are_no_maps(text, message, tmp_path):

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from calibrant import Categorical, Normal
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Map
-from calibrant.recalibration.binary import Pools, as_knots, pools_of, scores_of, unit_weight
+from calibrant.recalibration.binary import Pools, as_knots, pools_of, scores_of
 from calibrant.recalibration.histogram import HistogramBinning
 from calibrant.recalibration.isotonic import Isotonic
 from calibrant.recalibration.scaling_binning import ScalingBinning
@@ -150,8 +150,3 @@ def test_the_score_of_rows_that_miss_one_by_rounding():
 def test_the_score_of_a_column_is_the_column(rng):
     p = np.r_[rng.random(10_000), rng.random(1000) * 1e-17, 0, 1]
     np.testing.assert_array_equal(scores_of(Categorical(p).matrix), p)
-
-
-@pytest.mark.parametrize(("weights", "unit"), [([2, 3], 1), ([0.5, 0.5], 0.5), ([0.5, 1.5], 1.25)])
-def test_the_weight_of_one_row(weights, unit):
-    assert unit_weight(np.array(weights, dtype=float)) == pytest.approx(unit)

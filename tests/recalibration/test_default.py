@@ -88,6 +88,16 @@ def test_hard_cases(k, rng):
             assert is_fine(found, np.vstack([np.eye(k), p])), (name, one)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("n", [60, 400])
+def test_whole_weights_are_repetitions(k, n, rng):
+    p = rng.dirichlet(np.ones(k), n)
+    y, w = labels(rng, p), rng.integers(0, 4, n)
+    weighted = Default().fit(y, p, sample_weight=w, folds=0)
+    again = np.repeat(np.arange(n), w)
+    assert weighted(p) == pytest.approx(Default().fit(y[again], p[again], folds=0)(p), abs=1e-9)
+
+
 @pytest.mark.parametrize("one", ALL, ids=repr)
 def test_single_precision_is_as_good(one, rng):
     p = rng.dirichlet(np.full(2, 0.5), 400)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from calibrant.recalibration.logistic import Diagonal, Full, SoftmaxLoss, fitted_log_odds, shares
+from calibrant.recalibration.logistic import Diagonal, Full, SoftmaxLoss, fitted_log_odds
 
 N, K = 30, 4
 
@@ -61,11 +61,3 @@ def test_columns_that_say_nothing_keep_the_known_coefficient(rng):
     assert found.values[2] == 0.7
     without = fitted_log_odds(columns[:, [0, 1, 3]], np.array([0.0, 1.0, 0.0]), happened, np.full(200, 1 / 200), 200.0)
     np.testing.assert_allclose(columns @ found.values, columns[:, [0, 1, 3]] @ without.values, atol=1e-8)
-
-
-def test_what_weights_stand_for():
-    w, rows = shares(np.array([2.0, 0.0, 6.0]), 3)
-    assert (w.tolist(), rows) == ([0.25, 0.0, 0.75], 8.0)
-    w, rows = shares(np.full(4, 0.25), 4)
-    assert (w.tolist(), rows) == ([0.25] * 4, 4.0)
-    assert shares(None, 5)[1] == 5.0

@@ -109,3 +109,12 @@ def test_bad_input(rng):
     fitted = OneVsRest(Platt()).fit(*drawn(rng), folds=0)
     with pytest.raises(InputError, match="fitted on 4 classes and y_pred has 3"):
         fitted(rng.dirichlet(np.ones(3), 5))
+
+
+def test_rows_may_miss_one(rng):
+    """Rounded files do; the rest of a class would be more than 1."""
+    p = rng.dirichlet(np.full(3, 0.5), 300)
+    p = p[p.max(axis=1) < 0.999]
+    y = np.array([rng.choice(3, p=row) for row in p])
+    rounded = OneVsRest(Platt()).fit(y, 1.0005 * p)
+    assert rounded(1.0005 * p) == pytest.approx(OneVsRest(Platt()).fit(y, p)(p), rel=1e-9, abs=1e-300)

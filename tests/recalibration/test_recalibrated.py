@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from calibrant import Categorical, Ensemble, Laplace, Normal
+from calibrant import SKCE, Categorical, Ensemble, Laplace, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
+from calibrant.kernels import Exponential, Gaussian
 from calibrant.recalibration.recalibrated import Lines, Recalibrated
 
 BENT = ([-1.0, 0.0, 0.5], [-0.5, 0.1, 0.8])
@@ -55,6 +56,20 @@ def test_members_for_what_takes_no_distribution_function():
     assert found.ensemble(4).members == pytest.approx(found.quantile(np.array([0.125, 0.375, 0.625, 0.875])))
 
 
+@pytest.mark.parametrize("n", [3, 60])
+def test_kernel_errors_take_them(n, rng):
+    """A line is a factor: the error is that of the scaled predictions, but for tails that 100 quantiles leave out."""
+    base = Normal(rng.normal(size=n), rng.uniform(1, 2, n))
+    scaled = Normal(base.loc, 2 * base.scale)
+    y = rng.normal(base.loc, 1.0)
+    found = Recalibrated(base, [-1, 0, 1], [-0.5, 0, 0.5])
+    error = SKCE(Exponential(1.0), Gaussian(1.0))
+    assert error(y, found).value == pytest.approx(error(y, scaled).value, rel=0.02, abs=1e-4)
+    assert np.isfinite(SKCE()(y, found).value)
+    distances = np.hypot(*(part[:, None] - part for part in scaled.host))
+    assert np.linalg.norm(found.coords[:, None] - found.coords, axis=-1) == pytest.approx(distances, abs=0.05)
+
+
 class TestLines:
     @pytest.mark.parametrize(
         ("points", "at", "expected"),
@@ -89,3 +104,22 @@ class TestLines:
 def test_classes_have_no_levels():
     with pytest.raises(InputError, match="Recalibrated takes predictions of numbers .* got Categorical"):
         Recalibrated(Categorical([0.5]), [0], [0])
+
+
+def test_moments_and_scores_of_a_line_are_those_of_the_normal(rng):
+    base = Normal(rng.normal(size=5), rng.uniform(1, 2, 5))
+    found = Recalibrated(base, [-1, 1], [-0.75, 0.25])  # twice the scale
+    expected = Normal(base.loc + 0.5 * base.scale, 2 * base.scale)
+    assert found.mean == pytest.approx(expected.mean, abs=1e-6)
+    assert found.std == pytest.approx(expected.std, rel=1e-6)
+    assert found.crps(base.loc) == pytest.approx(expected.crps(base.loc), rel=1e-6)
+
+
+def test_members_that_are_recalibrated_are_still_members(rng):
+    """A map that leaves all as it is; what lies below a member does not count it."""
+    base = Ensemble(rng.normal(size=(5, 60)))
+    found = Recalibrated(base, [0.0], [0.0])
+    y = base.sample(rng, 3)
+    assert found.below(y) == pytest.approx(base.below(y), abs=1e-12)
+    assert found.mean == pytest.approx(base.mean, abs=1e-9)
+    assert found.std == pytest.approx(base.std, abs=1e-6)

@@ -21,7 +21,8 @@ def drawn(rng, n, k, curve):
 def problem(rng, n=60, k=3, splines=5):
     logs = np.log(rng.dirichlet(np.ones(k), n))
     places = np.rint(np.exp(logs) * 1023).astype(np.int32)
-    return _Problem(logs, places, rng.integers(k, size=n), 0.5 + rng.random(n), splines)
+    w = 0.5 + rng.random(n)
+    return _Problem(logs, places, rng.integers(k, size=n), w, w, splines)
 
 
 @pytest.mark.parametrize(("k", "slope"), [(2, 0.5), (3, 0.3), (10, 2.0), (100, 0.7)])
@@ -77,7 +78,7 @@ def test_leaving_rows_out_agrees_with_fitting_without_them(rng):
     expected = 0.0
     for i in range(60):
         rest = np.arange(60) != i
-        without = _Problem(data.logs[rest], data.places[rest], data.targets[rest], data.w[rest], 5)
+        without = _Problem(data.logs[rest], data.places[rest], data.targets[rest], data.w[rest], data.w[rest], 5)
         logits = data.predictor(without.minimum(fit.coefficients, 10.0).coefficients)[i]
         expected += data.w[i] * log_softmax(logits)[data.targets[i]]
     assert fit.left_out == pytest.approx(expected, abs=0.1)
@@ -103,12 +104,16 @@ def test_permuted_classes_get_the_permuted_answer(rng):
     assert other(p[:, order]) == pytest.approx(one(p)[:, order], abs=1e-8)
 
 
-def test_only_the_ratio_of_weights_matters_and_none_is_absence(rng):
+def test_whole_weights_are_repeated_rows_and_of_others_only_the_ratio_matters(rng):
     y, p, _ = drawn(rng, 400, 3, lambda z: 0.5 * z)
-    plain, heavy = SharedSpline().fit(y, p, folds=0), SharedSpline().fit(y, p, sample_weight=np.full(400, 3.0), folds=0)
-    assert heavy(p) == pytest.approx(plain(p), abs=1e-8)
-    half = SharedSpline().find(y, Categorical(p), np.repeat([1.0, 0.0], 200)).map
-    assert half(p) == pytest.approx(SharedSpline().fit(y[:200], p[:200], folds=0)(p), abs=1e-8)
+    again, weighted = (
+        SharedSpline().fit(np.repeat(y, 3), np.repeat(p, 3, axis=0), folds=0),
+        SharedSpline().fit(y, p, sample_weight=np.full(400, 3), folds=0),
+    )
+    assert weighted(p) == pytest.approx(again(p), abs=1e-8)
+    w = rng.random(400)
+    one, other = (SharedSpline().fit(y, p, sample_weight=c * w, folds=0) for c in (1.0, 0.3))
+    assert other(p) == pytest.approx(one(p), abs=1e-8)
 
 
 def test_it_comes_back_from_json_digit_by_digit(rng):

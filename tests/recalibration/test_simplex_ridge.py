@@ -49,7 +49,7 @@ def test_what_is_left_without_a_row_is_what_a_fit_without_it_leaves(rng):
     """The closed form against as many regressions as rows, with weights; landmarks stay."""
     x, w, rest = np.sqrt(rng.dirichlet(np.ones(3), 40)), 0.5 + rng.random(40), rng.normal(size=(40, 3))
     marks = x[:12]
-    error, bandwidth, slopes, _ = _best_ridge(x, marks, rest, w, 0.4)
+    error, bandwidth, slopes, _ = _best_ridge(x, marks, rest, w, 0.4, np.arange(40))
     features = _kernel(x, marks, 0.4)
     gram = _kernel(marks, marks, 0.4)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from calibrant import Categorical, Normal
+from calibrant import Normal
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Map
 from calibrant.recalibration.spline import SplineMap, SplineScaling
@@ -111,15 +111,17 @@ def test_rows_in_another_order_change_nothing(rng):
     assert other(f) == pytest.approx(one(f), abs=1e-10)
 
 
-def test_only_the_ratio_of_weights_matters_and_none_is_absence(rng):
+def test_whole_weights_are_repeated_rows_and_of_others_only_the_ratio_matters(rng):
     y, f = drawn(rng, CURVES["too sure"], 600)
-    plain, heavy = (
-        SplineScaling().fit(y, f, folds=0),
-        SplineScaling().fit(y, f, sample_weight=np.full(600, 7.0), folds=0),
+    times = rng.integers(1, 4, 600)
+    again, weighted = (
+        SplineScaling().fit(np.repeat(y, times), np.repeat(f, times), folds=0),
+        SplineScaling().fit(y, f, sample_weight=times, folds=0),
     )
-    assert heavy(f) == pytest.approx(plain(f), abs=1e-10)
-    half = SplineScaling().find(y, Categorical(f), np.repeat([1.0, 0.0], 300)).map
-    assert half(f) == pytest.approx(SplineScaling().fit(y[:300], f[:300], folds=0)(f), abs=1e-10)
+    assert weighted(f) == pytest.approx(again(f), abs=1e-9)
+    w = rng.random(600)
+    one, other = (SplineScaling().fit(y, f, sample_weight=c * w, folds=0) for c in (1.0, 0.3))
+    assert other(f) == pytest.approx(one(f), abs=1e-9)
 
 
 def test_heavy_rows_count_more(rng):

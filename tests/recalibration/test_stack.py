@@ -7,9 +7,13 @@ from scipy.special import expit, logit
 from calibrant import Categorical, Normal
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Map
+from calibrant.recalibration.matrix import VectorScaling
+from calibrant.recalibration.nadaraya_watson import NadarayaWatson
+from calibrant.recalibration.quantile import LevelMap, QuantileRecalibration
 from calibrant.recalibration.spline import SplineScaling
-from calibrant.recalibration.stack import Best, Mixture, Stack, _shares, held_out_chances
+from calibrant.recalibration.stack import Best, Mixture, Stack, _shares, held_out_log_chances
 from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration.variance import ScaledMap, VarianceScaling
 
 
 def drawn(rng, n=600):
@@ -70,7 +74,7 @@ def test_a_mixture_is_the_sum_of_its_parts(rng):
 def test_chances_are_of_rows_not_fitted(rng):
     y, f = drawn(rng, 100)
     fold = np.arange(100) % 2
-    chances = held_out_chances([SplineScaling()], y, Categorical(f), None, fold)[0]
+    chances = np.exp(held_out_log_chances([SplineScaling()], y, Categorical(f), None, fold)[0])
     other = SplineScaling().fit(y[1::2], f[1::2], folds=0)(f[::2])
     assert chances[::2] == pytest.approx(np.where(y[::2] == 1, other, 1 - other))
 
@@ -84,8 +88,32 @@ def test_the_best_of_two(rng):
     assert best.fit(y, f, folds=0).map == expected
 
 
+def test_the_best_for_numbers(rng):
+    both = Best([VarianceScaling(), QuantileRecalibration()])
+    sure = Normal(np.zeros(2_000), 0.3)
+    assert type(both.fit(rng.normal(size=2_000), sure, folds=0).map) is ScaledMap
+    assert type(both.fit(rng.exponential(size=2_000), sure, folds=0).map) is LevelMap
+
+
+def test_names_of_classes_do_not_matter(rng):
+    p = rng.dirichlet(np.ones(3), 152)
+    truth = 0.5 * p + [0.3, 0.2, 0.0]
+    y, order = (truth.cumsum(axis=1) > rng.random((152, 1))).argmax(axis=1), np.array([2, 0, 1])
+    recalibrator = Stack([Temperature(), VectorScaling(), NadarayaWatson()])
+    plain = recalibrator.fit(y, p, folds=0)(p)
+    renamed = recalibrator.fit(np.argsort(order)[y], p[:, order], folds=0)(p[:, order])
+    assert renamed == pytest.approx(plain[:, order], abs=1e-7)
+
+
 def test_fewer_rows_than_folds():
     assert Stack([Temperature()]).fit([0, 1, 1], [0.2, 0.7, 0.6], folds=0)([0.5]) == pytest.approx([0.5])
+
+
+def test_one_row_cannot_be_judged():
+    assert Stack([Temperature()]).fit([1], [0.2], folds=0)([0.2, 0.5]) == pytest.approx([0.2, 0.5])
+    first = Best([Temperature(), SplineScaling()]).fit([1], [0.2], folds=0)
+    assert first.map == Temperature().fit([1], [0.2], folds=0).map
+    assert Best([Temperature(), SplineScaling()]).fit([1, 0], [0.2, 0.6], folds=2).scores is not None
 
 
 def test_it_comes_back_from_json_digit_by_digit(rng):
@@ -108,8 +136,8 @@ def test_what_it_cannot_take():
             kind([])
         with pytest.raises(InputError, match="folds"):
             kind([Temperature()], folds=1)
-        with pytest.raises(InputError, match="maps class probabilities"):
-            kind([Temperature()]).fit([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), folds=0)
+    with pytest.raises(InputError, match="Stack maps class probabilities"):
+        Stack([Temperature()]).fit([0.0, 1.0], Normal([0.0, 0.0], [1.0, 1.0]), folds=0)
     with pytest.raises(InputError, match="tries"):
         Best([Temperature()], tries=0)
     with pytest.raises(InputError, match="2 shares that sum to 1"):

@@ -151,6 +151,14 @@ def test_float32(rng):
     assert found == pytest.approx(Temperature().fit(y, single.astype(float), folds=0).map.temperature, rel=1e-4)
 
 
+def test_other_numbers_of_classes_are_refused(rng):
+    fitted = Temperature().fit([0, 1, 2, 1], rng.dirichlet(np.ones(3), 4), folds=0)
+    with pytest.raises(
+        InputError, match="fitted on 3 classes and y_pred has 2: fit it on predictions of the same model"
+    ):
+        fitted([0.2, 0.8])
+
+
 def test_bad_input():
     with pytest.raises(InputError, match="Bernoulli predictions have no temperature"):
         Temperature().fit([[0, 1]] * 6, Bernoulli([[0.2, 0.7]] * 6))

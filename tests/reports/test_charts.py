@@ -11,11 +11,15 @@ pytest.importorskip("matplotlib")
 from calibrant.reports.charts import COLOURS, reliability
 
 
+def picture_of(report):
+    return report.picture("reliability").tables
+
+
 @pytest.fixture
 def chart(rng):
     p = rng.random(200)
     report = evaluate((rng.random(200) < p**3).astype(int), p, n_resamples=99)
-    return report, reliability(report.reliability, report.histogram)
+    return report, reliability(**picture_of(report))
 
 
 def test_it_is_one_svg_element_that_scales(chart):
@@ -35,14 +39,14 @@ def test_colours_come_from_the_page(chart):
 
 def test_the_same_data_give_the_same_picture(chart):
     report, svg = chart
-    assert reliability(report.reliability, report.histogram) == svg
+    assert reliability(**picture_of(report)) == svg
 
 
 def test_close_predictions_are_drawn_close_up(rng):
     p = 0.01 + 0.02 * rng.random(3000)
     y = (rng.random(3000) < p).astype(int)
     report = evaluate(y, p, n_resamples=99)
-    assert report.reliability.n_rows == 15
-    labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", reliability(report.reliability, report.histogram))]
+    assert report.pictures[0].tables["curve"].n_rows == 15
+    labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", reliability(**picture_of(report)))]
     assert max(labels) < 0.2
     assert np.isfinite(labels).all()

@@ -5,6 +5,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.checks.density import EDGES, check_density, frequency_error
 from calibrant.checks.integrals import DIGITS, log_prob, mean
+from calibrant.checks.moments import check_moments
 from calibrant.distributions.base import Distribution
 
 DRAWS = 40_000
@@ -12,7 +13,7 @@ DRAWS = 40_000
 
 
 def check_distribution(family: type[Distribution], rng: np.random.Generator, *, n: int = 6) -> None:
-    """Rows, targets, draws; density, distribution function, quantiles, waves and tempering against draws and each other.
+    """Rows, targets, draws; densities, levels, moments, scores, waves and tempering against draws and each other.
 
     >>> from calibrant import Normal
     >>> check_distribution(Normal, np.random.default_rng(0))
@@ -27,6 +28,7 @@ def check_distribution(family: type[Distribution], rng: np.random.Generator, *, 
     _check_rows(batch, draws, rng)
     _check_real(batch, draws)
     check_density(batch, draws)
+    check_moments(batch, draws)
     _check_waves(batch, draws)
     _check_tempering(batch, draws)
 
@@ -47,8 +49,8 @@ def _check_rows(batch: Distribution, draws: np.ndarray, rng: np.random.Generator
 
 def _facts(batch: Distribution, y: np.ndarray) -> list[np.ndarray]:
     """What the family says of its rows, rows first."""
-    scalar = [batch.cdf(y), batch.quantile(EDGES)] if y.ndim == 1 else []
-    facts = [log_prob(batch, y), batch.coords, *scalar]
+    scalar = [batch.cdf(y), batch.below(y), batch.crps(y), batch.quantile(EDGES)] if y.ndim == 1 else []
+    facts = [log_prob(batch, y), batch.coords, batch.mean, batch.std, *scalar]
     return [to_numpy(fact) for fact in facts if fact is not NotImplemented]
 
 
@@ -82,7 +84,7 @@ def _check_waves(batch: Distribution, draws: np.ndarray) -> None:
     phase = draws[..., None] * w if draws.ndim == 2 else draws @ w.T
     seen = np.stack([np.cos(phase).mean(axis=0), np.sin(phase).mean(axis=0)])
     assert np.abs(found - seen).max() < 5 / np.sqrt(len(draws)), "cf does not agree with the draws"
-    if draws.ndim == 2 and log_prob(batch, draws[0]) is not NotImplemented:
+    if draws.ndim == 2 and draws.dtype.kind == "f" and log_prob(batch, draws[0]) is not NotImplemented:
 
         def both(y: np.ndarray) -> np.ndarray:
             return np.stack([[np.cos(f * y), np.sin(f * y)] for f in frequencies])

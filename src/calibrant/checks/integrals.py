@@ -1,6 +1,6 @@
 """Integrals over the predictions of one-dimensional families, by adaptive quadrature."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,23 +25,54 @@ def log_prob(batch: Distribution, y: np.ndarray) -> Any:
 
 
 def integral(batch: Distribution, draws: np.ndarray, f: Values, edge: np.ndarray, side: int) -> np.ndarray:
-    """``integral f(y) p(y) dy`` of each row on one side of its edge."""
+    """``integral f(y) dP(y)`` of each row on one side of its edge; the edge itself belongs to the lower side.
+
+    By the density, and by the probabilities of single values among the kinks.
+    """
+    by_density = on_one_side(batch, draws, lambda y: f(y) * np.exp(batch.log_prob(y)), edge, side)
+    return by_density + _atoms(batch, f, edge, side)
+
+
+def on_one_side(batch: Distribution, draws: np.ndarray, f: Values, edge: np.ndarray, side: int) -> np.ndarray:
+    """``integral f(y) dy`` of each row on one side of its edge, piece by piece where the batch has kinks."""
     unit = np.quantile(draws, 0.75, axis=0) - np.quantile(draws, 0.25, axis=0)
+    unit = np.where(unit > 0, unit, 1.0)  # where most draws are one value
+    distances = np.sort(np.maximum(side * (_kinks(batch).T - edge) / unit, 0), axis=0)
+    starts = np.concatenate([np.zeros((1, len(batch))), distances])
 
-    def integrand(t: float) -> np.ndarray:
-        y = edge + side * t * unit
-        return f(y) * np.exp(batch.log_prob(y)) * unit
+    def value(t: np.ndarray) -> np.ndarray:
+        return f(edge + side * t * unit) * unit
 
+    total = quadrature(lambda t: value(starts[-1] + t), np.inf)
+    for start, width in zip(starts, np.diff(starts, axis=0), strict=False):
+        total = total + quadrature(lambda t, start=start, width=width: width * value(start + t * width), 1.0)  # type: ignore[misc]
+    return total
+
+
+def _kinks(batch: Distribution) -> np.ndarray:
+    """Where densities jump, ``(n, k)`` in rising order: at values that the family names, and where its range ends."""
     ends = batch.quantile(np.array([0.0, 1.0]))
-    jumps = [] if ends is NotImplemented else (side * (ends - edge[:, None]) / unit[:, None]).ravel()
-    return quadrature(integrand, np.inf, [t for t in jumps if 0 < t < np.inf])
+    parts = [part for part in (batch.kinks, ends) if part is not NotImplemented]
+    columns = [column for part in parts for column in part.T if np.isfinite(column).all()]
+    return np.sort(np.stack(columns, axis=1), axis=1) if columns else np.empty((len(batch), 0))
 
 
-def quadrature(f: Callable[[float], np.ndarray], end: float, jumps: Sequence[float] = ()) -> np.ndarray:
-    """``integral f`` from zero to the end, however far; cut where f jumps, which the rule could miss."""
+def _atoms(batch: Distribution, f: Values, edge: np.ndarray, side: int) -> Any:
+    """``sum f(y) P(Y = y)`` over the kinks on one side."""
+    total: Any = 0.0
+    values = _kinks(batch).T
+    for i, y in enumerate(values):
+        is_new = np.ones(len(y), dtype=bool) if i == 0 else y > values[i - 1]
+        mass = (batch.cdf(y) - batch.below(y)) * (is_new & (y > edge if side > 0 else y <= edge))
+        total = total + f(y) * mass
+    return total
+
+
+def quadrature(f: Callable[[float], np.ndarray], end: float) -> np.ndarray:
+    """``integral f`` from zero to the end, however far."""
     from scipy.integrate import quad_vec
 
-    points = [*(x for x in np.arange(0.25, 4, 0.25) if x < end), *jumps]
+    points = [x for x in np.arange(0.25, 4, 0.25) if x < end]
     return quad_vec(f, 0, end, epsabs=DIGITS / 1000, epsrel=DIGITS / 1000, norm="max", points=points)[0]
 
 

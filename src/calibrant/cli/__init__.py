@@ -9,7 +9,7 @@ from calibrant._validate import InputError
 def main(arguments: list[str] | None = None) -> None:
     """Run ``calibrant`` and leave with 0, with 1 when a gate failed, with 2 and one line on bad input."""
     try:
-        from calibrant.cli import commands, studies  # noqa: F401  # which add their commands to the program
+        from calibrant.cli import commands, recalibrate, studies  # noqa: F401  # which add their commands to the program
         from calibrant.cli.app import app
     except ModuleNotFoundError as error:
         sys.exit(_fail(f"the command line needs {error.name}: pip install 'calibrant[cli]'"))

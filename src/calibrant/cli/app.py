@@ -1,7 +1,7 @@
 """The program, and what its commands share: options, JSON."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +9,7 @@ from cyclopts import App, Parameter
 
 import calibrant
 from calibrant import io
+from calibrant._validate import InputError
 from calibrant.results import jsonable
 
 app = App(
@@ -20,7 +21,7 @@ app = App(
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Data:
+class Fields:
     """Which columns of the file hold what."""
 
     y_true: Annotated[str | None, Parameter(help="column of the truth; 'y_*' for several labels a row")] = None
@@ -28,27 +29,34 @@ class Data:
     predict: Annotated[
         str | None, Parameter(help="a family and its columns: \"Categorical.from_logits(logits='z_*')\"")
     ] = None
-    by: Annotated[tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="")] = ()
     sample_weight: Annotated[str | None, Parameter(help="column of weights")] = None
     pos_label: Annotated[str | None, Parameter(help="the label whose probability a single column gives")] = None
 
     def read(self, file: Path) -> io.Dataset:
         """The file's targets and predictions."""
-        return io.read(
-            file,
-            y_true=self.y_true,
-            y_pred=self.y_pred,
-            predict=self.predict,
-            by=self.by,
-            sample_weight=self.sample_weight,
-            pos_label=self.pos_label,
-        )
+        return io.read(file, **asdict(self))
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Data(Fields):
+    """Which columns of the file hold what, and which slice it."""
+
+    by: Annotated[tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="")] = ()
 
 
 Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or for programs")]
 Texts = tuple[str, ...]
 Gates = Annotated[Texts, Parameter(name="--fail-if", help="leave with code 1 if this holds: 'ECE > 0.05'", negative="")]
 Seed = Annotated[int, Parameter(help="seed of all random draws")]
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Refuse a place where no file can be."""
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
+    if path.is_dir():
+        raise InputError(f"{option} {str(path)!r} is a folder: name a file in it")
 
 
 def print_json(value: object) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from calibrant import io
-from calibrant._validate import InputError, check_fraction
+from calibrant._validate import check_fraction
 from calibrant.cli import display
-from calibrant.cli.app import Data, Gates, Output, Seed, Texts, app, print_json
+from calibrant.cli.app import Data, Gates, Output, Seed, Texts, app, check_writable, print_json
 from calibrant.cli.gate import Gate
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
 from calibrant.inference.aggregated import AggregatedTest
@@ -31,7 +31,7 @@ def demo(*, out: Path = Path("calibrant-demo.html"), seed: Seed = 0) -> int:
     out
         where to write the page
     """
-    _check_writable(out)
+    check_writable(out, "--out")
     data = io.read(io.example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
     _write_report(data, out, "Handwritten digits, read by a small neural network", 999, seed)
     display.say("\nThe same for your own file:  calibrant report FILE --y-true COLUMN --y-pred 'p_*' --by COLUMN")
@@ -67,7 +67,7 @@ def report(
         redraws of each test
     """
     gates = [Gate.parse(text) for text in fail_if]
-    _check_writable(out)
+    check_writable(out, "--out")
     result = _write_report(data.read(file), out, title or f"Calibration of {file.name}", n_resamples, seed, format)
     first = result.numbers[0]
     numbers = {} if first.pvalue is None else {"pvalue": first.pvalue}
@@ -208,11 +208,6 @@ def _write_report(
         display.show_report(result)
         display.say(f"\nWritten to {out}")
     return result
-
-
-def _check_writable(out: Path) -> None:
-    if not out.parent.is_dir():
-        raise InputError(f"--out {str(out)!r}: there is no folder {str(out.parent)!r}")
 
 
 def _judge(gates: list[Gate], numbers: dict[str, float]) -> int:

@@ -1,5 +1,6 @@
 """What the terminal shows: tables, verdicts and progress."""
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from calibrant.reports.before_after import BeforeAfter
 from calibrant.reports.build import Progress as StepProgress
 from calibrant.reports.model import Report
 from calibrant.results import Estimate, Table, TestResult, brief, number
@@ -24,7 +26,12 @@ err = Console(stderr=True, highlight=False)
 
 def say(text: str) -> None:
     """A line, as it is."""
-    out.print(Text(text))
+    out.print(Text(text), soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """One line on the error stream, as it is."""
+    err.print(Text(text), soft_wrap=True)
 
 
 def show_report(report: Report) -> None:
@@ -56,6 +63,21 @@ def show_test(result: TestResult, alpha: float) -> None:
     words = "Not calibrated" if rejected else "No evidence against calibration"
     out.print(Text(f"{words} at the level {alpha:g}.", style=TONES["bad" if rejected else "good"]))
     out.print(Text(repr(result)))
+
+
+def show_change(scores: Table, page: BeforeAfter | None) -> None:
+    """Scores before and after; of classes, the calibration error with what calibrated predictions would show."""
+    grid = _grid("", "before", "after", "change", "standard error")
+    for row in scores.rows():
+        tone = TONES["bad" if row["change"] > 0 else "good"]
+        change = Text(f"{row['change']:+.2g}", style=tone)
+        error = f"{row['error']:.1g}" if math.isfinite(row["error"]) else ""
+        grid.add_row(Text(str(row["score"])), number(row["before"]), number(row["after"]), change, error)
+    if page is not None:
+        before, after = page.before.error, page.after.error
+        grid.add_row(Text(after.label.lower()), before.text(before.value), after.text(after.value))
+        grid.add_row(Text("  if calibrated", style="dim"), before.band(), after.band())
+    _print(grid)
 
 
 def show_table(table: Table, title: str) -> None:

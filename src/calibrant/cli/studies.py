@@ -1,12 +1,13 @@
 """Commands that simulate: published experiments, and data like one's own."""
 
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
-from calibrant._validate import check_count
+from calibrant._validate import InputError, check_count
 from calibrant.cli import display
 from calibrant.cli.app import Data, Output, Seed, Texts, app, print_json
 from calibrant.cli.settings import parse_estimator, single_event
@@ -25,7 +26,9 @@ USUAL = [
 
 @app.command
 def reproduce(
-    study: Literal["estimator-error", "rejection-rates", "roelofs", "popordanoska"],
+    study: Literal[
+        "estimator-error", "rejection-rates", "widmann", "roelofs", "popordanoska", "berta", "berta-coverage"
+    ],
     /,
     *,
     data_sets: int | None = None,
@@ -46,8 +49,11 @@ def reproduce(
     study
         estimator-error: errors and variances of the kernel error (Widmann, Lindsten & Zachariah 2021, figures 6 to 9);
         rejection-rates: how often tests reject (figures 2, 10 and 11; hours);
+        widmann: its regressions, a line and networks (figures 1, 3 to 5 and 12; minutes; needs torch);
         roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14);
-        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes)
+        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes);
+        berta: variational errors (Berta et al. 2026, figures 1 and 3, table 2; ten minutes);
+        berta-coverage: how often their lower bounds hold on such data (ten minutes)
     data_sets
         simulated data sets a cell; without it as many as were published
     workers
@@ -57,7 +63,16 @@ def reproduce(
     keep
         folder for finished cells, so that a study that is broken off goes on where it stopped
     """
-    from calibrant.lab.papers import estimator_error, layout, popordanoska, rejection_rates, roelofs
+    from calibrant.lab.papers import (
+        berta,
+        berta_coverage,
+        estimator_error,
+        layout,
+        popordanoska,
+        rejection_rates,
+        roelofs,
+        widmann,
+    )
 
     if data_sets is not None:
         check_count(data_sets, "--data-sets", least=100)
@@ -67,11 +82,16 @@ def reproduce(
     papers: dict[str, Any] = {
         "estimator-error": estimator_error,
         "rejection-rates": rejection_rates,
+        "widmann": widmann,
         "roelofs": roelofs,
         "popordanoska": popordanoska,
+        "berta": berta,
+        "berta-coverage": berta_coverage,
     }
     paper = papers[study]
     sets = {} if data_sets is None else {"n_sets": data_sets}
+    if sets and "n_sets" not in signature(paper.study).parameters:
+        raise InputError(f"--data-sets goes with simulations, and {study} has data of its own; leave it out")
     engine = display.ProgressEngine(workers)
     table: Table = paper.study(seed=paper.SEED if seed is None else seed, engine=engine, folder=keep, **sets)
     if out is not None:
@@ -82,7 +102,7 @@ def reproduce(
     if format == "json":
         print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
     else:
-        display.show_table(table, f"{study}, with the published values")
+        display.show_table(paper.summary(table), f"{study}, with the published values")
         display.say(f"\nlargest difference: {worst:.2f} {paper.UNIT} (bound {paper.BOUND})")
     return 1 if worst > paper.BOUND else 0
 
@@ -96,22 +116,31 @@ def _write_study(path: Path, paper: Any, table: Table) -> None:
     title, _, text = paper.__doc__.strip().partition("\n\n")
     agreement = layout.agreement(table, paper.BOUND, paper.UNIT)
     page = [f"# {title}", text, f"![{title}]({picture.name})", agreement, paper.summary(table).to_markdown()]
+    for section in paper.sections(table) if hasattr(paper, "sections") else ():
+        page += _section(path.parent, path.name, section)
     path.with_suffix(".md").write_text("\n\n".join(page) + "\n", "utf-8")
+
+
+def _section(folder: Path, study: str, section: Any) -> list[str]:
+    """The paragraphs of a part of a page; its picture goes to the folder."""
+    from calibrant.lab.papers import pictures
+
+    paragraphs = [f"## {section.title}", *filter(None, [section.text])]
+    if section.figure is not None:
+        name = f"{study}-{section.name}.svg"
+        (folder / name).write_text(pictures.svg(section.figure), "utf-8")
+        paragraphs.append(f"![{section.title}]({name})")
+    return paragraphs if section.table is None else [*paragraphs, section.table.to_markdown()]
 
 
 def _write_figures(folder: Path, engine: display.ProgressEngine, sets: dict[str, int]) -> None:
     """The other figures and tables of the paper."""
-    from calibrant.lab.papers import pictures, roelofs_pages
+    from calibrant.lab.papers import roelofs_pages
 
     title, _, text = (roelofs_pages.__doc__ or "").strip().partition("\n\n")
     page = [f"# {title}", text]
     for section in roelofs_pages.sections(engine=engine, **sets):
-        page.append(f"## {section.title}")
-        if section.figure is not None:
-            name = f"roelofs-{section.name}.svg"
-            (folder / name).write_text(pictures.svg(section.figure), "utf-8")
-            page.append(f"![{section.title}]({name})")
-        page.append(section.table.to_markdown())
+        page += _section(folder, "roelofs", section)
     (folder / "roelofs-figures.md").write_text("\n\n".join(page) + "\n", "utf-8")
 
 

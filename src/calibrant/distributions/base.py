@@ -1,11 +1,12 @@
 """What every family of predictive distributions provides."""
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import is_array, is_traced, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
@@ -44,6 +45,19 @@ class Distribution(ABC):
         """A valid random batch, for conformance checks and simulations."""
 
     @property
+    def parameters(self) -> list[Array]:
+        """The arrays that make up the batch, rows first; what all rows share is not among them."""
+        found: list[Array] = []
+        for field in fields(self):  # type: ignore[arg-type]  # families are dataclasses
+            value = getattr(self, field.name)
+            for part in value if isinstance(value, tuple) else (value,):
+                if isinstance(part, Distribution):
+                    found += part.parameters
+                elif is_array(part) and part.shape[0] == len(self):
+                    found.append(part)
+        return found
+
+    @property
     def coords(self) -> Any:
         """Points ``(n, d)`` whose Euclidean distance is the natural distance of the predictions."""
         return NotImplemented
@@ -78,6 +92,15 @@ class Distribution(ABC):
         """The continuous ranked probability score ``E|Y - y| - E|Y - Y'| / 2`` of each row, for y with any leading axes."""
         return NotImplemented
 
+    def distance(self, other: Self) -> Any:
+        """``E|Y - Y'|`` of each row and the same row of another batch of this family, independent of each other, ``(n,)``."""
+        return NotImplemented
+
+    @property
+    def kinks(self) -> Any:
+        """Values ``(n, k)`` where the density of a row jumps or has a corner, or that have a probability of their own."""
+        return NotImplemented
+
     def quantile(self, u: Array) -> Any:
         """The values ``(n, m)`` below which each row has the probabilities u, ``(m,)``."""
         return NotImplemented
@@ -85,6 +108,11 @@ class Distribution(ABC):
     def cf(self, w: Array) -> Any:
         """Real and imaginary part of the characteristic function ``E exp(i w.Y)``, ``(n, m)`` each, at w ``(m,)`` or ``(m, d)``."""
         return NotImplemented
+
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Whether the characteristic function gives expectations of kernels at less cost than sums over values do."""
+        return False
 
     def temper(self, temperature: float) -> Any:
         """The distributions proportional to ``p^(1 / T)``, densities p with respect to the family's reference measure."""
@@ -101,6 +129,47 @@ def as_numbers(x: ArrayLike, name: str) -> Array:
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
     return as_working_precision(as_real(values, name))
+
+
+def as_shares(weights: ArrayLike | None, n: int, k: int) -> Array:
+    """Weights ``(n, k)`` that sum to one in each row, from those or from ``(k,)`` for all rows; equal if not given."""
+    if weights is None:
+        return np.full((n, k), 1 / k)
+    w = as_numbers(weights, "weights")
+    xp = namespace(w)
+    w = (
+        xp.broadcast_to(w[None, :], (n, k)) + 0.0 if w.ndim == 1 and w.shape[0] == k else w
+    )  # a copy, which torch can share
+    if tuple(w.shape) != (n, k):
+        raise InputError(f"weights must be (n, {k}) or ({k},); got shape {tuple(w.shape)}")
+    if is_traced(w):
+        return w
+    host = to_numpy(w).astype(np.float64)
+    if host.min() < 0:
+        raise InputError(f"weights must not be negative; found {host.min():g} in row {int(host.min(axis=1).argmin())}")
+    total = host.sum(axis=1)
+    row = int(np.abs(total - 1).argmax())
+    if abs(total[row] - 1) > 1e-6:
+        raise InputError(f"weights must sum to 1; row {row} sums to {total[row]:.9g}")
+    return w
+
+
+def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> np.ndarray:
+    """What a family says of itself, on the host; a family that cannot say it is refused in the name of who asked."""
+    if answer is NotImplemented:
+        name = asker if isinstance(asker, str) else type(asker).__name__
+        raise InputError(f"{name} needs {what}, which {type(predictions).__name__} predictions do not have")
+    return to_numpy(answer)
+
+
+def one_a_row(x: ArrayLike, name: str) -> Array:
+    """Finite real numbers ``(n,)``; a single column is one, too."""
+    values = as_numbers(x, name)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(f"{name} must be one number a row; got shape {tuple(values.shape)}")
+    return values
 
 
 def check_temperature(temperature: float) -> None:

@@ -92,6 +92,16 @@ class Bernoulli(Distribution):
         with np.errstate(divide="ignore"):
             return np.log(p).sum(axis=-1)
 
+    @property
+    def mean(self) -> Array:
+        """The probabilities, ``(n, k)``."""
+        return self.probs
+
+    @property
+    def std(self) -> Array:
+        """``sqrt(p (1 - p))``, ``(n, k)``."""
+        return (self.probs * (1 - self.probs)) ** 0.5
+
     def squared_error(self, targets: Array) -> Array:
         """Mean over labels of ``(p - y)^2``."""
         return ((self._host - to_numpy(targets)) ** 2).mean(axis=-1)

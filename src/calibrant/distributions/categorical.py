@@ -247,6 +247,20 @@ class Categorical(Distribution):
             table = np.log(to_numpy(self.matrix).astype(np.float64))
         return table[np.arange(len(self)), to_numpy(targets)]
 
+    @property
+    def mean(self) -> Any:
+        """The probability of class 1 of two; more classes are names, not numbers."""
+        return self.probability(1) if self.n_classes == 2 else NotImplemented
+
+    @property
+    def std(self) -> Any:
+        """``sqrt(p (1 - p))`` of two classes."""
+        return (self.probability(0) * self.probability(1)) ** 0.5 if self.n_classes == 2 else NotImplemented
+
+    def crps(self, y: Array) -> Any:
+        """The squared error, of two classes."""
+        return self.squared_error(y) if self.n_classes == 2 else NotImplemented
+
     def squared_error(self, targets: Array) -> Array:
         """Squared distance of the probabilities from what happened; halved for two classes, as scikit-learn does."""
         p = to_numpy(self.matrix).astype(np.float64)

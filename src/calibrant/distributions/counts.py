@@ -47,6 +47,11 @@ class Counts(Parametric):
         """``(mean, standard deviation)``, ``(n, 2)``."""
         return namespace(self.mean).stack([self.mean, self.std], axis=1)
 
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Sums run over all pairs of counts."""
+        return True
+
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Whole numbers from zero, ``(n,)``, in floating point, as kernels on real numbers take them."""
         y = super().as_targets(y_true)
@@ -157,8 +162,8 @@ def _rows(kernel: Kernel, p: Counts, q: Ensemble) -> Any:
         return NotImplemented
     xp = namespace(q.members)
     values = kernel(points, xp.reshape(q.members, (-1, 1)))
-    means = xp.mean(xp.reshape(values, (points.shape[0], *q.members.shape)), axis=2)
-    return p.masses(points.shape[0] - 1) @ means
+    by_member = xp.permute_dims(xp.reshape(values, (points.shape[0], *q.members.shape)), (1, 2, 0))
+    return p.masses(points.shape[0] - 1) @ xp.permute_dims(q.average(by_member), (1, 0))
 
 
 @closed_form(Kernel, Ensemble, Counts)

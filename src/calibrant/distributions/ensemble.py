@@ -1,5 +1,6 @@
-"""Ensembles: predictions given by samples, each equally likely (weather members, Monte-Carlo dropout, posterior draws)."""
+"""Ensembles: predictions given by samples (weather members, Monte-Carlo dropout, posterior draws)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -7,11 +8,16 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import namespace, to_numpy
-from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution, as_numbers, matched
-from calibrant.expectation import closed_form
+from calibrant._validate import InputError, as_array
+from calibrant.distributions.base import Distribution, as_numbers, as_shares, matched
+from calibrant.distributions.member_distances import distance_from, mean_distance
+from calibrant.distributions.member_lists import check_members, counted, padded
+from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
 from calibrant.typing import Array, ArrayLike
+
+FEW_MEMBERS = 4
+"""Ensembles of more members than this are taken by their waves, where the kernel has some."""
 
 MANY = 1 << 20
 """Pairs of members that are worth loading compiled code for."""
@@ -19,12 +25,22 @@ MANY = 1 << 20
 STEP = 8
 """How many pairs of members could meet in the time of one step of a running sum, roughly."""
 
+SLICES = 64
+"""Quantiles that stand for a row of members that are not equally likely among its coordinates."""
+
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Distribution):
-    """``m`` equally likely values a row: members ``(n, m)``, or ``(n, m, d)`` for targets in d dimensions.
+    """``m`` values a row: members ``(n, m)``, or ``(n, m, d)`` for targets in d dimensions, with weights ``(n, m)`` or ``(m,)``.
 
-    Coordinates in one dimension are the sorted members over ``sqrt(m)``: their Euclidean distance is the Wasserstein distance W2.
+    Without weights all members are equally likely; :meth:`from_ragged` takes rows with different numbers of them,
+    :meth:`from_draws` draws with the members first. Coordinates in one dimension are the sorted members over ``sqrt(m)``: their
+    Euclidean distance is the Wasserstein distance W2 (with weights nearly so, by 64 quantiles). Predictions of vectors are
+    compared by their mean embedding.
+
+    The ensemble is taken as what was predicted. Where members are a sample of it, scores have a ``fair`` setting that is
+    unbiased for what they were drawn from; kernel errors compare different rows only, whose members are independent, and are
+    unbiased for it as they are.
 
     >>> Ensemble([[1.0, 3.0, 2.0], [0.0, 0.0, 5.0]]).quantile(np.array([0.5]))
     array([[2.],
@@ -32,78 +48,206 @@ class Ensemble(Distribution):
     """
 
     members: Array
+    weights: Array | None = None
 
     def __post_init__(self) -> None:
-        members = as_numbers(self.members, "members")
+        members = as_array(self.members, "members")
+        check_members(members)
+        members = as_numbers(members, "members")
         if members.ndim not in (2, 3):
             raise InputError(f"members must be (n, m) or (n, m, d); got shape {tuple(members.shape)}")
+        weights = self.weights if self.weights is None else as_shares(self.weights, *members.shape[:2])
         object.__setattr__(self, "members", members)
+        object.__setattr__(self, "weights", weights)
 
     @classmethod
-    def _trusted(cls, members: Array) -> Self:
+    def from_ragged(cls, rows: Sequence[ArrayLike]) -> Self:
+        """Rows with different numbers of equally likely members, ``(m_i,)`` or ``(m_i, d)`` each.
+
+        >>> Ensemble.from_ragged([[1.0, 3.0], [2.0], [0.0, 1.0, 5.0]]).mean
+        array([2., 2., 2.])
+        """
+        return cls(*padded(rows))
+
+    @classmethod
+    def from_draws(cls, draws: ArrayLike, axis: int = 0) -> Self:
+        """Draws ``(m, n)`` or ``(m, n, d)`` of all rows, as samplers give them; members are on the given axis.
+
+        >>> Ensemble.from_draws(np.zeros((500, 3)))
+        <Ensemble: 3 predictions of 500 members>
+        """
+        values = as_array(draws, "draws")
+        if values.ndim not in (2, 3) or not 0 <= axis < values.ndim:
+            raise InputError(f"draws must have 2 or 3 axes, members on one of them; got {tuple(values.shape)}, {axis}")
+        return cls(namespace(values).moveaxis(values, axis, 1))
+
+    @classmethod
+    def _trusted(cls, members: Array, weights: Array | None = None) -> Self:
         self = object.__new__(cls)
         object.__setattr__(self, "members", members)
+        object.__setattr__(self, "weights", weights)
         return self
 
     def __len__(self) -> int:
         return int(self.members.shape[0])
 
     def __getitem__(self, rows: slice | Array) -> Self:
-        return self._trusted(self.members[rows, ...])
+        return self._trusted(self.members[rows, ...], None if self.weights is None else self.weights[rows, ...])
 
     def __repr__(self) -> str:
-        return f"<Ensemble: {len(self):,} predictions of {self.members.shape[1]} members>"
+        how = "" if self.weights is None else "weighted "
+        return f"<Ensemble: {len(self):,} predictions of {self.members.shape[1]} {how}members>"
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether targets have several coordinates."""
+        return bool(self.members.ndim == 3)
+
+    @cached_property
+    def shares(self) -> np.ndarray:
+        """The probabilities of the members, ``(n, m)`` on the host."""
+        if self.weights is None:
+            return np.full(self.members.shape[:2], 1 / self.members.shape[1])
+        w = to_numpy(self.weights).astype(np.float64)
+        return w / w.sum(axis=1, keepdims=True)
+
+    @cached_property
+    def listed(self) -> np.ndarray:
+        """The members on the host; NaN where one has no weight."""
+        members, shares = to_numpy(self.members).astype(np.float64), self.shares
+        counts = (shares > 0).reshape(*shares.shape, *[1] * (members.ndim - 2))
+        return members if self.weights is None else np.where(counts, members, np.nan)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether in each row all members that have a weight are equally likely."""
+        some = np.where(self.shares > 0, self.shares, self.shares.max(axis=1, keepdims=True))
+        return self.weights is None or bool(np.ptp(some, axis=1).max() < 1e-9)
+
+    @property
+    def coincidence(self) -> np.ndarray:
+        """How likely two draws are the same member: ``1 / m`` of equally likely ones."""
+        return (self.shares**2).sum(axis=1)
+
+    def average(self, values: Array) -> Array:
+        """The mean over members of values ``(n, m, ...)``."""
+        xp = namespace(values)
+        if self.weights is None:
+            return xp.mean(values, axis=1)
+        shares = xp.astype(matched(self.weights, values), values.dtype)
+        return xp.sum(values * xp.reshape(shares, (*shares.shape, *[1] * (values.ndim - 2))), axis=1)
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers ``(n,)``, or vectors ``(n, d)``."""
         y = as_numbers(y_true, "y_true")
-        y = y[:, 0] if self.members.ndim == 2 and y.ndim == 2 and y.shape[1] == 1 else y
+        y = y[:, 0] if not self.is_vector and y.ndim == 2 and y.shape[1] == 1 else y
         if tuple(y.shape[1:]) != tuple(self.members.shape[2:]):
-            wanted = "one number a row" if self.members.ndim == 2 else f"(n, {self.members.shape[2]})"
+            wanted = f"(n, {self.members.shape[2]})" if self.is_vector else "one number a row"
             raise InputError(f"y_true must be {wanted}; got shape {tuple(y.shape)}")
         return matched(y, self.members)
 
+    @classmethod
+    def certain(cls, y: Array) -> Self:
+        """Targets as ensembles of a single member."""
+        return cls._trusted(y[:, None, ...])
+
     def point(self, y: Array) -> Self:
         """A single member."""
-        return self._trusted(matched(y, self.members)[:, None, ...])
+        return self.certain(matched(y, self.members))
 
     @property
     def coords(self) -> Any:
-        """Sorted members over ``sqrt(m)``, in one dimension."""
-        if self.members.ndim == 3:
+        """Sorted members over ``sqrt(m)``, in one dimension; quantiles, where members have weights."""
+        if self.is_vector:
             return NotImplemented
-        return namespace(self.members).sort(self.members, axis=1) / self.members.shape[1] ** 0.5
+        if self.weights is None:
+            return namespace(self.members).sort(self.members, axis=1) / self.members.shape[1] ** 0.5
+        return matched(self.quantile((np.arange(SLICES) + 0.5) / SLICES) / SLICES**0.5, self.members)
+
+    @property
+    def kinks(self) -> Any:
+        """The members."""
+        return NotImplemented if self.is_vector else self._sorted
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        return np.argsort(to_numpy(self.members), axis=1)
+
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Of more than a few members."""
+        return int(self.members.shape[1]) > FEW_MEMBERS
 
     @cached_property
     def _sorted(self) -> np.ndarray:
-        return np.sort(to_numpy(self.members).astype(np.float64), axis=1)
+        return np.take_along_axis(to_numpy(self.members).astype(np.float64), self._order, axis=1)
+
+    @cached_property
+    def _levels(self) -> np.ndarray:
+        """What lies up to each sorted member, and zero before them, ``(n, m + 1)``."""
+        n, m = self.members.shape[:2]
+        if self.weights is None:
+            return np.broadcast_to(np.arange(m + 1) / m, (n, m + 1))
+        sums = np.cumsum(np.take_along_axis(self.shares, self._order, axis=1), axis=1)
+        return np.hstack([np.zeros((n, 1)), sums / sums[:, -1:]])
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """A random member of each row, ``(size, n)`` or ``(size, n, d)``."""
         n, m = self.members.shape[:2]
-        return to_numpy(self.members)[np.arange(n), rng.integers(0, m, (size, n))]
+        if self.weights is None:
+            return to_numpy(self.members)[np.arange(n), rng.integers(0, m, (size, n))]
+        edges = np.cumsum(self.shares, axis=1)
+        chosen = counted(edges / edges[:, -1:], rng.random((size, n)), np.less_equal)
+        return to_numpy(self.members)[np.arange(n), chosen]
 
     def cdf(self, y: Array) -> Any:
         """The share of members at or below y."""
-        if self.members.ndim == 3:
+        return self._upto(y, np.less_equal)
+
+    def below(self, y: Array) -> Any:
+        """The share of members below y."""
+        return self._upto(y, np.less)
+
+    def _upto(self, y: Array, compare: Any) -> Any:
+        if self.is_vector:
             return NotImplemented
-        return (self._sorted <= to_numpy(y)[..., None]).mean(axis=-1)
+        return self._levels[np.arange(len(self)), counted(self._sorted, to_numpy(y), compare)]
+
+    @property
+    def mean(self) -> Array:
+        """The mean of the members, ``(n,)`` or ``(n, d)``."""
+        return self.average(self.members)
+
+    @property
+    def std(self) -> Array:
+        """The root of the mean square about it: of a distribution, not of a sample from one."""
+        return namespace(self.members).sqrt(self.average((self.members - self.mean[:, None, ...]) ** 2))
+
+    def crps(self, y: Array) -> Any:
+        """``E|Y - y| - E|Y - Y'| / 2`` over members, in O(m log m) a row."""
+        if self.is_vector:
+            return NotImplemented
+        members, shares = to_numpy(self.members).astype(np.float64), self.shares
+        spread = (1 - self.coincidence) * mean_distance(members, shares)
+        return distance_from(members, to_numpy(y).astype(np.float64), shares) - spread / 2
 
     def quantile(self, u: Array) -> Any:
         """The member at each level: the least with ``cdf >= u``."""
-        if self.members.ndim == 3:
+        if self.is_vector:
             return NotImplemented
-        m = self._sorted.shape[1]
-        # m u may round up past a whole number; the levels k / m are those that cdf gives
-        return self._sorted[:, np.searchsorted(np.arange(1, m) / m, to_numpy(u))]
+        levels = np.maximum(to_numpy(u), np.finfo(np.float64).tiny)
+        if self.weights is None:
+            # m u may round up past a whole number; the levels k / m are those that cdf gives
+            return self._sorted[:, np.searchsorted(self._levels[0, 1:-1], levels)]
+        found = counted(self._levels[:, 1:-1], np.broadcast_to(levels[:, None], (len(levels), len(self))), np.less)
+        return np.take_along_axis(self._sorted, found.T, axis=1)
 
     def cf(self, w: Array) -> Any:
         """The mean of ``exp(i w.y)`` over members."""
         xp = namespace(self.members)
         w = xp.astype(matched(w, self.members), self.members.dtype)
-        one = self.members.ndim == 2
-        phase = self.members[:, :, None] * w if one else self.members @ xp.permute_dims(w, (1, 0))
-        return xp.mean(xp.cos(phase), axis=1), xp.mean(xp.sin(phase), axis=1)
+        phase = self.members @ xp.permute_dims(w, (1, 0)) if self.is_vector else self.members[:, :, None] * w
+        return self.average(xp.cos(phase)), self.average(xp.sin(phase))
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:
@@ -117,16 +261,41 @@ def _finite_sum(kernel: Kernel, p: Ensemble, q: Ensemble) -> Array:
     if _is_worth_sorting(kernel, p, q):
         return _sorted_sum(kernel, p, q)
     xp = namespace(p.members)
-    d = 1 if p.members.ndim == 2 else p.members.shape[2]
+    d = p.members.shape[2] if p.is_vector else 1
     values = kernel(xp.reshape(p.members, (-1, d)), xp.reshape(q.members, (-1, d)))
-    shape = (len(p), p.members.shape[1], len(q), q.members.shape[1])
-    return xp.mean(xp.reshape(values, shape), axis=(1, 3))
+    rows = p.average(xp.reshape(values, (*p.members.shape[:2], -1)))
+    return _over_columns(q, rows)
+
+
+def _over_columns(q: Ensemble, values: Array) -> Array:
+    """The mean over the members of columns, ``(n, k m)``, one column a member."""
+    xp = namespace(values)
+    by_member = xp.reshape(values, (values.shape[0], *q.members.shape[:2]))
+    return xp.permute_dims(q.average(xp.permute_dims(by_member, (1, 2, 0))), (1, 0))
+
+
+@closed_form(Kernel, Distribution, Ensemble)
+def _columns(kernel: Kernel, p: Distribution, q: Ensemble) -> Any:
+    """The mean over members, each a point of the other family."""
+    points: Any = p.point(namespace(q.members).reshape(q.members, (-1, *q.members.shape[2:])))
+    if points is NotImplemented or isinstance(points, Ensemble):  # which would lead back here
+        return NotImplemented
+    values = expectation(kernel, p, points)
+    return NotImplemented if values is NotImplemented else _over_columns(q, values)
+
+
+@closed_form(Kernel, Ensemble, Distribution)
+def _rows(kernel: Kernel, p: Ensemble, q: Distribution) -> Any:
+    """The same, turned."""
+    values = _columns(kernel, q, p)
+    return NotImplemented if values is NotImplemented else namespace(values).permute_dims(values, (1, 0))
 
 
 def _is_worth_sorting(kernel: Kernel, p: Ensemble, q: Ensemble) -> bool:
     """Whether many members on a line meet a kernel that has a fast product there."""
     members = p.members, q.members
-    if not kernel.has_product or not all(isinstance(x, np.ndarray) and x.ndim == 2 for x in members):
+    is_even = p.weights is None and q.weights is None
+    if not (is_even and kernel.has_product and all(isinstance(x, np.ndarray) and x.ndim == 2 for x in members)):
         return False
     pairs, sums = p.members.size * q.members.shape[1], p.members.size + q.members.size
     return pairs * len(q) > MANY and pairs > STEP * sums

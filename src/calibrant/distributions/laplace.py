@@ -30,6 +30,11 @@ class Laplace(LocationScale):
         """``(loc, sqrt2 scale)``, ``(n, 2)``."""
         return namespace(self.loc).stack([self.loc, 2**0.5 * self.scale], axis=1)
 
+    @property
+    def kinks(self) -> np.ndarray:
+        """The corner of the density."""
+        return self.host[0][:, None]
+
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``."""
         loc, scale = self.host
@@ -54,6 +59,22 @@ class Laplace(LocationScale):
         with np.errstate(divide="ignore"):
             z = np.where(u < 0.5, np.log(2 * u), -np.log(2 * (1 - u)))
         return loc[:, None] + scale[:, None] * z[None, :]
+
+    @property
+    def mean(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    @property
+    def std(self) -> Array:
+        """``sqrt2 scale``."""
+        return 2**0.5 * self.scale
+
+    def crps(self, y: Array) -> Array:
+        """``scale (|z| + exp(-|z|) - 3/4)`` with ``z = (y - loc) / scale``."""
+        loc, scale = self.host
+        z = np.abs(to_numpy(y) - loc) / scale
+        return scale * (z + np.exp(-z) - 0.75)
 
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc) / (1 + (w scale)^2)``."""

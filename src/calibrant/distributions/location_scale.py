@@ -7,8 +7,8 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._validate import InputError, check_same_length
-from calibrant.distributions.base import as_numbers, matched
-from calibrant.distributions.parametric import Parametric, check_positive, is_single, one_a_row, single
+from calibrant.distributions.base import as_numbers, matched, one_a_row
+from calibrant.distributions.parametric import Parametric, check_positive, is_single, single
 from calibrant.typing import Array, ArrayLike
 
 

@@ -6,9 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import is_traced, namespace, to_numpy
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.base import Distribution, as_shares, matched, one_a_row
+from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.bounded import Bounded
+from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.cells import crps_by_cells, edges_of
+from calibrant.distributions.ensemble import Ensemble
 from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
 from calibrant.typing import Array, ArrayLike
@@ -16,11 +21,17 @@ from calibrant.typing import Array, ArrayLike
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Distribution):
-    """Weighted mixtures: K batches of n components of one family, and weights ``(n, K)`` or ``(K,)`` (equal if not given).
+    """Weighted mixtures: K batches of n components, and weights ``(n, K)`` or ``(K,)`` (equal if not given).
 
+    Components may be of different families that predict the same kind of targets: all real numbers, all counts, all
+    vectors of as many coordinates. Classes are mixed with classes only.
+
+    >>> from calibrant.distributions.laplace import Laplace
     >>> from calibrant.distributions.normal import Normal
     >>> Mixture([Normal([0.0, 1.0], 1.0), Normal([2.0, 3.0], 0.5)])
     <Mixture: 2 predictions of 2 Normal components>
+    >>> Mixture([Normal([0.0, 1.0], 1.0), Laplace([0.0, 1.0], 3.0)], [0.9, 0.1])
+    <Mixture: 2 predictions of Normal and Laplace components>
     """
 
     components: tuple[Distribution, ...]
@@ -30,12 +41,12 @@ class Mixture(Distribution):
         components = tuple(self.components) if isinstance(self.components, Sequence) else ()
         if not components or not all(isinstance(c, Distribution) for c in components):
             raise InputError(f"components must be a list of distributions; got {self.components!r}")
-        if len({type(c) for c in components}) > 1:
-            raise InputError(f"components must be of one family; got {[type(c).__name__ for c in components]}")
         for i, component in enumerate(components):
             check_same_length(len(component), len(components[0]), f"components[{i}]", "components[0]")
+        if len({type(c) for c in components}) > 1:
+            _check_kinds(components)
         object.__setattr__(self, "components", components)
-        object.__setattr__(self, "weights", _checked_weights(self.weights, len(components[0]), len(components)))
+        object.__setattr__(self, "weights", as_shares(self.weights, len(components[0]), len(components)))
 
     @classmethod
     def _trusted(cls, components: tuple[Distribution, ...], weights: Array) -> Self:
@@ -52,20 +63,35 @@ class Mixture(Distribution):
         return self._trusted(tuple(c[rows] for c in self.components), self.weights[rows, :])
 
     def __repr__(self) -> str:
-        family = type(self.components[0]).__name__
-        return f"<Mixture: {len(self):,} predictions of {len(self.components)} {family} components>"
+        names = list(dict.fromkeys(type(c).__name__ for c in self.components))
+        what = f"{len(self.components)} {names[0]}" if len(names) == 1 else " and ".join(names)
+        return f"<Mixture: {len(self):,} predictions of {what} components>"
+
+    @property
+    def _is_pure(self) -> bool:
+        """Whether all components are of one family."""
+        return len({type(c) for c in self.components}) == 1
 
     def as_targets(self, y_true: ArrayLike) -> Array:
-        """Those of the components."""
-        return self.components[0].as_targets(y_true)
+        """Those of the components; any real numbers, where components may have different ranges."""
+        first = self.components[0]
+        if (self._is_pure and not isinstance(first, Bounded)) or kind_of_targets(first) != "real numbers":
+            return first.as_targets(y_true)
+        return matched(one_a_row(y_true, "y_true"), self.parameters[0])
 
     def checked(self) -> Self:
         """With checked components."""
         return self._trusted(tuple(c.checked() for c in self.components), self.weights)
 
     def point(self, y: Array) -> Any:
-        """A target of the components' family."""
-        return self.components[0].point(y)
+        """A target of the components' family; a single member, where they have different ones."""
+        return self.components[0].point(y) if self._is_pure else Ensemble.certain(matched(y, self.parameters[0]))
+
+    @property
+    def kinks(self) -> Any:
+        """Those of all components that have some."""
+        some = [c.kinks for c in self.components if c.kinks is not NotImplemented]
+        return np.concatenate(some, axis=1) if some else NotImplemented
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """A draw of a random component in each row."""
@@ -77,18 +103,56 @@ class Mixture(Distribution):
         return np.take_along_axis(drawn, index, axis=0)[0]
 
     def log_prob(self, targets: Array) -> Array:
-        """Log of the weighted sum of densities."""
+        """Log of the weighted sum of densities; at single values with a probability of their own, of probabilities."""
         from scipy.special import logsumexp
 
+        mass = 0.0 if self.kinks is NotImplemented else self.cdf(targets) - self.below(targets)
         with np.errstate(divide="ignore"):
             logs = [
                 c.log_prob(targets) + np.log(w) for c, w in zip(self.components, to_numpy(self.weights).T, strict=True)
             ]
-        return logsumexp(logs, axis=0)
+            # a density beside a probability counts for nothing
+            return np.where(mass > 0, np.log(mass), logsumexp(logs, axis=0))
 
     def cdf(self, y: Array) -> Any:
         """Weighted sum."""
-        parts = [component.cdf(y) for component in self.components]
+        return self._mean_of([component.cdf(y) for component in self.components])
+
+    def below(self, y: Array) -> Any:
+        """Weighted sum."""
+        return self._mean_of([component.below(y) for component in self.components])
+
+    @property
+    def mean(self) -> Any:
+        """Weighted sum."""
+        mean = self._mean_of([_rows_last(component.mean) for component in self.components])
+        return NotImplemented if mean is NotImplemented else mean.T
+
+    @property
+    def std(self) -> Any:
+        """From the spread within and between the components."""
+        means, stds = (
+            [_rows_last(x) for x in parts] for parts in zip(*((c.mean, c.std) for c in self.components), strict=True)
+        )
+        if any(part is NotImplemented for part in (*means, *stds)):
+            return NotImplemented
+        centre = self._mean_of(means)
+        return np.sqrt(self._mean_of([s**2 + (m - centre) ** 2 for m, s in zip(means, stds, strict=True)])).T
+
+    def crps(self, y: Array) -> Any:
+        """``sum w_j CRPS_j`` less half of what components differ by in pairs; by integration where those are not known."""
+        scores = self._mean_of([component.crps(y) for component in self.components])
+        pairs = (
+            [[a.distance(b) for b in self.components] for a in self.components] if self._is_pure else [[NotImplemented]]
+        )
+        if scores is NotImplemented or any(d is NotImplemented for row in pairs for d in row):
+            return crps_by_cells(self, y)
+        w, d = to_numpy(self.weights).astype(np.float64), np.array(pairs)
+        within = np.einsum("nj,jjn->n", w, d)
+        return scores - (np.einsum("nj,jkn,nk->n", w, d, w) - within) / 2
+
+    def _mean_of(self, parts: list[Any]) -> Any:
+        """Weighted sum of numbers of the components, ``(..., n)``, on the host."""
         if any(part is NotImplemented for part in parts):
             return NotImplemented
         return sum(w * part for w, part in zip(to_numpy(self.weights).T, parts, strict=True))
@@ -127,24 +191,31 @@ class Mixture(Distribution):
         return cls((Normal.example(rng, n), Normal.example(rng, n)), rng.dirichlet([1, 1], n))
 
 
-def _checked_weights(weights: ArrayLike | None, n: int, k: int) -> Array:
-    if weights is None:
-        return np.full((n, k), 1 / k)
-    w = as_numbers(weights, "weights")
-    xp = namespace(w)
-    w = xp.broadcast_to(w[None, :], (n, k)) if w.ndim == 1 and w.shape[0] == k else w
-    if tuple(w.shape) != (n, k):
-        raise InputError(f"weights must be (n, {k}) or ({k},); got shape {tuple(w.shape)}")
-    if is_traced(w):
-        return w
-    host = to_numpy(w).astype(np.float64)
-    if host.min() < 0:
-        raise InputError(f"weights must not be negative; found {host.min():g} in row {int(host.min(axis=1).argmin())}")
-    total = host.sum(axis=1)
-    row = int(np.abs(total - 1).argmax())
-    if abs(total[row] - 1) > 1e-6:
-        raise InputError(f"weights must sum to 1; row {row} sums to {total[row]:.9g}")
-    return w
+def kind_of_targets(predictions: Distribution) -> str:
+    """What kind of targets a family predicts, in words.
+
+    >>> from calibrant.distributions.normal import Normal
+    >>> kind_of_targets(Normal([0.0], 1.0))
+    'real numbers'
+    """
+    if isinstance(predictions, Categorical | Bernoulli):
+        return "classes"
+    drawn = predictions[:1].sample(np.random.default_rng(0), 1)
+    noun = "whole" if drawn.dtype.kind in "iu" else "real"
+    return f"{noun} numbers" if drawn.ndim == 2 else f"{noun} vectors of {drawn.shape[2]} coordinates"
+
+
+def _check_kinds(components: tuple[Distribution, ...]) -> None:
+    """Refuse components of different families that predict different kinds of targets."""
+    kinds = [kind_of_targets(c) for c in components]
+    if len(set(kinds)) > 1 or "classes" in kinds:
+        found = ", ".join(f"{type(c).__name__} ({kind})" for c, kind in zip(components, kinds, strict=True))
+        raise InputError(f"components must predict the same kind of targets; got {found}")
+
+
+def _rows_last(x: Any) -> Any:
+    """Numbers ``(n,)`` or ``(n, d)`` on the host, turned; NotImplemented stays."""
+    return x if x is NotImplemented else to_numpy(x).T
 
 
 def _ordered(x: np.ndarray) -> np.ndarray:
@@ -152,6 +223,12 @@ def _ordered(x: np.ndarray) -> np.ndarray:
     bits = x.view(np.int64)
     flipped = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
     return flipped if x.dtype == np.float64 else flipped.view(np.float64)
+
+
+@edges_of.register
+def _edges(predictions: Mixture) -> np.ndarray:
+    """Those of all components, which may lie far apart."""
+    return np.sort(np.concatenate([edges_of(component) for component in predictions.components], axis=1), axis=1)
 
 
 @closed_form(Kernel, Mixture, Distribution)

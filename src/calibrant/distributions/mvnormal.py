@@ -121,6 +121,18 @@ class MultivariateNormal(Distribution):
         volume = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
         return -0.5 * (white**2).sum(axis=-1) - volume - constant
 
+    @property
+    def mean(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    @property
+    def std(self) -> Array:
+        """``scale``, or the root of the diagonal of the covariance, ``(n, d)``."""
+        if self.scale is not None:
+            return self.scale
+        return namespace(self.loc).sqrt(namespace(self.loc).linalg.diagonal(self.covariance))
+
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w.loc - w' S w / 2)`` at w ``(m, d)``."""
         xp = namespace(self.loc)

@@ -50,6 +50,26 @@ class Normal(LocationScale):
         loc, scale = self.host
         return loc[:, None] + scale[:, None] * ndtri(to_numpy(u))[None, :]
 
+    @property
+    def mean(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    @property
+    def std(self) -> Array:
+        """``scale``."""
+        return self.scale
+
+    def crps(self, y: Array) -> Array:
+        """``E|Y - y| - scale / sqrt(pi)``."""
+        loc, scale = self.host
+        return _mean_absolute(to_numpy(y) - loc, scale**2) - scale / np.pi**0.5
+
+    def distance(self, other: Self) -> Array:
+        """``E|Y - Y'|`` of a normal difference."""
+        (loc, scale), (their_loc, their_scale) = self.host, other.host
+        return _mean_absolute(loc - their_loc, scale**2 + their_scale**2)
+
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc - (w scale)^2 / 2)``."""
         xp, w = namespace(self.loc), matched(w, self.loc)

@@ -8,19 +8,9 @@ import numpy as np
 
 from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_finite, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.base import Distribution, matched, one_a_row
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.typing import Array, ArrayLike
-
-
-def one_a_row(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers ``(n,)``; a single column is one, too."""
-    values = as_numbers(x, name)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise InputError(f"{name} must be one number a row; got shape {tuple(values.shape)}")
-    return values
 
 
 def is_single(x: object) -> bool:
@@ -79,9 +69,9 @@ class Parametric(Distribution):
         return self
 
     @property
-    def parameters(self) -> tuple[Array, ...]:
+    def parameters(self) -> list[Array]:
         """The fields, in their order."""
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return [getattr(self, field.name) for field in fields(self)]
 
     @property
     def host(self) -> tuple[np.ndarray, ...]:

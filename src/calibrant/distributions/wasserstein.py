@@ -79,6 +79,8 @@ class MixtureWasserstein(Metric):
         """The coordinates of all components, flattened, ``(n, K c)``."""
         if not isinstance(predictions, Mixture) or len(predictions.components) != self.components:
             raise InputError(f"MixtureWasserstein({self.components}) takes such mixtures; got {predictions!r}")
+        if len({type(component) for component in predictions.components}) > 1:
+            raise InputError(f"MixtureWasserstein takes components of one family; got {predictions!r}")
         if not np.allclose(to_numpy(predictions.weights), 1 / self.components):
             raise InputError("MixtureWasserstein takes equal weights")
         parts = [to_numpy(component.coords).astype(np.float64) for component in predictions.components]

@@ -1,12 +1,11 @@
 """What kernel estimators share: resolved kernels, coordinates of the predictions, residuals of the targets."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import is_array, is_traced, namespace, to_numpy
+from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
@@ -58,23 +57,12 @@ def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
         kernel = Identity() if isinstance(predictions, Categorical) else Gaussian()
     if not kernel.is_open:
         return kernel
-    parameters = list(_parameters(predictions))
+    parameters = predictions.parameters
     if any(is_traced(x) for x in parameters):
         raise InputError("give a length scale for targets: there is no median of values that are being traced")
     host = [to_numpy(x).astype(np.float64).reshape(len(predictions), -1) for x in parameters]
     rows = namespace(parameters[0]).asarray(thinned(np.concatenate(host, axis=1)))
     return kernel.resolve(as_points(predictions[rows].sample(np.random.default_rng(0), 1)[0]))
-
-
-def _parameters(predictions: Distribution) -> Iterator[Array]:
-    """All arrays that make up a batch, rows first."""
-    for field in fields(predictions):  # type: ignore[arg-type]  # families are dataclasses
-        value = getattr(predictions, field.name)
-        if isinstance(value, tuple) and all(isinstance(part, Distribution) for part in value):
-            for part in value:
-                yield from _parameters(part)
-        elif is_array(value):
-            yield value
 
 
 def coordinates(
@@ -95,7 +83,7 @@ def coordinates(
     if coords is NotImplemented:
         raise InputError(
             f"{type(predictions).__name__} predictions have no coordinates for {on_predictions!r}, and {on_targets!r} "
-            "gives them none: use a Gaussian kernel on one-dimensional targets, or a metric that embeds the family"
+            "gives them none: use a Gaussian kernel on targets, or a metric that embeds the family"
         )
     return coords
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -9,13 +10,14 @@ from calibrant._array import to_numpy
 from calibrant._pairwise import CALL, Pairwise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.ensemble import Ensemble
 from calibrant.estimators.accelerated import accelerated_moments
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.expectation import expectation
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import as_points
-from calibrant.residuals import Route, residuals
+from calibrant.residuals import Route, quantile_nodes, residuals
 from calibrant.spectral import Waves, residual_waves
 from calibrant.typing import Array
 
@@ -83,13 +85,20 @@ class LabelRedraws:
     ) -> np.ndarray:
         n = len(diagonal)
         made = [residuals(self.on_targets, y, self.predictions).features for y in targets]
-        w = unit_weights(self.weights, n)
-        features = np.stack([to_numpy(f).astype(np.float64) for f in made], axis=1) * w[:, None, None]  # (n, m, q)
-        product = multiply(features.reshape(n, -1)).reshape(features.shape)
-        sums = np.einsum("nmq,nmq->m", product, features)
-        if not self.unbiased:
-            return sums / n**2
-        return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / (n**2 - (w**2).sum())
+        return _statistics(made, unit_weights(self.weights, n), multiply, diagonal if self.unbiased else None)
+
+
+def _statistics(
+    made: list[Array], w: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray | None
+) -> np.ndarray:
+    """The statistic of each of m redraws, from the features ``(n, q)`` of its residuals; unbiased without the diagonal."""
+    n = len(w)
+    features = np.stack([to_numpy(f).astype(np.float64) for f in made], axis=1) * w[:, None, None]  # (n, m, q)
+    product = multiply(features.reshape(n, -1)).reshape(features.shape)
+    sums = np.einsum("nmq,nmq->m", product, features)
+    if diagonal is None:
+        return sums / n**2
+    return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / (n**2 - (w**2).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +116,8 @@ class TargetRedraws:
         """The statistic of each redraw, ``(m,)``."""
         rows = self._problem(self._targets(targets[0]))
         route = rows.residuals.route
-        if route is Route.SPECTRAL and len(rows) <= STORED:
-            waves = residual_waves(self.on_targets, self.predictions, self._targets(targets.reshape(-1)))
+        if rows.residuals.features is not None:
+            waves = self._waves(targets, route) if len(rows) <= STORED else NotImplemented
             if waves is not NotImplemented:
                 return self._by_waves(targets, rows, waves)
         elif route in (Route.CLOSED, Route.QUANTILE) and self._has_room(rows):
@@ -119,6 +128,12 @@ class TargetRedraws:
         """Whether tables of all pairs can be kept, and there is nothing faster."""
         n = len(rows)
         return n <= CALL or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
+
+    def _waves(self, targets: np.ndarray, route: Route) -> Any:
+        """What predictions, or the quantiles that stand for them, expect of waves in the range of all redraws."""
+        drawn = self._targets(targets.reshape(-1))
+        carrier = quantile_nodes(self.predictions, drawn) if route is Route.QUANTILE else self.predictions
+        return residual_waves(self.on_targets, carrier, drawn)
 
     def _targets(self, y: np.ndarray) -> Array:
         return self.predictions.as_targets(y)
@@ -189,6 +204,8 @@ def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -
     """Multiplications that one redraw costs, roughly."""
     n = float(len(predictions))
     if not isinstance(predictions, Categorical):
+        if isinstance(predictions, Ensemble) and predictions.is_vector:
+            return 200 * n**2 * int(predictions.members.shape[1])  # sums over members
         return 50 * n**2  # four exponentials a pair
     if dimensions == 1 and kernel.has_product:
         return 20 * n

@@ -1,10 +1,11 @@
 """Calibration errors as the risk that recalibration removes, found by cross-fitting."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri, xlog1py, xlogy
+from scipy.special import ndtri
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_one_of
@@ -13,6 +14,8 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.distances import ConvexDistance, Lp
+from calibrant.estimators.judged import Judged, Loss, check_proper
 from calibrant.estimators.lensed import View, check_lens
 from calibrant.estimators.scores import Brier, LogLoss
 from calibrant.lenses import Event, Lens
@@ -25,36 +28,7 @@ from calibrant.typing import Array, ArrayLike
 LEVEL = 0.95
 """The confidence level of the lower bound."""
 
-SHARED = 2**0.5
-"""Next to calibration the spread is larger than that of independent rows by so much: each of two rows in different folds
-decides over the direction of the other, as in a degenerate U-statistic, whose variance is twice the sum of squares."""
-
-
-@dataclass(frozen=True)
-class Lp:
-    """The distance ``||E[y | f] - f||_p`` of what happens from what was predicted, averaged over rows.
-
-    >>> Lp(2)
-    Lp(p=2)
-    """
-
-    p: float = 1
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.p, int | float) or isinstance(self.p, bool) or not self.p >= 1:
-            raise InputError(f"p must be a number of at least 1, or inf; got {self.p!r}")
-
-    def gradient(self, gap: np.ndarray) -> np.ndarray:
-        """The gradient of the norm at gaps ``(n, k)``; 0 where there is none, the first largest for p = inf."""
-        size = np.abs(gap)
-        largest = size.max(axis=1, keepdims=True)
-        if np.isinf(self.p):
-            first = np.arange(gap.shape[1]) == size.argmax(axis=1)[:, None]
-            return np.where(first, np.sign(gap), 0.0)
-        share = size / np.where(largest > 0, largest, 1.0)  # powers of shares of the largest cannot vanish
-        norm = (share**self.p).sum(axis=1, keepdims=True) ** (1 / self.p)
-        slope = np.sign(gap) * (share / np.where(norm > 0, norm, 1.0)) ** (self.p - 1)
-        return np.where(largest > 0, slope, 0.0)
+IN_SAMPLE = "in-sample: the map has seen the rows it is judged by, so the error is overstated"
 
 
 @dataclass(frozen=True)
@@ -63,11 +37,16 @@ class Variational(BaseEstimator):
 
     For any proper loss, ``E loss(f, Y) - min_g E loss(g(f), Y)`` is a calibration error: the squared one for
     ``Brier()``, that of Kullback and Leibler for ``LogLoss()``. For ``Lp(p)`` the mean of
-    ``<grad ||g - f||_p, y - f>`` is ``E ||E[y | f] - f||_p`` at the best g. With g from the other ``folds`` the estimate is
-    a lower bound on average, whatever the recalibrator, and may be negative: nothing is claimed that new rows do not
-    show. The result carries a lower confidence bound, ``value - 1.645 sqrt(2) standard errors``: the root of two is what
-    the rows of different folds, which decide over each other's directions, add to the spread next to calibration, and a
-    margin elsewhere. A symmetric interval would be wrong for small errors. ``repeats`` averages over several splits.
+    ``<grad ||g - f||_p, y - f>`` is ``E ||E[y | f] - f||_p`` at the best g; any
+    :class:`~calibrant.estimators.distances.ConvexDistance` works alike. With g from the other ``folds`` the estimate is a
+    lower bound on average, whatever the recalibrator, and may be negative: nothing is claimed that new rows do not
+    show. Folds are dealt without looking at what happened: dealt evenly by class, the rows a map has learned from would
+    tell it of those it is judged by.
+
+    The result carries a lower confidence bound, ``value - 1.645 standard errors``, where the standard error allows for the
+    luck of maps. A symmetric interval would be wrong for small errors. ``repeats`` averages over several splits.
+    ``ExactTest(Variational(...))`` gives an exact p-value, at the cost of as many fits. ``in_sample=True`` judges rows by a map
+    that has seen them, which overstates the error; no bound then.
 
     Without a lens it looks at whole vectors of three or more classes, and at the probability of class 1 of two, where all
     ``Lp`` are ``E |E[y | f] - f|``. Lenses ask of events, one by one, and are averaged; the recalibrator sees the
@@ -83,18 +62,19 @@ class Variational(BaseEstimator):
     0.14
     """
 
-    loss: Lp | Brier | LogLoss = Lp(1)  # frozen
+    loss: Loss = Lp(1)  # noqa: RUF009  # frozen
     recalibrator: Recalibrator | None = None
     folds: int = 5
     repeats: int = 1
     lens: Lens | None = None
     sees: Literal["event", "vector"] = "event"
     sign: Literal["soft", "hard"] = "soft"
+    in_sample: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.loss, Lp | Brier | LogLoss):
-            raise InputError(f"loss must be Lp(p), Brier() or LogLoss(); got {self.loss!r}")
+        if not isinstance(self.loss, ConvexDistance | Brier | LogLoss):
+            raise InputError(f"loss must be Lp(p), Brier(), LogLoss() or a ConvexDistance; got {self.loss!r}")
         if not isinstance(self.recalibrator, Recalibrator | None):
             raise InputError(f"recalibrator must be a recalibrator such as Temperature(); got {self.recalibrator!r}")
         check_count(self.folds, "folds", least=2)
@@ -106,18 +86,18 @@ class Variational(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The mean of what recalibration removes from held-out rows, with its lower bound."""
-        held_out = self._held_out(to_numpy(targets), predictions, weights)
-        differences = np.mean([self._removed(h) for h in held_out.answers], axis=0)
-        value, error = _mean_and_error(differences, weights)
-        bound = Interval(value - SHARED * float(ndtri(LEVEL)) * error, np.inf, LEVEL, "lower confidence bound")
+        reduction, judged = self._judged(to_numpy(targets), predictions, weights)
+        value, error = self._error(judged, weights)
+        bound = Interval(value - float(ndtri(LEVEL)) * error, np.inf, LEVEL, "lower confidence bound")
         return Estimate(
-            name=f"variational {_named(self.loss)}",
+            name=f"variational {self.loss.name}",
             value=value,
             n=len(predictions),
             estimator=replace(self, recalibrator=self._recalibrator()),
-            reduction=held_out.reduction,
-            standard_error=error,
-            interval=bound,
+            reduction=reduction,
+            standard_error=None if self.in_sample else error,
+            interval=None if self.in_sample else bound,
+            notes=(IN_SAMPLE,) if self.in_sample else (),
         )
 
     def confidence(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
@@ -134,126 +114,110 @@ class Variational(BaseEstimator):
         ['total', 'over-confidence', 'under-confidence']
         """
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        held_out = self._held_out(to_numpy(targets), predictions, weights)
-        if held_out.is_vector:
+        _, judged = self._judged(to_numpy(targets), predictions, weights)
+        if not judged[0].is_event:
             raise InputError("over- and under-confidence are those of events: give a lens such as TopLabel()")
-        kinds = {"total": None, "over-confidence": True, "under-confidence": False}
-        rows = []
-        for over in kinds.values():
-            parts = [self._removed(h if over is None else h.towards_the_middle(over)) for h in held_out.answers]
-            rows.append(_mean_and_error(np.mean(parts, axis=0), weights))
+        parts = [[rows.towards_the_middle(over) for rows in judged] for over in (True, False)]
+        values, errors = zip(*(self._error(part, weights) for part in (judged, *parts)), strict=True)
+        return Table(
+            error=["total", "over-confidence", "under-confidence"], value=list(values), standard_error=list(errors)
+        )
+
+    def refinement(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+        """A proper loss as calibration error and refinement, what no recalibration removes, with standard errors.
+
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.random(2_000)
+        >>> table = Variational(Brier()).refinement((rng.random(2_000) < 0.5 * p + 0.25) * 1, p)
+        >>> table["part"].tolist(), bool(abs(table["value"][1] + table["value"][2] - table["value"][0]) < 1e-12)
+        (['loss', 'calibration error', 'refinement'], True)
+        """
+        loss = check_proper(self.loss)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        _, judged = self._judged(to_numpy(targets), predictions, weights)
+        before, after = (np.mean([rows.losses(loss, p(rows)) for rows in judged], axis=0) for p in _BEFORE_AND_AFTER)
+        rows = [_mean_and_error(before, weights), self._error(judged, weights), _mean_and_error(after, weights)]
         values, errors = zip(*rows, strict=True)
-        return Table(error=list(kinds), value=list(values), standard_error=list(errors))
+        return Table(part=["loss", "calibration error", "refinement"], value=list(values), standard_error=list(errors))
+
+    def _error(self, judged: list[Judged], weights: np.ndarray | None) -> tuple[float, float]:
+        """The mean of what is removed, over rows, questions and splits, and its standard error."""
+        removed = np.mean([rows.removed(self.loss, self.sign) for rows in judged], axis=0)
+        luck = [rows.luck(self.loss, self.sign) for rows in judged]
+        known = [part for part in luck if part is not None]
+        if len(known) < len(judged):  # as much again, as next to calibration
+            value, error = _mean_and_error(removed, weights)
+            return value, 2**0.5 * error
+        # the luck of maps is at most what it would be if all had the same
+        return _mean_and_error(removed, weights, np.mean(np.sqrt(known), axis=0) ** 2)
 
     def _recalibrator(self) -> Recalibrator:
         return Default() if self.recalibrator is None else self.recalibrator
 
-    def _held_out(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> "_HeldOut":
-        """What maps from the other folds say of the rows of each, for every question and every split."""
+    def _judged(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
+    ) -> tuple[str, list[Judged]]:
+        """The reduction, and what maps from the other folds say of the rows of each, for every question and split."""
         if not isinstance(predictions, Categorical | Bernoulli):
             raise InputError(f"Variational looks at class probabilities; got {type(predictions).__name__} predictions")
-        if self.lens is None and isinstance(predictions, Categorical) and predictions.n_classes > 2:
-            y, f = targets, to_numpy(predictions.matrix).astype(np.float64)
-            answers = [_Answers(y, f, *self._cross_fitted(y, predictions, weights, r)) for r in range(self.repeats)]
-            return _HeldOut("canonical", tuple(answers), is_vector=True)
-        view = View.of(self.lens, predictions)
         if self.sees == "vector" and isinstance(predictions, Bernoulli):
             raise InputError("sees='vector' goes with class probabilities: labels have no common vector")
-        answers = [
-            self._event(event, targets, predictions, weights, r) for event in view.events for r in range(self.repeats)
-        ]
-        return _HeldOut(view.reduction, tuple(answers), is_vector=False)
+        splits = range(self.repeats)
+        if self.lens is None and isinstance(predictions, Categorical) and predictions.n_classes > 2:
+            f = to_numpy(predictions.matrix).astype(np.float64)
+            fits = [self._cross_fitted(targets, predictions, weights, split) for split in splits]
+            return "canonical", [Judged(targets, f, *fit) for fit in fits]
+        view = View.of(self.lens, predictions)
+        events = [(event, split) for event in view.events for split in splits]
+        return view.reduction, [self._event(event, targets, predictions, weights, split) for event, split in events]
 
     def _event(
-        self, event: Event, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, repeat: int
-    ) -> "_Answers":
+        self, event: Event, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, split: int
+    ) -> Judged:
         happened, f = event.happened(targets).astype(np.int64), event.probability.astype(np.float64)
         if self.sees == "event":
-            g, direction = self._cross_fitted(happened, Categorical(f), weights, repeat)
-            return _Answers(happened, f, g[:, 1], direction)
-        g, _ = self._cross_fitted(targets, predictions, weights, repeat)
+            g, sure = self._cross_fitted(happened, Categorical(f), weights, split)
+            return Judged(happened, f, g[:, 1], sure)
+        g, _ = self._cross_fitted(targets, predictions, weights, split)
         answer = np.broadcast_to(event.answer, f.shape)
-        return _Answers(happened, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0], None)
+        return Judged(happened, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0])
 
     def _cross_fitted(
-        self, y: np.ndarray, predictions: Distribution, weights: np.ndarray | None, repeat: int
+        self, y: np.ndarray, predictions: Distribution, weights: np.ndarray | None, split: int
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Held-out probabilities ``(n, k)`` and, where maps know them, expected signs or certainties ``(n,)``."""
-        fold = folds_of_rows(y, self.folds, self.seed + repeat)
-        recalibrator = self._recalibrator()
+        n, recalibrator = len(y), self._recalibrator()
+        fold = np.zeros(n) if self.in_sample else folds_of_rows(n, self.folds, self.seed + split)
         g: np.ndarray | None = None
-        signs = np.full(len(y), np.nan)
-        for k in range(self.folds):
-            learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        sure = np.full(n, np.nan)
+        for k in range(1 if self.in_sample else self.folds):
+            rest = np.flatnonzero(fold == k)
+            learn = rest if self.in_sample else np.flatnonzero(fold != k)
             found = recalibrator.find(y[learn], predictions[learn], None if weights is None else weights[learn]).map
             p = to_numpy(found.apply(predictions[rest]).matrix)  # type: ignore[attr-defined]
-            g = np.empty((len(y), p.shape[1])) if g is None else g
+            g = np.empty((n, p.shape[1])) if g is None else g
             g[rest] = p
-            signs[rest] = _expected_signs(found, predictions[rest])
+            sure[rest] = _certainty(found, predictions[rest])
         assert g is not None
-        return g, None if np.isnan(signs).any() else signs
-
-    def _removed(self, held: "_Answers") -> np.ndarray:
-        """The loss that each held-out row lost, ``(n,)``."""
-        y, f, g = held.happened, held.f, held.g
-        if f.ndim == 1:
-            if isinstance(self.loss, Lp):
-                soft = held.signs if self.sign == "soft" else None
-                return (np.sign(g - f) if soft is None else soft) * (y - f)
-            if isinstance(self.loss, Brier):
-                return (f - y) ** 2 - (g - y) ** 2
-            return xlogy(y, g) + xlog1py(1 - y, -g) - xlogy(y, f) - xlog1py(1 - y, -f)
-        rows = np.arange(len(y))
-        if isinstance(self.loss, LogLoss):
-            with np.errstate(divide="ignore"):
-                return np.log(g[rows, y]) - np.log(f[rows, y])
-        residual = np.eye(f.shape[1])[y] - f
-        if isinstance(self.loss, Brier):
-            return (residual**2).sum(axis=1) - ((residual - (g - f)) ** 2).sum(axis=1)
-        removed = (self.loss.gradient(g - f) * residual).sum(axis=1)
-        return removed if held.signs is None or self.sign == "hard" else held.signs * removed
+        return g, None if np.isnan(sure).any() else sure
 
 
-@dataclass(frozen=True, eq=False)
-class _Answers:
-    """What happened, what was predicted and what held-out maps make of it: ``(n,)`` of an event, ``(n, k)`` of vectors."""
-
-    happened: np.ndarray
-    f: np.ndarray
-    g: np.ndarray
-    signs: np.ndarray | None = None
-
-    def towards_the_middle(self, over: bool) -> "_Answers":
-        """g where it lies from f towards 1/2 (over-confidence), or where it lies further out; f elsewhere."""
-        lower, upper = np.minimum(self.f, self.g), np.maximum(self.f, self.g)
-        high, low = (lower, upper) if over else (upper, lower)
-        middle = np.full_like(self.f, 0.5) if over else self.g
-        g = np.where(self.f > 0.5, high, np.where(self.f < 0.5, low, middle))
-        return _Answers(
-            self.happened, self.f, g, None if self.signs is None else np.where(g == self.f, 0.0, self.signs)
-        )
+_BEFORE_AND_AFTER: tuple[Callable[[Judged], np.ndarray], ...] = (lambda rows: rows.f, lambda rows: rows.g)
 
 
-@dataclass(frozen=True, eq=False)
-class _HeldOut:
-    reduction: str
-    answers: tuple[_Answers, ...]
-    is_vector: bool
-
-
-def _expected_signs(found: Map, predictions: Distribution) -> np.ndarray | float:
+def _certainty(found: Map, predictions: Distribution) -> np.ndarray | float:
     """Of two classes the expected sign of g - f, of more how certain its direction is, where the map knows; NaN else."""
     p = to_numpy(predictions.matrix).astype(np.float64)  # type: ignore[attr-defined]
     known = getattr(found, "direction" if p.shape[1] == 2 else "certainty", None)
     return np.nan if known is None else known(p)
 
 
-def _mean_and_error(values: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
-    w = np.full(len(values), 1 / len(values)) if weights is None else weights / weights.sum()
+def _mean_and_error(
+    values: np.ndarray, weights: np.ndarray | None, luck: np.ndarray | float = 0.0
+) -> tuple[float, float]:
+    """The weighted mean and its standard error, with variances of single rows that come on top of what they show."""
+    n = len(values)
+    w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
     mean = float(w @ values)
     with np.errstate(invalid="ignore"):  # an infinite loss has no spread
-        return mean, float(np.sqrt((w**2 * (values - mean) ** 2).sum() * len(values) / (len(values) - 1)))
-
-
-def _named(loss: Lp | Brier | LogLoss) -> str:
-    return f"L{loss.p:g}" if isinstance(loss, Lp) else loss.name
+        return mean, float(np.sqrt((w**2 * ((values - mean) ** 2 + luck)).sum() * n / (n - 1)))

@@ -11,6 +11,7 @@ from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import as_estimate
+from calibrant.inference.blocks import block_rows, check_blocks
 from calibrant.inference.draws import draw
 from calibrant.results import Estimate, Interval, TestResult
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
@@ -26,6 +27,9 @@ class Bootstrap:
     estimator can take. Near perfect calibration no resampling of rows covers well; :func:`include_null` joins the
     interval with the exact test, which does. Efron & Tibshirani (1993).
 
+    ``block=b`` is for rows in the order of time: b rows after each other are drawn together, so that what depends on what
+    was shortly before stays with it; the last row is followed by the first. Politis & Romano (1992).
+
     >>> import numpy as np
     >>> from calibrant import Bootstrap, ECE
     >>> rng = np.random.default_rng(0)
@@ -39,11 +43,13 @@ class Bootstrap:
     estimator: Estimator
     n_resamples: int = 999
     confidence_level: float = 0.95
+    block: int = 1
 
     def __post_init__(self) -> None:
         if not callable(self.estimator):
             raise InputError(f"estimator must be an estimator such as ECE(); got {self.estimator!r}")
         check_count(self.n_resamples, "n_resamples", least=2)
+        check_count(self.block, "block")
         check_fraction(self.confidence_level, "confidence_level")
 
     def __call__(
@@ -59,7 +65,8 @@ class Bootstrap:
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         value = partial(value_of_rows, self.estimator, targets, predictions, weights)
         estimate: Estimate = value(slice(None))
-        resample = partial(_resample, value, len(predictions))
+        check_blocks(self.block, len(predictions))
+        resample = partial(_resample, value, len(predictions), self.block)
         values = draw(resample, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
         return replace(
             estimate,
@@ -107,6 +114,8 @@ def value_of_rows(
     return as_estimate(estimator, targets[rows, ...], predictions[rows], w)
 
 
-def _resample(value: Callable[[np.ndarray], Any], n: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+def _resample(
+    value: Callable[[np.ndarray], Any], n: int, block: int, seed: np.random.SeedSequence, size: int
+) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return np.array([float(value(rng.integers(0, n, n))) for _ in range(size)])
+    return np.array([float(value(block_rows(n, block, rng))) for _ in range(size)])

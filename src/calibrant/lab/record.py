@@ -1,12 +1,16 @@
 """What is finished of a long study, kept in a file so that it can be broken off."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from calibrant._validate import InputError
 from calibrant.results import jsonable
+from calibrant.typing import Engine
 
 
 @dataclass(frozen=True)
@@ -61,3 +65,22 @@ class Record:
                     f"{self.path} belongs to another study: {key} is {found.get(key)!r} there and {value!r} here; "
                     "give another path, or delete the file"
                 )
+
+
+def resumed(
+    work: Callable[..., np.ndarray], tasks: Sequence[tuple[Any, ...]], record: Record | None, engine: Engine | None
+) -> list[np.ndarray]:
+    """The numbers that ``work`` finds for every task; those that the record holds are not worked out again.
+
+    >>> resumed(lambda a, b: np.array([a + b]), [(1, 2), (3, 4)], None, None)
+    [array([3]), array([7])]
+    """
+    done = {} if record is None else {i: np.array(values, dtype=float) for i, values in record.read().items()}
+    todo = [i for i in range(len(tasks)) if i not in done]
+    run = map if engine is None else engine.map
+    found = run(work, *zip(*(tasks[i] for i in todo), strict=True)) if todo else ()
+    for i, values in zip(todo, found, strict=True):
+        done[i] = values
+        if record is not None:
+            record.add(i, values)
+    return [done[i] for i in range(len(tasks))]

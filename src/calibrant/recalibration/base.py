@@ -1,142 +1,39 @@
-"""What recalibrators share: settings that fit a map, the map, and what it did to rows it had not seen."""
+"""What recalibrators share: settings that fit a map, and the fit with what it did to rows it had not seen."""
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, fields
-from importlib import import_module
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from pkgutil import iter_modules
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, did_you_mean
+from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_distribution, as_weighted_problem
+from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.held_out import HeldOut, held_out, scores
+from calibrant.recalibration.map import ClassMap, Map, NamedClasses, check_classes, check_number, two_classes
 from calibrant.results import Table, number
 from calibrant.results.base import Result
-from calibrant.results.plain import SCHEMA, jsonable
+from calibrant.results.plain import SCHEMA
 from calibrant.results.words import brief
 from calibrant.typing import ArrayLike
 
-
-class Map(ABC):
-    """A function from predictions to predictions; subclasses are frozen dataclasses of numbers, texts and arrays.
-
-    What a map is made of goes into JSON and comes back, digit by digit; no code does.
-    """
-
-    kinds: ClassVar[dict[str, type["Map"]]] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        Map.kinds[cls.__name__] = cls
-
-    def __call__(self, y_pred: ArrayLike) -> Any:
-        """Predictions put right: a distribution for a distribution, class probabilities for class probabilities."""
-        predictions = as_distribution(y_pred)
-        self.check(predictions)
-        found = self.apply(predictions)
-        if isinstance(y_pred, Distribution) or not isinstance(found, Categorical):
-            return found
-        is_column = isinstance(predictions, Categorical) and predictions.probs.ndim == 1
-        return to_numpy(found.probability(1) if is_column else found.matrix)
-
-    @abstractmethod
-    def apply(self, predictions: Distribution) -> Distribution:
-        """The map of checked predictions."""
-
-    @abstractmethod
-    def check(self, predictions: Distribution) -> None:
-        """Refuse predictions of another kind than those that were fitted."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        parts = {part.name: jsonable(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
-        return {"map": type(self).__name__, **parts}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Map":
-        """The map that was written; anything else is refused."""
-        if not isinstance(data, dict) or "map" not in data:
-            raise InputError("this is no recalibration map: the file has no field 'map'")
-        values = dict(data)
-        name = values.pop("map")
-        if name not in Map.kinds:
-            _import_all()
-        if name not in Map.kinds:
-            raise InputError(f"there is no map {name!r}{did_you_mean(str(name), sorted(Map.kinds))}")
-        kind = Map.kinds[name]
-        expected = {part.name for part in fields(kind)}  # type: ignore[arg-type]
-        if set(values) != expected:
-            raise InputError(f"{name} has the fields {sorted(expected)}; the file has {sorted(values)}")
-        try:
-            return kind(**{key: _revived(value) for key, value in values.items()})
-        except (TypeError, ValueError) as error:
-            raise InputError(f"the file's {name} cannot be used: {error}") from error
-
-
-def _import_all() -> None:
-    """Every module beside this one: maps are known once their module has been imported."""
-    for module in iter_modules([str(Path(__file__).parent)]):
-        import_module(f"calibrant.recalibration.{module.name}")
-
-
-def _revived(value: Any) -> Any:
-    """Lists become arrays; names of numbers that JSON lacks become numbers again."""
-    if isinstance(value, list):
-        return np.array([_revived(part) for part in value])
-    if value in ("inf", "-inf", "nan"):
-        return float(value)
-    return value
-
-
-class ClassMap(Map):
-    """A map of class probabilities; subclasses have the field ``n_classes`` and write :meth:`probabilities`."""
-
-    n_classes: int
-
-    @abstractmethod
-    def probabilities(self, p: np.ndarray) -> np.ndarray:
-        """Probabilities ``(n, k)`` from probabilities ``(n, k)``, both in double precision."""
-
-    def apply(self, predictions: Distribution) -> Categorical:
-        """The same classes with other probabilities."""
-        assert isinstance(predictions, Categorical)
-        p = to_numpy(predictions.matrix).astype(np.float64)
-        return Categorical(self.probabilities(p), predictions.labels)
-
-    def check(self, predictions: Distribution) -> None:
-        """Refuse other families, and other numbers of classes."""
-        check_classes(predictions, type(self).__name__)
-        found = predictions.n_classes  # type: ignore[attr-defined]
-        if found != self.n_classes:
-            raise InputError(
-                f"this map was fitted on {self.n_classes} classes and y_pred has {found}: fit it on predictions of the "
-                "same model"
-            )
-
-
-def check_classes(predictions: Distribution, asker: str) -> None:
-    """Refuse predictions that are no class probabilities."""
-    if not isinstance(predictions, Categorical):
-        raise InputError(f"{asker} maps class probabilities; got {type(predictions).__name__} predictions")
-
-
-def two_classes(predictions: Distribution, asker: str) -> Categorical:
-    """The predictions where they are of two classes; others are refused in the name of who asked."""
-    check_classes(predictions, asker)
-    assert isinstance(predictions, Categorical)
-    if predictions.n_classes == 2:
-        return predictions
-    raise InputError(
-        f"{asker} maps two classes and y_pred has {predictions.n_classes}: use OneVsRest({asker}()), one map a class, or "
-        "a recalibrator of several classes such as VectorScaling() or Default()"
-    )
+__all__ = [
+    "ClassMap",
+    "Found",
+    "Map",
+    "Recalibration",
+    "Recalibrator",
+    "check_classes",
+    "check_number",
+    "load_map",
+    "two_classes",
+]
 
 
 class Found(NamedTuple):
@@ -170,8 +67,20 @@ class Recalibrator(ABC):
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         y = to_numpy(targets)
         found = self.find(y, predictions, weights)
-        scores = None if folds == 0 else _tried(self, y, predictions, weights, folds, seed)
-        return Recalibration(self, found.map, len(predictions), scores, found.is_converged, _notes(found, scores))
+        tried: tuple[HeldOut, ...] = ()
+        if folds != 0:
+            tried = held_out(self, y, predictions, weights, folds_of_rows(len(y), folds, seed))
+        table = scores(y, predictions, weights, tried) if tried else None
+        return Recalibration(
+            self,
+            found.map,
+            len(predictions),
+            table,
+            found.is_converged,
+            _notes(found, table),
+            predictions.class_names if isinstance(predictions, Categorical) and predictions.labels else None,
+            tried,
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,7 +88,9 @@ class Recalibration(Result):
     """A fitted map, which is a function from predictions to predictions, with what speaks for and against it.
 
     ``scores`` has a row a score: its mean over held-out rows ``before`` and ``after``, the ``change``, and the standard
-    ``error`` of the change. Smaller is better.
+    ``error`` of the change. Smaller is better. ``labels`` are the names of the classes, where they had some; predictions
+    of other names are refused, and the same names may come in another order. ``held_out`` has the predictions behind the
+    scores, fold by fold.
     """
 
     recalibrator: Recalibrator
@@ -188,14 +99,16 @@ class Recalibration(Result):
     scores: Table | None = field(default=None, compare=False)
     is_converged: bool = True
     notes: tuple[str, ...] = ()
+    labels: tuple[str, ...] | None = None
+    held_out: tuple[HeldOut, ...] = field(default=(), compare=False)
 
     def __call__(self, y_pred: ArrayLike) -> Any:
         """Predictions put right."""
-        return self.map(y_pred)
+        return (self.map if self.labels is None else NamedClasses(self.labels, self.map))(y_pred)
 
     @property
     def is_worse(self) -> bool:
-        """Whether held-out rows have a larger log loss than before."""
+        """Whether held-out rows have a larger loss than before, the log loss where there is one."""
         return self.scores is not None and bool(self.scores["change"][0] > 0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -208,7 +121,8 @@ class Recalibration(Result):
             "scores": None if self.scores is None else self.scores.to_dict(),
             "is_converged": self.is_converged,
             "notes": list(self.notes),
-            **self.map.to_dict(),
+            "labels": self.labels,
+            "map": self.map.to_dict(),
         }
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -232,48 +146,14 @@ def load_map(path: str | PathLike[str]) -> Map:
         raise InputError(f"{path} is no recalibration map: {error}") from error
     if not isinstance(data, dict) or data.get("kind") != "recalibration":
         raise InputError(f"{path} is no recalibration map: it was not written by Recalibration.save")
-    about = {"schema", "kind", "recalibrator", "n", "scores", "is_converged", "notes"}
-    return Map.from_dict({key: value for key, value in data.items() if key not in about})
+    if data.get("schema", SCHEMA) != SCHEMA:
+        raise InputError(f"{path} has the format {data['schema']!r}; this version of calibrant reads {SCHEMA!r}")
+    found = Map.from_dict(data.get("map"))
+    return found if data.get("labels") is None else NamedClasses(data["labels"], found)
 
 
 def _notes(found: Found, scores: Table | None) -> tuple[str, ...]:
     notes = found.notes if found.is_converged else (*found.notes, "the fit did not converge")
     if scores is not None and scores["change"][0] > 0:
-        notes = (*notes, "held-out log loss got worse: do not use this map")
+        notes = (*notes, f"held-out {scores['score'][0]} got worse: do not use this map")
     return notes
-
-
-def _tried(
-    recalibrator: Recalibrator,
-    targets: np.ndarray,
-    predictions: Distribution,
-    weights: np.ndarray | None,
-    folds: int,
-    seed: int,
-) -> Table:
-    """Scores of held-out rows before and after."""
-    fold = folds_of_rows(targets, folds, seed)
-    pairs = []
-    for k in range(folds):
-        learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        w = None if weights is None else weights[learn]
-        found = recalibrator.find(targets[learn], predictions[learn], w).map.apply(predictions[rest])
-        pairs.append((rest, [_losses(q, targets[rest]) for q in (predictions[rest], found)]))
-    before, after = (np.empty((len(pairs[0][1][0]), len(targets))) for _ in range(2))
-    for rest, (old, new) in pairs:
-        before[:, rest], after[:, rest] = old, new
-    w = np.full(len(targets), 1 / len(targets)) if weights is None else weights / weights.sum()
-    with np.errstate(invalid="ignore"):  # an infinite loss has no change
-        change = after - before
-        spread = np.sqrt((w**2 * (change - (change @ w)[:, None]) ** 2).sum(axis=1))
-    names = ["log loss", "Brier"][: len(before)]
-    return Table(score=names, before=before @ w, after=after @ w, change=change @ w, error=spread)
-
-
-def _losses(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
-    """The log loss of each row and, of classes, the Brier score, ``(scores, n)``."""
-    losses = [-to_numpy(predictions.log_prob(targets))]
-    if isinstance(predictions, Categorical):
-        happened = targets[:, None] == np.arange(predictions.n_classes)
-        losses.append(((to_numpy(predictions.matrix) - happened) ** 2).sum(axis=1))
-    return np.stack(losses)

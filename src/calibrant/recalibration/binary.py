@@ -9,6 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import ClassMap, two_classes
+from calibrant.recalibration.weights import in_rows
 
 
 class Pools(NamedTuple):
@@ -22,7 +23,7 @@ class Pools(NamedTuple):
 def pools_of(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> Pools:
     """The pools of a checked problem; more than two classes are refused."""
     p = to_numpy(two_classes(predictions, asker).matrix).astype(np.float64)
-    count = np.ones(len(targets)) if weights is None else weights / unit_weight(weights)
+    count = in_rows(weights, len(targets))
     scores, which = np.unique(scores_of(p), return_inverse=True)
     rows = np.bincount(which, weights=count)
     return Pools(scores, np.bincount(which, weights=count * (targets == 1)) / rows, rows)
@@ -31,15 +32,6 @@ def pools_of(targets: np.ndarray, predictions: Distribution, weights: np.ndarray
 def scores_of(p: np.ndarray) -> np.ndarray:
     """The probability of class 1 of rows ``(n, 2)``, which may miss one by rounding."""
     return p[:, 1] / p.sum(axis=1)
-
-
-def unit_weight(weights: np.ndarray) -> float:
-    """The weight of one row: a whole weight stands for so many rows, others for as many as they are worth together.
-
-    >>> unit_weight(np.array([1.0, 3.0])), unit_weight(np.array([0.5, 0.5]))
-    (1.0, 0.5)
-    """
-    return 1.0 if np.all(weights == np.floor(weights)) else float(weights @ weights / weights.sum())
 
 
 class BinaryMap(ClassMap):

@@ -22,7 +22,7 @@ class Default(Recalibrator):
     """:class:`SplineScaling` for two classes, :class:`SimplexRidge` for more.
 
     From 5,000 rows and up to 20 classes the first stage of the latter is :class:`SharedSpline` or
-    :class:`StructuredMatrix`, whichever has the smaller log loss on a held-out fifth. Cheap enough to be fitted many
+    :class:`StructuredMatrix`, whichever has the smaller log loss on a held-out half. Cheap enough to be fitted many
     times, with no settings: n log n for two classes, linear in n for more. What boosting does in Berta et al. (2026).
 
     >>> rng = np.random.default_rng(0)
@@ -47,5 +47,5 @@ class Default(Recalibrator):
         if n_classes == 2:
             return SplineScaling()
         if n >= FEWEST_ROWS and n_classes <= MOST_CLASSES:
-            return SimplexRidge(Best((SharedSpline(), StructuredMatrix()), tries=1))
+            return SimplexRidge(Best((SharedSpline(), StructuredMatrix()), folds=2, tries=1))
         return SimplexRidge()

@@ -8,22 +8,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from scipy.special import expit, log_softmax
 
-from calibrant.recalibration.binary import unit_weight
 from calibrant.recalibration.newton import Minimum, Point, minimised
 
 DEPENDENT = 1e-9
 """A column this much shorter, once its part along earlier columns is gone, says nothing that they do not."""
-
-
-def shares(weights: np.ndarray | None, n: int) -> tuple[np.ndarray, float]:
-    """Weights that sum to 1, and for how many rows they stand: whole weights for as many as they say.
-
-    >>> shares(np.array([1.0, 3.0]), 2)
-    (array([0.25, 0.75]), 4.0)
-    """
-    if weights is None:
-        return np.full(n, 1 / n), float(n)
-    return weights / weights.sum(), float(weights.sum() / unit_weight(weights))
 
 
 class Coefficients(NamedTuple):

@@ -12,9 +12,10 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
-from calibrant.recalibration.logistic import Diagonal, Form, Full, SoftmaxLoss, shares
+from calibrant.recalibration.logistic import Diagonal, Form, Full, SoftmaxLoss
 from calibrant.recalibration.newton import minimised
 from calibrant.recalibration.temperature import Temperature, Tempering
+from calibrant.recalibration.weights import shares
 
 LEAST = 1e-12
 """Smaller probabilities count as this one, also when the map is applied: 0 becomes very small, no other class smaller."""

@@ -12,7 +12,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
-from calibrant.recalibration.binary import unit_weight
+from calibrant.recalibration.weights import in_rows
 
 PRIORS = np.array([1000.0, 300, 100, 30, 10, 3, 1])
 """Priors tried, the one that changes least first."""
@@ -63,7 +63,7 @@ class NadarayaWatson(Recalibrator):
         assert isinstance(predictions, Categorical)
         p = to_numpy(predictions.matrix).astype(np.float64)
         p = p / p.sum(axis=1, keepdims=True)
-        w = np.ones(len(p)) if weights is None else weights / unit_weight(weights)
+        w = in_rows(weights, len(p))
         kept = _evenly(p[np.arange(len(p)), targets], self.most_rows)
         notes = () if len(kept) == len(p) else (f"the map holds {len(kept):,} of {len(p):,} rows",)
         p, y, w = p[kept], targets[kept].astype(np.int64), w[kept]

@@ -7,36 +7,31 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.ensemble import Ensemble
-from calibrant.distributions.laplace import Laplace
+from calibrant.distributions.levels import HAIR, SYMMETRIC, above
 from calibrant.distributions.location_scale import LocationScale
-from calibrant.distributions.normal import Normal
-
-SYMMETRIC = (Normal, Laplace)
-"""Families with ``P(Y > y) = F(2 loc - y)``, by which levels next to 1 are as fine as those next to 0."""
-
-HAIR = 4 * np.finfo(np.float64).eps
-"""Levels are lowered by this share, so that the way there and back does not round up to the next member of an ensemble."""
 
 LOWEST, HIGHEST = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg
 """The levels next to 0 and 1, 37.5 standard deviations below and 8.2 above: what is not certain goes no farther."""
 
 
-def normal_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
-    """``Phi^-1(F(y))`` of each row's targets, infinite where levels are 0 or 1.
+def normal_scores(predictions: Distribution, y: np.ndarray, *, strictly: bool = False) -> np.ndarray:
+    """``Phi^-1(F(y))`` of each row's targets, infinite where levels are 0 or 1; of ``P(Y < y)`` if ``strictly``.
 
+    >>> from calibrant import Normal
     >>> normal_scores(Normal([0.0, 1.0], 2.0), np.array([60.0, 3.0]))
     array([30.,  1.])
     """
-    lower = ndtri(np.clip(to_numpy(predictions.cdf(y)), 0, 1))
+    lower = ndtri(np.clip(to_numpy(predictions.below(y) if strictly else predictions.cdf(y)), 0, 1))
     if not isinstance(predictions, SYMMETRIC):
         return lower
-    upper = -ndtri(to_numpy(predictions.cdf(2 * predictions.host[0] - y)))
+    upper = -ndtri(above(predictions, y))
     return np.where(lower < 0, lower, upper)
 
 
 def at_normal_scores(predictions: Distribution, z: np.ndarray) -> np.ndarray:
     """The targets ``(n, m)`` that have the normal scores z, ``(m,)``, in every row.
 
+    >>> from calibrant import Normal
     >>> at_normal_scores(Normal([0.0, 1.0], 2.0), np.array([-1.0, 30.0])).round(9)
     array([[-2., 60.],
            [-1., 61.]])
@@ -51,7 +46,7 @@ def at_normal_scores(predictions: Distribution, z: np.ndarray) -> np.ndarray:
 def mid_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
     """Normal scores of targets; among m members of an ensemble, of the middle of their rank, ``(rank + 1/2) / (m + 1)``."""
     if isinstance(predictions, Ensemble):
-        m = predictions.members.shape[1]
+        m = 1 / predictions.coincidence
         return ndtri((m * to_numpy(predictions.cdf(y)) + 0.5) / (m + 1))
     return normal_scores(predictions, y)
 

@@ -55,7 +55,11 @@ def _counted(notes: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _against_rest(p: np.ndarray) -> list[np.ndarray]:
-    """For each class, the probabilities of all others together and of itself, ``(n, 2)``; sums, not 1 - p, keep small tails."""
+    """For each class, the probabilities of all others together and of itself, ``(n, 2)``; sums, not 1 - p, keep small tails.
+
+    Rows may miss one, by rounding; the two of a class do not.
+    """
+    p = p / p.sum(axis=1, keepdims=True)
     edge = np.zeros((len(p), 1))
     before = np.concatenate([edge, np.cumsum(p[:, :-1], axis=1)], axis=1)
     after = np.concatenate([np.cumsum(p[:, :0:-1], axis=1)[:, ::-1], edge], axis=1)

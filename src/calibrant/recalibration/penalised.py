@@ -12,17 +12,6 @@ TOLERANCE = 1e-10
 """Newton's decrement, in units of log-likelihood, at which to stop."""
 
 
-def relative_weights(weights: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that have weight, and their weights, scaled to sum to ``(sum w)^2 / sum w^2``: as many rows as they are worth.
-
-    >>> relative_weights(np.array([2.0, 0.0, 6.0]), 3)
-    (array([0, 2]), array([0.4, 1.2]))
-    """
-    w = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-    rows = np.flatnonzero(w > 0)
-    return rows, w[rows] * (w.sum() / (w**2).sum())
-
-
 @dataclass(frozen=True, eq=False)
 class Counted:
     """B groups of rows alike: features ``(B, m)``, offsets, total weights, weights of ones, and what a row weighs."""

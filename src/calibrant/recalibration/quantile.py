@@ -8,9 +8,9 @@ from scipy.special import ndtr, ndtri
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import Found, Map, Recalibrator
-from calibrant.recalibration.binary import unit_weight
 from calibrant.recalibration.normal_scores import check_levels, mid_scores
 from calibrant.recalibration.recalibrated import Lines, Recalibrated
+from calibrant.recalibration.weights import in_rows
 
 FEWEST = 10
 """Rows beyond the first and last point."""
@@ -43,7 +43,7 @@ class QuantileRecalibration(Recalibrator):
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """Corners of the distribution function of levels."""
         check_levels(predictions, "QuantileRecalibration")
-        w = np.ones(len(targets)) if weights is None else weights / unit_weight(weights)
+        w = in_rows(weights, len(targets))
         z, which = np.unique(mid_scores(predictions, targets.astype(np.float64)), return_inverse=True)
         rows = np.bincount(which, weights=w)
         n = rows.sum()

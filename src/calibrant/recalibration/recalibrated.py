@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.cells import LEVELS, crps_by_cells, edges_of, moments_by_cells
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.normal import Normal
 from calibrant.recalibration.normal_scores import at_normal_scores, check_levels, normal_scores
@@ -116,6 +117,11 @@ class Recalibrated(Distribution):
         """As the base takes them."""
         return self.base.as_targets(y_true)
 
+    @property
+    def coords(self) -> np.ndarray:
+        """Those of an ensemble of quantiles: their distance is nearly the Wasserstein distance W2."""
+        return to_numpy(self.ensemble().coords)
+
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``: targets at random normal scores, row by row."""
         z = self.lines.inverse(rng.standard_normal((size, len(self))))
@@ -131,6 +137,24 @@ class Recalibrated(Distribution):
         """``R(F(y))``."""
         return ndtr(self.lines(normal_scores(self.base, to_numpy(y))))
 
+    def below(self, y: Array) -> Array:
+        """``R(P(Y < y))``."""
+        return ndtr(self.lines(normal_scores(self.base, to_numpy(y), strictly=True)))
+
+    @property
+    def mean(self) -> np.ndarray:
+        """By integration between quantiles."""
+        return moments_by_cells(self)[0]
+
+    @property
+    def std(self) -> np.ndarray:
+        """By integration between quantiles."""
+        return moments_by_cells(self)[1]
+
+    def crps(self, y: Array) -> np.ndarray:
+        """By integration between quantiles."""
+        return crps_by_cells(self, y)
+
     def quantile(self, u: Array) -> Array:
         """Quantiles of the base at the levels that the map sends to u, ``(n, m)``."""
         return at_normal_scores(self.base, self.lines.inverse(ndtri(to_numpy(u))))
@@ -143,3 +167,9 @@ class Recalibrated(Distribution):
     def example(cls, rng: np.random.Generator, n: int) -> Self:
         """Normal predictions, a little skewed."""
         return cls(Normal.example(rng, n), np.array([-0.6, 0.6]), np.array([-0.9, 0.5]))
+
+
+@edges_of.register
+def _edges(predictions: Recalibrated) -> np.ndarray:
+    """Where the base has its probability, and where the map has put it."""
+    return np.sort(np.concatenate([edges_of(predictions.base), predictions.quantile(LEVELS)], axis=1), axis=1)

@@ -11,7 +11,8 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, two_classes
-from calibrant.recalibration.logistic import Coefficients, fitted_log_odds, shares
+from calibrant.recalibration.logistic import Coefficients, fitted_log_odds
+from calibrant.recalibration.weights import shares
 
 FINEST = 2.0**-53
 """Probabilities below this count as this in a fit: no double lies between 1 and 1 minus this."""

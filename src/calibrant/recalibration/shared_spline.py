@@ -15,7 +15,8 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
 from calibrant.recalibration.bspline import cubic_basis, roughness
-from calibrant.recalibration.penalised import averaged, relative_weights
+from calibrant.recalibration.penalised import averaged
+from calibrant.recalibration.weights import in_rows, one_row
 
 SMOOTHNESS = (1e10, 1e3, 100.0, 10.0, 1.0)
 """Penalties on the splines, stiffest first, each fit starting from the last; under the first a temperature stands alone."""
@@ -61,11 +62,11 @@ class SharedSpline(Recalibrator):
         """Newton's method for each penalty."""
         check_classes(predictions, "SharedSpline")
         assert isinstance(predictions, Categorical)
-        seen, w = relative_weights(weights, len(targets))
+        w = in_rows(weights, len(targets))
         floor = float(1 / max(4 * w.sum(), 8.0))
-        logs = floored_logs(to_numpy(predictions.matrix)[seen].astype(np.float64), floor)
+        logs = floored_logs(to_numpy(predictions.matrix).astype(np.float64), floor)
         z, rank = _ranks(logs, w)
-        problem = _Problem(logs, _levels(logs, z, rank), targets[seen].astype(np.int64), w, self.splines)
+        problem = _Problem(logs, _levels(logs, z, rank), targets.astype(np.int64), w, self.splines)
         unchanged = np.zeros(1 + self.splines)
         fits: list[_Fit] = []
         for smoothness in SMOOTHNESS:
@@ -128,7 +129,8 @@ def _ranks(logs: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(logs, axis=None, kind="stable")
     z = logs.ravel()[order]
     total = np.concatenate([[0.0], np.cumsum(w[order // logs.shape[1]])])
-    some = np.unique(z[np.linspace(0, len(z) - 1, N_RANKS).astype(np.int64)])
+    levels = np.linspace(0, 1, N_RANKS) * total[-1]
+    some = np.unique(z[np.minimum(np.searchsorted(total[1:], levels), len(z) - 1)])
     low, high = (total[np.searchsorted(z, some, side)] for side in ("left", "right"))
     return some, (low + high) / (2 * total[-1])
 
@@ -164,7 +166,7 @@ class _Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Logs and places ``(n, k)``, targets and weights ``(n,)``."""
+    """Logs and places ``(n, k)``, targets, weights and what goes of them when a row is left out, ``(n,)``."""
 
     logs: np.ndarray
     places: np.ndarray
@@ -248,6 +250,6 @@ class _Problem:
             x = np.concatenate([self.logs[rows][:, :, None], self.table[self.places[rows]]], axis=2)
             g = softmax(logits[rows], axis=1)
             push = np.matmul(g[:, None, :], x)[:, 0] - x[np.arange(len(x)), self.targets[rows]]
-            push = stretch * self.w[rows, None] * (push @ covariance)
+            push = stretch * one_row(self.w)[rows, None] * (push @ covariance)
             logits[rows] += np.matmul(x, push[:, :, None])[:, :, 0]
         return -self.loss_of(logits)

@@ -11,7 +11,8 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, two_classes
 from calibrant.recalibration.bspline import cubic_basis, roughness
-from calibrant.recalibration.penalised import Counted, averaged, minima, relative_weights
+from calibrant.recalibration.penalised import Counted, averaged, minima
+from calibrant.recalibration.weights import in_rows, one_row
 
 SMOOTHNESS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e10)
 """Penalties on the splines; under the last, as good as infinite, the beta-calibration terms stand alone."""
@@ -36,7 +37,7 @@ class SplineScaling(Recalibrator):
 
     Rows are counted in ``bins`` of equal size, so that a fit takes as long as a sort, O(n log n). Probabilities nearer
     to 0 or 1 than ``1 / 4n`` are taken to be there, so that f = 0 and f = 1 can be put right. The function need not
-    increase. Swapping the classes swaps the answer. Weights of rows are relative: n is ``(sum w)^2 / sum w^2``.
+    increase. Swapping the classes swaps the answer. Whole weights are those of repeated rows.
     The logit of f as offset after Berta et al. (2026); the terms in log f and log(1 - f) after Kull et al. (2017).
 
     >>> rng = np.random.default_rng(0)
@@ -57,10 +58,10 @@ class SplineScaling(Recalibrator):
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """All penalties in one batch of Newton steps on the bins."""
         p = to_numpy(two_classes(predictions, "SplineScaling").matrix).astype(np.float64)
-        seen, w = relative_weights(weights, len(targets))
+        w = in_rows(weights, len(targets))
         floor = 1 / max(4 * w.sum(), 8.0)
-        logits = _logits(p[seen], floor)
-        rank, data = self._counted(logits, targets[seen] == 1, w)
+        logits = _logits(p, floor)
+        rank, data = self._counted(logits, targets == 1, w)
         fits = minima(data, _penalties(self.splines))
         left_out, unchanged = fits.left_out(data), -float(data.loss(data.offset))
         mean, covariance = averaged(fits.coefficients, fits.inverses, left_out, unchanged)
@@ -76,7 +77,7 @@ class SplineScaling(Recalibrator):
         _, part = np.unique(np.sign(off_centre) * steps, return_inverse=True)
         rows = np.bincount(part, weight)
         ones = np.bincount(part, np.bincount(group, w * is_one))
-        squares = np.bincount(part, np.bincount(group, w**2))
+        squares = np.bincount(part, np.bincount(group, w * one_row(w)))
         middle, rank = (np.bincount(part, weight * value) / rows for value in (z, 0.5 + off_centre))
         return rank, Counted(_features(middle, rank, self.splines), middle, rows, ones, squares / rows)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, check_classes
 from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.held_out import held_out
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6
@@ -24,8 +24,8 @@ class Stack(Recalibrator):
 
     The shares ``a``, not negative and summing to 1, have the largest log-likelihood on held-out rows, where each
     ``g_m`` was fitted on the other ``folds``. Concave; by expectation-maximisation, to 1e-6 nats a row. The
-    recalibrators are then fitted on all rows. With fewer rows than folds, a fold a row. Breiman (1996); Berta et al.
-    (2026) for log loss as the judge of recalibrators.
+    recalibrators are then fitted on all rows. With fewer rows than folds, a fold a row; one row changes nothing.
+    Breiman (1996); Berta et al. (2026) for log loss as the judge of recalibrators.
 
     >>> from calibrant.recalibration.spline import SplineScaling
     >>> from calibrant.recalibration.temperature import Temperature
@@ -49,11 +49,13 @@ class Stack(Recalibrator):
         """Shares from held-out rows, maps from all rows."""
         check_classes(predictions, "Stack")
         assert isinstance(predictions, Categorical)
-        fold = _dealt(targets, self.folds, self.seed)
-        chances = held_out_chances(self.recalibrators, targets, predictions, weights, fold)
+        fold = _dealt(len(targets), self.folds, self.seed)
+        chances = np.exp(held_out_log_chances(self.recalibrators, targets, predictions, weights, fold))
         unchanged = np.exp(to_numpy(predictions.log_prob(targets)))
         w = np.ones(len(targets)) if weights is None else weights
-        shares, is_converged = _shares(np.vstack([unchanged, chances]), w / w.sum())
+        shares, is_converged = np.eye(len(chances) + 1)[0], True
+        if len(targets) > 1:
+            shares, is_converged = _shares(np.vstack([unchanged, chances]), w / w.sum())
         found = [one.find(targets, predictions, weights) for one in self.recalibrators]
         mixture = Mixture(tuple(one.map for one in found), shares, predictions.n_classes)
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
@@ -62,7 +64,7 @@ class Stack(Recalibrator):
 
 @dataclass(frozen=True)
 class Best(Recalibrator):
-    """The one of several recalibrators with the least log loss on held-out rows, fitted on all rows.
+    """The one of several recalibrators with the least log loss on held-out rows, fitted on all rows; any family.
 
     Held out is each of ``folds`` in turn, or only the first ``tries`` of them, at ``tries / folds`` of the cost.
     Breiman (1996); log loss as the judge of recalibrators as in Berta et al. (2026).
@@ -88,14 +90,11 @@ class Best(Recalibrator):
 
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """The winner's map."""
-        check_classes(predictions, "Best")
-        assert isinstance(predictions, Categorical)
-        fold = _dealt(targets, self.folds, self.seed)
+        fold = _dealt(len(targets), self.folds, self.seed)
         last = fold.max() if self.tries is None else self.tries - 1
-        chances = held_out_chances(self.recalibrators, targets, predictions, weights, np.where(fold > last, -1, fold))
-        w = np.ones(len(targets)) if weights is None else weights
-        with np.errstate(divide="ignore"):
-            score = np.log(chances) @ w
+        tried = np.where(fold > last, -1, fold)
+        logs = held_out_log_chances(self.recalibrators, targets, predictions, weights, tried)
+        score = logs @ (np.ones(len(targets)) if weights is None else weights)
         return self.recalibrators[int(np.argmax(score))].find(targets, predictions, weights)
 
 
@@ -108,7 +107,7 @@ class Mixture(ClassMap):
     n_classes: int
 
     def __post_init__(self) -> None:
-        maps: list[Any] = [Map.from_dict(part) if isinstance(part, dict) else part for part in self.maps]
+        maps = [part if isinstance(part, Map) else Map.from_dict(part) for part in self.maps]
         object.__setattr__(self, "maps", tuple(maps))
         if self.shares.shape != (len(maps) + 1,) or not (self.shares >= 0).all() or abs(self.shares.sum() - 1) > 1e-9:
             raise InputError(f"{len(maps)} maps need {len(maps) + 1} shares that sum to 1; got {self.shares!r}")
@@ -125,27 +124,24 @@ class Mixture(ClassMap):
         return mixed
 
 
-def held_out_chances(
+def held_out_log_chances(
     recalibrators: Sequence[Recalibrator],
     targets: np.ndarray,
-    predictions: Categorical,
+    predictions: Distribution,
     weights: np.ndarray | None,
     fold: np.ndarray,
 ) -> np.ndarray:
-    """The probability of what happened by each map fitted on other folds, ``(recalibrators, n)``; 1 in folds below 0."""
-    chances = np.ones((len(recalibrators), len(targets)))
-    for k in np.unique(fold[fold >= 0]):
-        learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        w = None if weights is None else weights[learn]
-        for i, recalibrator in enumerate(recalibrators):
-            found = recalibrator.find(targets[learn], predictions[learn], w).map.apply(predictions[rest])
-            chances[i, rest] = np.exp(to_numpy(found.log_prob(targets[rest])))
-    return chances
+    """The log probability of what happened by each map fitted on other folds, ``(recalibrators, n)``; 0 in folds below 0."""
+    logs = np.zeros((len(recalibrators), len(targets)))
+    for i, recalibrator in enumerate(recalibrators):
+        for part in held_out(recalibrator, targets, predictions, weights, fold):
+            logs[i, part.rows] = to_numpy(part.predictions.log_prob(targets[part.rows]))
+    return logs
 
 
-def _dealt(targets: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each row, no more folds than rows."""
-    return folds_of_rows(targets, max(min(n_folds, len(targets)), 2), seed)
+def _dealt(n: int, n_folds: int, seed: int) -> np.ndarray:
+    """The fold of each of n rows, no more folds than rows; of one row, none."""
+    return np.array([-1]) if n == 1 else folds_of_rows(n, min(n_folds, n), seed)
 
 
 def _checked(recalibrators: Sequence[Recalibrator]) -> tuple[Recalibrator, ...]:

@@ -9,7 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.recalibration.base import Found, Map, Recalibrator
+from calibrant.recalibration.base import Found, Map, Recalibrator, check_number
 
 COLDEST, HOTTEST = -7.0, 7.0
 """Logarithms of temperatures that are considered."""
@@ -56,7 +56,9 @@ class Temperature(Recalibrator):
             notes.append("the likelihood grows up to the end of the temperatures considered")
         if impossible := len(targets) - len(possible):
             notes.append(f"{impossible:,} rows had probability 0 for what happened, at any temperature")
-        return Found(Tempering(type(predictions).__name__, float(np.exp(best.x))), bool(best.success), tuple(notes))
+        n_classes = predictions.n_classes if isinstance(predictions, Categorical) else None
+        found = Tempering(type(predictions).__name__, float(np.exp(best.x)), n_classes)
+        return Found(found, bool(best.success), tuple(notes))
 
 
 def _hottest(predictions: Distribution) -> float:
@@ -72,10 +74,11 @@ def _hottest(predictions: Distribution) -> float:
 
 @dataclass(frozen=True)
 class Tempering(Map):
-    """Predictions at another temperature."""
+    """Predictions at another temperature; of classes, of as many as were fitted."""
 
     family: str
     temperature: float
+    n_classes: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < np.inf:
@@ -90,6 +93,8 @@ class Tempering(Map):
         return tempered
 
     def check(self, predictions: Distribution) -> None:
-        """Refuse other families."""
+        """Refuse other families, and other numbers of classes."""
         if type(predictions).__name__ != self.family:
             raise InputError(f"this map was fitted on {self.family} predictions; got {type(predictions).__name__}")
+        if isinstance(predictions, Categorical) and self.n_classes is not None:
+            check_number(predictions, self.n_classes)

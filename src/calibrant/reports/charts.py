@@ -41,8 +41,11 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def reliability(curve: Table, histogram: Table) -> str:
-    """Observed against predicted, with the consistency band and the spread of the predictions, as SVG."""
+def reliability(curve: Table, histogram: Table, beside: Table | None = None) -> str:
+    """Observed against predicted, with the consistency band and the spread of the predictions, as SVG.
+
+    The axes have room for the curve that is shown ``beside`` it, too.
+    """
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -50,10 +53,12 @@ def reliability(curve: Table, histogram: Table) -> str:
         figure = Figure(figsize=(5.2, 6.1))
         main, below = figure.subplots(2, 1, sharex=True, height_ratios=[5, 1.1])
         _draw_curve(main, curve)
+        claims, outcomes = zip(*(_span(one) for one in (curve, curve if beside is None else beside)), strict=True)
+        main.set(xlim=_limits(np.concatenate(claims)), ylim=_limits(np.concatenate(outcomes)))
         _draw_histogram(below, histogram)
         figure.align_ylabels()
         figure.subplots_adjust(left=0.13, right=0.98, top=0.985, bottom=0.085, hspace=0.07)
-        return _svg(figure)
+        return svg(figure)
 
 
 def _draw_curve(axes: "Axes", curve: Table) -> None:
@@ -66,9 +71,14 @@ def _draw_curve(axes: "Axes", curve: Table) -> None:
     size = 26 + 60 * np.sqrt(curve["weight"] / curve["weight"].max())
     for chosen, colour, marker in ((~outside, "accent", "o"), (outside, "bad", "D")):
         axes.scatter(x[chosen], observed[chosen], s=size[chosen], color=COLOURS[colour], marker=marker, zorder=5)
-    axes.set(xlim=_limits(x), ylim=_limits(np.concatenate([x, observed, low, high])), ylabel="Observed frequency")
-    _grid(axes)
+    axes.set(ylabel="Observed frequency")
+    grid(axes)
     axes.tick_params(labelbottom=False)
+
+
+def _span(curve: Table) -> tuple[np.ndarray, np.ndarray]:
+    """All that is drawn of a curve, along the two axes."""
+    return curve["predicted"], np.concatenate([curve[name] for name in ("predicted", "observed", "low", "high")])
 
 
 def _limits(values: np.ndarray) -> tuple[float, float]:
@@ -85,17 +95,18 @@ def _draw_histogram(axes: "Axes", histogram: Table) -> None:
     width = histogram["upper"] - histogram["lower"]
     axes.bar(histogram["lower"], share, width=0.86 * width, align="edge", color=COLOURS["accent"], alpha=0.55)
     axes.set(xlabel="Predicted probability", ylabel="% of rows", ylim=(0, 1.08 * share.max()))
-    _grid(axes)
+    grid(axes)
 
 
-def _grid(axes: "Axes") -> None:
+def grid(axes: "Axes") -> None:
+    """Quiet lines behind what is drawn, and numbers written out."""
     axes.grid(visible=True, color=COLOURS["grid"], linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.ticklabel_format(style="plain", useOffset=False)
 
 
-def _svg(figure: "Figure") -> str:
+def svg(figure: "Figure") -> str:
     """The drawing as an inline SVG element without a fixed size, its colours taken from CSS."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

@@ -81,22 +81,37 @@ class Section:
         return {"title": self.title, "noun": self.noun, "remark": self.remark, "table": self.table.to_dict()}
 
 
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture of the report: its heading, how to read it, what it shows in words, and the tables it is drawn from."""
+
+    kind: Literal["reliability", "levels", "coverage", "spread"]
+    title: str
+    caption: str
+    description: str
+    tables: Mapping[str, Table]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        tables = {name: table.to_dict() for name, table in self.tables.items()}
+        return {"kind": self.kind, "title": self.title, "description": self.description, **tables}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Report(Result):
     """Everything the page shows, as data; :func:`calibrant.evaluate` makes it.
 
-    ``reliability`` is the curve with its consistency band, ``histogram`` the predicted probabilities; ``sections`` hold
-    a table a class and a table a slice. ``settings`` repeat the run.
+    ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` a table a class
+    and a table a slice. ``settings`` repeat the run.
     """
 
     title: str
     n: int
-    kind: Literal["binary", "multi-class", "multi-label"]
+    kind: str
+    subject: str
     verdict: Verdict
     numbers: tuple[KeyNumber, ...]
-    reliability: Table
-    histogram: Table
-    event: str
+    pictures: tuple[Picture, ...]
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
@@ -111,12 +126,16 @@ class Report(Result):
             "n": self.n,
             "verdict": self.verdict.to_dict(),
             "numbers": [x.to_dict() for x in self.numbers],
-            "reliability": {"event": self.event, **self.reliability.to_dict()},
-            "histogram": self.histogram.to_dict(),
+            "subject": self.subject,
+            "pictures": [picture.to_dict() for picture in self.pictures],
             "sections": [section.to_dict() for section in self.sections],
             "notes": list(self.notes),
             "settings": dict(self.settings),
         }
+
+    def picture(self, kind: str) -> Picture:
+        """The picture of this kind."""
+        return next(picture for picture in self.pictures if picture.kind == kind)
 
     def to_html(self) -> str:
         """One self-contained page."""

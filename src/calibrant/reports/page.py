@@ -8,8 +8,8 @@ from typing import Any
 
 from calibrant._validate import InputError
 from calibrant.reports.build import Progress, evaluate
-from calibrant.reports.model import KeyNumber, Report
-from calibrant.results import percent
+from calibrant.reports.model import KeyNumber, Picture, Report
+from calibrant.results import Result, Table, percent
 from calibrant.typing import ArrayLike, Engine, Seed
 
 
@@ -53,20 +53,44 @@ def report(
 
 def to_html(report: Report) -> str:
     """The page, with its style, pictures and data inside; it asks the network for nothing."""
+    return rendered(
+        "page.html.jinja",
+        report=report,
+        charts=[drawn(picture) for picture in report.pictures],
+        data=encoded(report),
+        scales=[_scale(x) for x in report.numbers],
+    )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template of this folder, filled in."""
     try:
         import jinja2
-
-        from calibrant.reports.charts import reliability
-
-        chart = reliability(report.reliability, report.histogram)
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    here = files("calibrant.reports")
+    loader = jinja2.FunctionLoader(lambda name: here.joinpath(name).read_text(encoding="utf-8"))
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined, loader=loader)
     environment.filters.update(percent=percent, pvalue=_pvalue)
-    source = files("calibrant.reports").joinpath("page.html.jinja").read_text(encoding="utf-8")
-    template = environment.from_string(source)
-    data = base64.b64encode(report.to_json(indent=None).encode()).decode()
-    return template.render(report=report, chart=chart, data=data, scales=[_scale(x) for x in report.numbers])
+    return environment.get_template(template).render(**values)
+
+
+def drawn(picture: Picture, beside: Table | None = None) -> str:
+    """A picture as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
+    try:
+        from calibrant.reports.charts import reliability
+        from calibrant.reports.forecast_charts import CHARTS
+
+        if picture.kind == "reliability":
+            return reliability(picture.tables["curve"], picture.tables["histogram"], beside)
+        return CHARTS[picture.kind](picture.tables[picture.kind])
+    except ModuleNotFoundError as error:
+        raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
+
+
+def encoded(result: Result) -> str:
+    """All data of a page, for its link."""
+    return base64.b64encode(result.to_json(indent=None).encode()).decode()
 
 
 def _pvalue(p: float) -> str:

@@ -1,19 +1,17 @@
 """One checked problem, and how random work on it is done."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.intervals import Bootstrap
-from calibrant.lenses import Lens, TopLabel, default_lens
 from calibrant.results import Estimate, TestResult
 from calibrant.typing import Array, Engine, Estimator
 
@@ -42,11 +40,14 @@ def affordable(wanted: int, size: int, work: int, *, least: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
-    """Targets and predictions of a report with their weights; redraws, seed and engine of its tests."""
+class Problem(ABC):
+    """Targets and predictions of a report with their weights; redraws, seed and engine of its tests.
+
+    Subclasses say what is predicted, which error the verdict rests on, and what the kernel error may cost.
+    """
 
     targets: Array
-    predictions: Categorical | Bernoulli
+    predictions: Distribution
     weights: np.ndarray | None
     n_resamples: int
     seeds: np.random.SeedSequence
@@ -56,21 +57,23 @@ class Problem:
         return len(self.predictions)
 
     @property
-    def kind(self) -> Literal["binary", "multi-class", "multi-label"]:
+    @abstractmethod
+    def kind(self) -> str:
         """What is predicted."""
-        if isinstance(self.predictions, Bernoulli):
-            return "multi-label"
-        return "multi-class" if self.predictions.n_classes > 2 else "binary"
 
     @property
-    def lens(self) -> Lens:
-        """The events that the report is about."""
-        return TopLabel() if self.kind == "multi-class" else default_lens(self.predictions)
-
-    @property
-    def error(self) -> ECE:
+    @abstractmethod
+    def error(self) -> BaseEstimator:
         """The calibration error that the verdict rests on."""
-        return ECE(EqualMass(15), lens=self.lens)
+
+    @abstractmethod
+    def means(self) -> tuple[float, float]:
+        """What is claimed on average, and what happened."""
+
+    @property
+    @abstractmethod
+    def kernel_width(self) -> int:
+        """Multiplications that a pair of rows costs the kernel error; 0 where rows lie on a line, and need no pairs."""
 
     @property
     def fresh_seeds(self) -> np.random.SeedSequence:
@@ -84,21 +87,20 @@ class Problem:
 
     @property
     def kernel_error(self) -> SKCE | None:
-        """The kernel error of all classes at once; of blocks of rows where all pairs are too many."""
+        """The kernel error of whole predictions; of blocks of rows where all pairs are too many."""
         n = len(self) if self.weights is None else int((self.weights > 0).sum())
-        if not isinstance(self.predictions, Categorical) or n < 2:
+        if n < 2:
             return None
-        if self.predictions.n_classes == 2 or n**2 <= PAIRS:
+        if self.kernel_width == 0 or n**2 <= PAIRS:
             return SKCE()
         return SKCE(block=PAIRS // n) if self.weights is None and PAIRS // n > 1 else None
 
     @property
     def kernel_resamples(self) -> int:
-        """How many redraws the kernel error may have; two classes take O(n log n), more take O(n^2 k)."""
-        assert isinstance(self.predictions, Categorical)
-        if self.predictions.n_classes == 2:
+        """How many redraws the kernel error may have."""
+        if self.kernel_width == 0:
             return self.n_resamples
-        return min(self.n_resamples, KERNEL_WORK // (len(self) ** 2 * self.predictions.n_classes))
+        return min(self.n_resamples, KERNEL_WORK // (len(self) ** 2 * self.kernel_width))
 
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
         """The exact test of an estimator."""

@@ -1,5 +1,6 @@
 """Tables a class and a slice: where the error sits, with the p-values that many looks call for."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,8 @@ from calibrant._validate import InputError, as_column, check_same_length
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.inference.multiplicity import holm
-from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel
+from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass
+from calibrant.reports.class_problem import ClassProblem, means_of
 from calibrant.reports.model import Section
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
 from calibrant.results import Table, TestResult
@@ -22,7 +24,7 @@ MOST_VALUES = 12
 """A numeric column with more different values than this is cut at its quartiles."""
 
 
-def by_class(problem: Problem) -> Section:
+def by_class(problem: ClassProblem) -> Section:
     """Each class, or each label, by itself; those with the largest error where there are many."""
     lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
     error = replace(problem.error, lens=PositiveClass())
@@ -37,7 +39,10 @@ def by_class(problem: Problem) -> Section:
     table = _table(
         [events[i].name for i in shown],
         [int(singles[i].targets.sum()) for i in shown],
-        [_means(to_numpy(singles[i].predictions.probs), to_numpy(singles[i].targets), problem.weights) for i in shown],
+        [
+            means_of(to_numpy(singles[i].predictions.probs), to_numpy(singles[i].targets), problem.weights)
+            for i in shown
+        ],
         [singles[i].test(error, least_resamples=_enough(len(events), len(problem))) for i in shown],
         hypotheses=len(events),
     )
@@ -57,15 +62,17 @@ def by_column(problem: Problem, name: str, column: ArrayLike) -> Section:
     for i, part in zip(shown, parts, strict=True):
         if part.weights is not None and not part.weights.any():
             raise InputError(f"slice {names[i]!r} of {name!r} has no row with weight: drop its rows")
-    table = _table(
-        [names[i] for i in shown],
-        [len(part) for part in parts],
-        [_means(*event_claims(part), part.weights) for part in parts],
-        [part.test(problem.error, least_resamples=_enough(len(shown), len(part))) for part in parts],
-        hypotheses=len(shown),
-    )
+    named = [names[i] for i in shown]
+    table = table_of_tests(named, [len(part) for part in parts], parts, hypotheses=len(shown))
     more = f" The {MOST_ROWS} largest of {len(names)}." if len(names) > MOST_ROWS else ""
     return Section(f"By {name}", name, f"p-values allow for looking at {len(shown)} slices (Holm).{more}", table)
+
+
+def table_of_tests(names: list[str], rows: list[int], parts: Sequence[Problem], *, hypotheses: int) -> Table:
+    """A row a part: what was claimed, what happened, and the error with its test."""
+    enough = [_enough(hypotheses, len(part)) for part in parts]
+    results = [part.test(part.error, least_resamples=draws) for part, draws in zip(parts, enough, strict=True)]
+    return _table(names, rows, [part.means() for part in parts], results, hypotheses=hypotheses)
 
 
 def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
@@ -90,28 +97,6 @@ def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
 def _short(x: float) -> str:
     """A number with as many digits as it needs, at most ten."""
     return f"{x:.10g}"
-
-
-def event_claims(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the report's events, ``(n, events)``, and whether they happened."""
-    events = problem.lens.events(problem.predictions)
-    probability = np.stack([event.probability for event in events], axis=1)
-    return probability, np.stack([event.happened(problem.targets) for event in events], axis=1)
-
-
-def claims(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """The probability of what the model favours, and whether it happened: ``(n,)``, or ``(n, k)`` for labels."""
-    if isinstance(problem.predictions, Bernoulli):
-        p, y = to_numpy(problem.predictions.probs), to_numpy(problem.targets)
-        return np.maximum(p, 1 - p), (p > 0.5) == (y == 1)
-    event = TopLabel().events(problem.predictions)[0]
-    return event.probability, event.happened(problem.targets)
-
-
-def _means(probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
-    """Mean claim and mean outcome."""
-    claimed, seen = (x.reshape(len(x), -1).mean(axis=1) for x in (probability, happened))
-    return float(np.average(claimed, weights=weights)), float(np.average(seen, weights=weights))
 
 
 def _enough(tests: int, n: int) -> int:

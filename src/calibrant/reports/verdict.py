@@ -45,7 +45,7 @@ def judge(numbers: Sequence[KeyNumber], confidence: Leaning, rate: Leaning | Non
     numbers = [x for x in numbers if x.pvalue is not None]
     adjusted = holm([x.pvalue for x in numbers if x.pvalue is not None])
     if adjusted.min() > DOUBT:
-        return _consistent(numbers[0], n)
+        return consistent(numbers[0], n, "probabilities")
     strongest = numbers[int(np.argmin(adjusted))]
     shown = adjusted.min() <= CERTAINTY
     words = "Do not take these probabilities at face value" if shown else "Treat these probabilities with care"
@@ -64,7 +64,8 @@ def judge(numbers: Sequence[KeyNumber], confidence: Leaning, rate: Leaning | Non
     return Verdict("bad" if shown else "unsure", f"{words}: {direction}.", evidence)
 
 
-def _consistent(headline: KeyNumber, n: int) -> Verdict:
+def consistent(headline: KeyNumber, n: int, noun: str) -> Verdict:
+    """That nothing speaks against the predictions, or that there are too few to tell."""
     evidence = [
         f"{headline.label}: {headline.text(headline.value)}, as chance alone would show: a calibrated model with these "
         f"very predictions gives {headline.band()} (p = {number(headline.pvalue or 0.0)}, n = {n:,})."
@@ -74,7 +75,7 @@ def _consistent(headline: KeyNumber, n: int) -> Verdict:
     # Where nothing varies the bootstrap cannot see an error; chance alone leaves room up to the end of its band.
     limit = max(part.high for part in (headline.null_band, headline.interval) if part is not None)
     evidence.append(f"With this many rows, an error of up to {headline.text(limit)} is not ruled out.")
-    return Verdict("good", "These probabilities agree with what happened.", tuple(evidence))
+    return Verdict("good", f"These {noun} agree with what happened.", tuple(evidence))
 
 
 def _elsewhere(rate: Leaning | None) -> str:

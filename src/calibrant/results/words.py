@@ -35,7 +35,8 @@ def brief(x: object) -> str:
         said = [
             f"{f.name}={brief(value)}"
             for i, (f, value) in enumerate(values)
-            if not _is_default(value, f.default) or (i == 0 and isinstance(value, int | float))
+            if not _is_default(value, f.default)
+            or (i == 0 and isinstance(value, int | float) and not isinstance(value, bool))
         ]
         return f"{type(x).__name__}({', '.join(said)})"
     if isinstance(x, tuple):

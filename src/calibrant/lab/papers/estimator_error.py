@@ -19,7 +19,7 @@ from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab.papers import pictures
 from calibrant.lab.problems import TRUTH, SyntheticNormal
-from calibrant.lab.record import Record
+from calibrant.lab.record import Record, resumed
 from calibrant.results import Table
 from calibrant.typing import Engine
 
@@ -88,15 +88,8 @@ def study(
     seeds = np.random.SeedSequence(seed).spawn(len(cells))
     settings = {"n_sets": n_sets, "sizes": list(sizes), "seed": seed}
     record = None if folder is None else Record(Path(folder) / "estimator-error.jsonl", settings)
-    done = {} if record is None else {i: np.array(values) for i, values in record.read().items()}
-    todo = [i for i in range(len(cells)) if i not in done]
-    run = map if engine is None else engine.map
-    work = run(partial(_repeat, n_sets), [cells[i] for i in todo], [seeds[i] for i in todo])
-    for i, values in zip(todo, work, strict=True):
-        done[i] = values
-        if record is not None:
-            record.add(i, values)
-    pairs = [(cell, *pair) for i, cell in enumerate(cells) for pair in zip(ESTIMATORS, done[i].T, strict=True)]
+    found = resumed(partial(_repeat, n_sets), list(zip(cells, seeds, strict=True)), record, engine)
+    pairs = [(cell, *pair) for i, cell in enumerate(cells) for pair in zip(ESTIMATORS, found[i].T, strict=True)]
     rows = [_compare(*pair) for pair in pairs]
     return Table({key: [row[key] for row in rows] for key in rows[0]})
 

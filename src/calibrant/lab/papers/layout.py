@@ -1,25 +1,40 @@
 """Tables of studies as pages show them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.results import Table
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def wide(table: Table, names: Sequence[str], text: Callable[[dict[str, Any]], str]) -> Table:
-    """A row for every combination of ``names``, a column for every size n, and ``text`` in the cells.
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A part of a page: words, a picture and a table, where there are any."""
+
+    name: str
+    title: str
+    table: Table | None = None
+    figure: "Figure | None" = None
+    text: str = ""
+
+
+def wide(table: Table, names: Sequence[str], text: Callable[[dict[str, Any]], str], across: str = "n") -> Table:
+    """A row for every combination of ``names``, a column for every size n (or what is ``across``), ``text`` in the cells.
 
     >>> wide(Table(test=["a", "a", "b"], n=[10, 20, 10], rate=[0.1, 0.2, 0.3]), ["test"], lambda row: f"{row['rate']:.2f}")
     test  n = 10  n = 20
     a     0.10    0.20
     b     0.30
     """
-    sizes = [f"n = {n:,}" for n in dict.fromkeys(table["n"].tolist())]
+    sizes = [f"{across} = {n:,}" for n in dict.fromkeys(table[across].tolist())]
     groups: dict[tuple[object, ...], dict[str, str]] = {}
     for row in table.rows():
-        groups.setdefault(tuple(row[name] for name in names), {})[f"n = {row['n']:,}"] = text(row)
+        groups.setdefault(tuple(row[name] for name in names), {})[f"{across} = {row[across]:,}"] = text(row)
     columns = {name: [key[i] for key in groups] for i, name in enumerate(names)}
     return Table({**columns, **{size: [cells.get(size, "") for cells in groups.values()] for size in sizes}})
 

@@ -6,27 +6,11 @@ equal mass (EM), 0.49 debiased, 0.67 for fifteen bins of equal mass, 2.0 for as 
 sweep with equal width. In figure 8 the sweep with equal mass misses least wherever anything is missed.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from calibrant.lab.papers import pictures
 from calibrant.lab.papers import roelofs_figures as figures
-from calibrant.lab.papers.layout import wide
+from calibrant.lab.papers.layout import Section, wide
 from calibrant.results import Table
 from calibrant.typing import Engine
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, eq=False)
-class Section:
-    """A part of a page: a table, with a picture where there is one."""
-
-    name: str
-    title: str
-    table: Table
-    figure: "Figure | None" = None
 
 
 def sections(n_sets: int = 1000, *, seed: int = 0, engine: Engine | None = None) -> list[Section]:

@@ -1,0 +1,145 @@
+"""The command that learns maps to better predictions, and applies them."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from calibrant._columns import check_ending
+from calibrant._validate import InputError, check_count
+from calibrant.cli import display
+from calibrant.cli.app import Fields, Output, Seed, Texts, app, check_writable, print_json
+from calibrant.cli.applying import Applied, apply_map
+from calibrant.cli.learning import Learned, check_drawable, learn
+from calibrant.cli.settings import parse_recalibrator
+from calibrant.recalibration.base import load_map
+from calibrant.results import brief
+
+
+@app.command
+def recalibrate(
+    file: Path,
+    /,
+    *,
+    data: Fields = Fields(),  # noqa: B008  # frozen
+    method: Annotated[Texts, Parameter(negative="")] = (),
+    save: Path | None = None,
+    report: Path | None = None,
+    folds: int | None = None,
+    force: Annotated[bool, Parameter(negative="")] = False,
+    apply: Path | None = None,
+    out: Path | None = None,
+    level: Annotated[tuple[float, ...], Parameter(negative="")] = (),
+    seed: Seed = 0,
+    format: Output = "table",
+) -> int:
+    """Learn a map to better predictions, and show what it does to held-out rows; with --apply, put predictions right.
+
+    Leaves with code 1, and does not save the map, where the held-out loss got worse.
+
+    Parameters
+    ----------
+    file
+        predictions, and the truth unless a map is applied: CSV, Parquet, JSONL or NPZ
+    method
+        such as "Temperature()"; may be repeated, and the best is taken; without it, one that suits the predictions
+    save
+        where to write the map, as JSON
+    report
+        where to write a page with diagrams before and after (or, ending in .json, the data)
+    folds
+        parts of the rows, each held out once; without it 5
+    force
+        save a map that makes the held-out loss worse, or in place of a file that is no map
+    apply
+        a saved map: write the rows with better predictions to --out
+    out
+        where to write them, in any of the formats; all other columns stay as they were
+    level
+        add the quantile of this level, of predictions of numbers; may be repeated
+    """
+    check_count(seed, "--seed", least=0)
+    _check_outputs([path for path in (file, apply) if path], {"--save": save, "--report": report, "--out": out})
+    if apply is not None:
+        _check_absent("with --apply", {"--method": method, "--save": save, "--folds": folds, "--force": force})
+        applied = apply_map(file, data, apply, _writable(out), levels=level, seed=seed, draws_page=report is not None)
+        _write(applied, report, format)
+        return 0
+    _check_absent("without --apply", {"--out": out, "--level": level})
+    if save is not None and not force:
+        _check_replaceable(save)
+    check_count(folds := 5 if folds is None else folds, "--folds", least=2)
+    methods = [parse_recalibrator(text) for text in dict.fromkeys(method)]
+    read = data.read(file)
+    if report is not None:
+        check_drawable(read.y_pred)
+    learned = learn(read, methods, folds=folds, seed=seed, title=f"Recalibration of {file.name}")
+    saved = save if force or not learned.best.is_worse else None
+    if saved is not None:
+        learned.best.save(saved)
+    _write(learned, report, format, saved=None if saved is None else str(saved))
+    if saved is not None and format == "table":
+        display.say(f"Saved {brief(learned.best.recalibrator)}. To apply it:\n  {_usage(saved, data)}")
+    if save == saved:
+        return 0
+    display.complain(learned.refusal())
+    return 1
+
+
+def _write(result: Learned | Applied, report: Path | None, format: str, **more: object) -> None:
+    """Write the page, and show the result."""
+    if report is not None:
+        assert result.page is not None
+        result.page.save(report)
+    if format == "json":
+        print_json({**result.to_dict(), **more})
+        return
+    result.show()
+    if report is not None:
+        display.say(f"Page written to {report}")
+
+
+def _usage(saved: Path, data: Fields) -> str:
+    """The command that applies a map to predictions of the same columns."""
+    named = {"--y-pred": data.y_pred, "--predict": data.predict}
+    columns = [part for option, value in named.items() if value is not None for part in (option, value)]
+    return shlex.join(["calibrant", "recalibrate", "NEW.csv", *columns, "--apply", str(saved), "--out", "BETTER.csv"])
+
+
+def _writable(out: Path | None) -> Path:
+    """Where to write rows, in a format that is known."""
+    if out is None:
+        raise InputError("--apply needs --out: say where to write the rows with better predictions")
+    check_ending(out, "write")
+    return out
+
+
+def _check_absent(where: str, options: Mapping[str, object]) -> None:
+    """Refuse options that say nothing here."""
+    if said := [name for name, value in options.items() if value]:
+        raise InputError(f"{said[0]} means nothing {where}: leave it out")
+
+
+def _check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) -> None:
+    """Refuse to write where nothing can be, over what is read, and twice to one place."""
+    taken = {path.resolve() for path in inputs}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        check_writable(path, option)
+        if path.resolve() in taken:
+            raise InputError(f"{option} {str(path)!r} is in use by this very command: choose another name")
+        taken.add(path.resolve())
+
+
+def _check_replaceable(save: Path) -> None:
+    """Refuse to write a map over anything but a map."""
+    if not save.exists():
+        return
+    try:
+        load_map(save)
+    except InputError as error:
+        message = f"--save {str(save)!r} exists and is no recalibration map: choose another name, or --force"
+        raise InputError(message) from error

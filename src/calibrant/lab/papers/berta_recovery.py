@@ -1,0 +1,133 @@
+"""How close estimates come to the truth on the data of Berta et al. (2026), beside the published numbers."""
+
+import csv
+from collections.abc import Sequence
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calibrant import __version__
+from calibrant.lab.papers.berta_data import RUNS, SCENARIOS, data_sets
+from calibrant.lab.papers.berta_methods import METHODS
+from calibrant.lab.record import Record
+from calibrant.typing import Engine
+
+BOOSTING, SOFT = "boosting", "soft sign"
+
+MOST_RATIO, MOST_ABOVE, MOST_BELOW = 1.1, 2.0, 3.0
+"""What soft signs may use up: how far their errors may exceed those of boosting, and by how many standard errors they may lie
+above the truth, or below where predictions are calibrated. There the mean is 0 for certain, and three scenarios are
+looked at: two standard errors would be exceeded in one of eight studies."""
+
+MOST_OFF = 3.0
+"""Standard errors by which numbers may differ that are not the same digit by digit."""
+
+DIGIT = 1e-8
+"""The last in print."""
+
+
+class Published(NamedTuple):
+    """How many experiments there were, and what they gave."""
+
+    runs: int
+    mean: float
+    error: float
+    rmse: float
+
+
+def recovery(
+    n_sets: int, scenarios: Sequence[str], sizes: Sequence[int], seed: int, engine: Engine | None, path: Path | None
+) -> list[dict[str, Any]]:
+    """A row a scenario, method and size: means over experiments, their errors, and the published ones."""
+    cells = [(name, s) for name in scenarios for s in range(seed, seed + n_sets)]
+    about = {"calibrant": __version__, "cells": cells, "sizes": list(sizes)}
+    record = None if path is None else Record(path, about)
+    done = {} if record is None else {i: np.array(values) for i, values in record.read().items()}
+    todo = [i for i in range(len(cells)) if i not in done]
+    run = map if engine is None else engine.map
+    work = run(partial(_experiment, tuple(sizes)), [cells[i][0] for i in todo], [cells[i][1] for i in todo])
+    for i, values in zip(todo, work, strict=True):
+        done[i] = values
+        if record is not None:
+            record.add(i, values)
+    rows = []
+    for k, name in enumerate(scenarios):
+        values = np.stack([done[i] for i in range(k * n_sets, (k + 1) * n_sets)])
+        for method, found in _by_method(name, sizes, values).items():
+            rows += _rows(name, method, sizes, found, runs=n_sets if seed == 0 else 0)
+    return rows
+
+
+def _experiment(sizes: tuple[int, ...], name: str, seed: int) -> np.ndarray:
+    """The true error, then what each method finds, on every data set of an experiment, ``(sizes, 1 + methods)``."""
+    scenario = SCENARIOS[name]
+    _, true = scenario.stream(seed)
+    return np.array(
+        [[true, *(f(scenario, y, p, seed) for f in METHODS.values())] for _, y, p in data_sets(scenario, seed, sizes)]
+    )
+
+
+def _by_method(name: str, sizes: Sequence[int], values: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+    """What each method gave at every size, from values ``(runs, sizes, 1 + methods)``; boosting as published."""
+    true, found = values[:, :, 0], values[:, :, 1:]
+    off = found - values[:, :, :1]
+    numbers = {
+        method: {
+            "mean": found[:, :, j].mean(axis=0),
+            "error": found[:, :, j].std(axis=0, ddof=1) / len(values) ** 0.5,
+            "rmse": np.sqrt((off[:, :, j] ** 2).mean(axis=0)),
+        }
+        for j, method in enumerate(METHODS)
+    }
+    boosting = [published()[name, n, BOOSTING] for n in sizes]
+    numbers[BOOSTING] = {key: np.array([getattr(cell, key) for cell in boosting]) for key in ("mean", "error", "rmse")}
+    for some in numbers.values():
+        gap, noise = some["mean"] - true.mean(axis=0), np.sqrt((some["error"] ** 2).sum())
+        some["truth"] = true.mean(axis=0)
+        some["ratio"] = np.full(len(sizes), some["rmse"].mean() / numbers[BOOSTING]["rmse"].mean())
+        some["above"] = np.full(len(sizes), gap.sum() / noise)
+    return numbers
+
+
+def _rows(
+    name: str, method: str, sizes: Sequence[int], found: dict[str, np.ndarray], runs: int
+) -> list[dict[str, Any]]:
+    """Rows of a method; ``runs`` are the experiments that are the published ones."""
+    rows = []
+    for i, n in enumerate(sizes):
+        row: dict[str, Any] = {"scenario": name, "n": n, "method": method, **{key: x[i] for key, x in found.items()}}
+        known = published().get((name, n, method)) if method != BOOSTING else None
+        row |= {
+            "published": np.nan if known is None else known.mean,
+            "published_error": np.nan if known is None else known.error,
+        }
+        rows.append(row | {"part": _part(row, is_same=known is not None and known.runs == runs == RUNS)})
+    return rows
+
+
+def _part(row: dict[str, Any], *, is_same: bool) -> float:
+    """How much of what was to be shown is used up; NaN where nothing was."""
+    scenario = SCENARIOS[row["scenario"]]
+    if row["method"] == SOFT:
+        below = -row["above"] / MOST_BELOW if scenario.is_calibrated else 0.0
+        here = (row["mean"] - row["truth"]) / row["error"]
+        return float(max(row["ratio"] / MOST_RATIO, max(row["above"], here) / MOST_ABOVE, below))
+    off = abs(row["mean"] - row["published"])
+    if row["method"] == "bins" and scenario.n_classes > 2:
+        return float(off / np.hypot(row["error"], row["published_error"]) / MOST_OFF)
+    return float(off / DIGIT) if is_same else np.nan
+
+
+@cache
+def published() -> dict[tuple[str, int, str], Published]:
+    """The published numbers, by scenario, size and method."""
+    text = files("calibrant.lab.papers").joinpath("berta_synthetic.csv").read_text(encoding="utf-8")
+    return {
+        (f"{row['scenario']}, {row['classes']} classes", int(row["n"]), row["method"]): Published(
+            int(row["runs"]), float(row["mean"]), float(row["error"]), float(row["rmse"])
+        )
+        for row in csv.DictReader(text.splitlines())
+    }

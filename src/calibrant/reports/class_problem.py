@@ -1,0 +1,75 @@
+"""The problem of a report on class probabilities."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.categorical import Categorical
+from calibrant.estimators.binned import ECE
+from calibrant.estimators.binning import EqualMass
+from calibrant.estimators.skce import SKCE
+from calibrant.lenses import Lens, TopLabel, default_lens
+from calibrant.reports.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class ClassProblem(Problem):
+    """Probabilities of classes, or of several labels."""
+
+    predictions: Categorical | Bernoulli
+
+    @property
+    def kind(self) -> Literal["binary", "multi-class", "multi-label"]:
+        """What is predicted."""
+        if isinstance(self.predictions, Bernoulli):
+            return "multi-label"
+        return "multi-class" if self.predictions.n_classes > 2 else "binary"
+
+    @property
+    def lens(self) -> Lens:
+        """The events that the report is about."""
+        return TopLabel() if self.kind == "multi-class" else default_lens(self.predictions)
+
+    @property
+    def error(self) -> ECE:
+        """The error of those events."""
+        return ECE(EqualMass(15), lens=self.lens)
+
+    def means(self) -> tuple[float, float]:
+        """Mean probability of the events, and how often they happened."""
+        return means_of(*event_claims(self), self.weights)
+
+    @property
+    def kernel_error(self) -> SKCE | None:
+        """That of all classes at once; labels have no common one."""
+        return super().kernel_error if isinstance(self.predictions, Categorical) else None
+
+    @property
+    def kernel_width(self) -> int:
+        """A number a class, where there are more than two."""
+        return self.predictions.n_classes if self.kind == "multi-class" else 0  # type: ignore[union-attr]
+
+
+def event_claims(problem: ClassProblem) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the report's events, ``(n, events)``, and whether they happened."""
+    events = problem.lens.events(problem.predictions)
+    probability = np.stack([event.probability for event in events], axis=1)
+    return probability, np.stack([event.happened(problem.targets) for event in events], axis=1)
+
+
+def claims(problem: ClassProblem) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of what the model favours, and whether it happened: ``(n,)``, or ``(n, k)`` for labels."""
+    if isinstance(problem.predictions, Bernoulli):
+        p, y = to_numpy(problem.predictions.probs), to_numpy(problem.targets)
+        return np.maximum(p, 1 - p), (p > 0.5) == (y == 1)
+    event = TopLabel().events(problem.predictions)[0]
+    return event.probability, event.happened(problem.targets)
+
+
+def means_of(probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+    """Mean claim and mean outcome."""
+    claimed, seen = (x.reshape(len(x), -1).mean(axis=1) for x in (probability, happened))
+    return float(np.average(claimed, weights=weights)), float(np.average(seen, weights=weights))

@@ -1,0 +1,117 @@
+"""The problem of a report on forecasts of numbers, counts or vectors, and the levels its tests look at."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant.distributions.cells import is_whole
+from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.uniform import Uniform
+from calibrant.estimators.levels_within import LevelsWithin
+from calibrant.estimators.pit import PIT
+from calibrant.estimators.pit_error import PITError
+from calibrant.reports.problem import Problem
+
+CENTRAL = 0.9
+"""The level of the intervals that words speak of."""
+
+WIDTH = 128
+"""Multiplications that a pair of forecasts costs the kernel error: so many waves stand for a residual."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelProblem(Problem):
+    """Levels of targets as outcomes of uniform predictions.
+
+    Under the hypothesis the levels of any family are uniform, those of its ensembles too, whose members and target are then
+    equally likely to be the target: members are not taken for the whole distribution, as redraws from them would.
+    """
+
+    @property
+    def kind(self) -> str:
+        """What is predicted."""
+        return "levels"
+
+    @property
+    def error(self) -> PITError:
+        """Of level and of spread."""
+        return PITError("kuiper")
+
+    def means(self) -> tuple[float, float]:
+        """The central part that is looked at, and the share of rows in it."""
+        within = LevelsWithin(CENTRAL).losses(self.targets, self.predictions)
+        return CENTRAL, float(np.average(within, weights=self.weights))
+
+    @property
+    def kernel_width(self) -> int:
+        """Never asked for."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastProblem(Problem):
+    """Forecasts of numbers, counts or vectors."""
+
+    @property
+    def kind(self) -> str:
+        """What is predicted, and how."""
+        if dimensions(self.predictions):
+            return f"vectors of {dimensions(self.predictions)}"
+        return "counts" if is_whole(self.predictions) else "numbers"
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether members stand for the distribution they were drawn from."""
+        return isinstance(self.predictions, Ensemble)
+
+    @property
+    def error(self) -> PITError:
+        """That of the levels."""
+        return self.levels.error
+
+    def means(self) -> tuple[float, float]:
+        """Those of the levels."""
+        return self.levels.means()
+
+    @property
+    def kernel_width(self) -> int:
+        """As many as there are waves."""
+        return WIDTH
+
+    @cached_property
+    def levels(self) -> LevelProblem:
+        """The levels of targets; of vectors, one in all."""
+        pit = PIT(prerank="average" if dimensions(self.predictions) else None)
+        return self.at(pit.of(to_numpy(self.targets), self.predictions))
+
+    def at(self, levels: np.ndarray) -> LevelProblem:
+        """Levels with the settings of this problem."""
+        n = len(self)
+        uniform = Uniform(np.zeros(n), np.ones(n))
+        return LevelProblem(levels, uniform, self.weights, self.n_resamples, self.seeds, self.engine)
+
+    def rows(self, index: np.ndarray) -> Self:
+        """The problem of these rows alone, their levels as they are."""
+        part = super().rows(index)
+        object.__setattr__(part, "levels", self.levels.rows(index))
+        return part
+
+
+def spread_of(problem: ForecastProblem) -> np.ndarray | None:
+    """The predicted standard deviation of each row, where there is one and it differs."""
+    std = problem.predictions.std
+    if std is NotImplemented:
+        return None
+    spread = to_numpy(std).astype(np.float64)
+    spread = spread if spread.ndim == 1 else spread.mean(axis=1)
+    return spread if np.isfinite(spread).all() and spread.min() < spread.max() else None
+
+
+def coordinate_levels(problem: ForecastProblem) -> list[LevelProblem]:
+    """The levels of each coordinate of vectors."""
+    levels = PIT().of(to_numpy(problem.targets), problem.predictions)
+    return [replace(problem.levels, targets=column) for column in levels.T]

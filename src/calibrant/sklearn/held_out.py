@@ -1,0 +1,164 @@
+"""Models fitted on parts of the rows, what they say of the others, and the map that is learnt from it."""
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import has_fit_parameter
+
+from calibrant._validate import InputError, as_weights
+from calibrant.distributions.base import Distribution
+from calibrant.recalibration.base import Recalibration, Recalibrator
+
+FOLDS = 5
+"""Parts of the held-out rows by which the map itself is judged."""
+
+
+class RecalibrationWarning(UserWarning):
+    """What a reader of recalibrated predictions must know."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Inputs, targets and weights of the rows that count, and which of the rows given they are."""
+
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+    numbers: np.ndarray
+
+    def of(self, rows: np.ndarray) -> "Rows":
+        """Some of the rows."""
+        w = None if self.weights is None else self.weights[rows]
+        return Rows(_safe_indexing(self.X, rows), self.y[rows], w, self.numbers[rows])
+
+
+def as_rows(X: Any, y: np.ndarray, sample_weight: Any) -> Rows:
+    """Rows with weight; those without are left out, as if they had not been given."""
+    X, y = indexable(X, y)
+    if not len(y):
+        raise InputError("X and y have no rows: at least one of each of two folds is needed")
+    weights = None if sample_weight is None else as_weights(np.asarray(sample_weight), len(y))
+    rows = Rows(X, y, weights, np.arange(len(y)))
+    if rows.weights is None or rows.weights.min() > 0:
+        return rows
+    return rows.of(np.flatnonzero(rows.weights))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A fitted model, rows that it has not seen, and its predictions of them."""
+
+    model: Any
+    rows: np.ndarray
+    predictions: np.ndarray
+
+
+def held_out(
+    estimator: Any,
+    rows: Rows,
+    predict: Callable[[Any, Any], np.ndarray],
+    *,
+    cv: Any,
+    n_jobs: int | None,
+    is_classifier: bool,
+) -> list[Part]:
+    """One model a split, with its predictions of the rows left out of it; a frozen estimator predicts all rows as it is."""
+    if isinstance(estimator, FrozenEstimator):
+        return [Part(estimator, np.arange(len(rows.y)), predict(estimator, rows.X))]
+    given = replace(rows, weights=_weights_for(estimator, rows.weights))
+    splits = _splits(cv, rows, is_classifier=is_classifier)
+    parts: Iterable[Part] = Parallel(n_jobs=n_jobs)(
+        delayed(_part)(estimator, given.of(learn), _safe_indexing(rows.X, rest), rest, predict)
+        for learn, rest in splits
+    )
+    return list(parts)
+
+
+def pooled(parts: list[Part]) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers and predictions of all parts, in the order of the rows."""
+    rows = np.concatenate([part.rows for part in parts])
+    order = np.argsort(rows)
+    return rows[order], np.concatenate([part.predictions for part in parts])[order]
+
+
+def features_of(model: Any) -> dict[str, Any]:
+    """The number and names of a fitted model's features, where it tells them."""
+    names = ("n_features_in_", "feature_names_in_")
+    return {name: getattr(model, name) for name in names if hasattr(model, name)}
+
+
+def fitted(estimator: Any, rows: Rows) -> Any:
+    """The estimator fitted on these rows; a frozen one as it is."""
+    if isinstance(estimator, FrozenEstimator):
+        return estimator
+    weights = rows.weights if has_fit_parameter(estimator, "sample_weight") else None
+    return clone(estimator).fit(rows.X, rows.y, **({} if weights is None else {"sample_weight": weights}))
+
+
+def _part(estimator: Any, learn: Rows, X: Any, rest: np.ndarray, predict: Callable[[Any, Any], np.ndarray]) -> Part:
+    model = fitted(estimator, learn)
+    return Part(model, rest, predict(model, X))
+
+
+def _weights_for(estimator: Any, weights: np.ndarray | None) -> np.ndarray | None:
+    if weights is None or has_fit_parameter(estimator, "sample_weight"):
+        return weights
+    message = f"{type(estimator).__name__} takes no sample_weight: weights count for the map alone"
+    warnings.warn(message, RecalibrationWarning, stacklevel=4)
+    return None
+
+
+def _splits(cv: Any, rows: Rows, *, is_classifier: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from and rows to hold out, none of which twice: a map fitted on copies would be judged by copies."""
+    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+        splits = list(check_cv(cv, rows.y, classifier=is_classifier).split(rows.X, rows.y))
+    else:  # numbers of rows as they were given, of which some may have no weight
+        place = np.full(rows.numbers[-1] + 1, -1)
+        place[rows.numbers] = np.arange(len(rows.y))
+        splits = [tuple(_without_gaps(place, part) for part in split) for split in cv]
+    times = np.bincount(np.concatenate([rest for _, rest in splits]), minlength=len(rows.y))
+    if times.max() > 1:
+        raise InputError(
+            f"cv holds row {int(times.argmax())} out {times.max()} times: take a cv that holds each row out at most "
+            "once, such as StratifiedKFold or TimeSeriesSplit"
+        )
+    return splits
+
+
+def _without_gaps(place: np.ndarray, numbers: Any) -> np.ndarray:
+    """Places of rows; those without one, and those beyond the last, are left out."""
+    some = np.asarray(numbers)
+    found = place[some[some < len(place)]]
+    return found[found >= 0]
+
+
+def learnt(
+    recalibrator: Recalibrator, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str
+) -> Recalibration:
+    """The map from held-out predictions to better ones; a warning where it made them worse."""
+    found = recalibrator.fit(targets, predictions, sample_weight=weights, folds=min(FOLDS, len(targets)))
+    assert found.scores is not None
+    score = next(found.scores.rows())
+    if found.is_worse or not np.isfinite(score["after"]):
+        warnings.warn(
+            f"{asker}: {recalibrator!r} took the held-out log loss from {score['before']:.4g} to {score['after']:.4g} "
+            f"({score['change']:+.2g} ± {score['error']:.1g}): use another recalibrator, or the estimator as it is",
+            RecalibrationWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+def check_recalibrator(recalibrator: object) -> None:
+    """Refuse what is no recalibrator of ours."""
+    if not isinstance(recalibrator, Recalibrator | None):
+        raise InputError(f"recalibrator must be a recalibrator such as Temperature(); got {recalibrator!r}")

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from calibrant import CRPS, Brier, Categorical, Ensemble, LogLoss, Normal
+from calibrant.lab.problems import Tempered
+from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.held_out import HeldOut, held_out, in_order, scores
+from calibrant.recalibration.temperature import Temperature
+
+
+@pytest.fixture
+def problem(rng):
+    return Tempered(3, 2.0).draw(200, rng)
+
+
+def whole(predictions):
+    return [HeldOut(np.arange(len(predictions)), predictions)]
+
+
+def test_no_row_helps_with_its_own_map(problem):
+    y, p = problem
+    fold = folds_of_rows(len(y), 4, 1)
+    parts = held_out(Temperature(), y, p, None, fold)
+    assert sorted(np.concatenate([part.rows for part in parts]).tolist()) == list(range(200))
+    for part in parts:
+        others = np.setdiff1d(np.arange(200), part.rows)
+        expected = Temperature().fit(y[others], p[others], folds=0)(p[part.rows])
+        assert np.array_equal(part.predictions.matrix, expected.matrix)
+
+
+def test_rows_below_fold_0_are_never_held_out(problem):
+    y, p = problem
+    fold = np.where(np.arange(200) < 50, 0, -1)
+    (part,) = held_out(Temperature(), y, p, None, fold)
+    assert part.rows.tolist() == list(range(50))
+
+
+def test_folds_in_the_order_of_the_rows(problem):
+    y, p = problem
+    fitted = Temperature().fit(y, Categorical(p.matrix, ["a", "b", "c"]), seed=5)
+    found = in_order(fitted.held_out)
+    assert found.labels == ("a", "b", "c")
+    for part in fitted.held_out:
+        assert np.array_equal(found.matrix[part.rows], part.predictions.matrix)
+    assert LogLoss()(y, found.matrix).value == pytest.approx(fitted.scores["after"][0], rel=1e-12)
+
+
+def test_of_two_classes_the_brier_score_is_the_one_of_the_estimator(rng):
+    p = rng.random(50)
+    y = (rng.random(50) < p) * 1
+    table = scores(y, Categorical(p), None, whole(Categorical(p**2)))
+    assert table["before"][1] == pytest.approx(Brier()(y, p).value, rel=1e-12)
+    assert table["after"][1] == pytest.approx(Brier()(y, p**2).value, rel=1e-12)
+
+
+def test_the_error_is_that_of_the_mean_change(problem):
+    y, p = problem
+    table = scores(y, p, None, whole(p.temper(2.0)))
+    change = p.log_prob(y) - p.temper(2.0).log_prob(y)
+    assert table["change"][0] == pytest.approx(change.mean(), rel=1e-10)
+    assert table["error"][0] == pytest.approx(change.std() / 200**0.5, rel=1e-10)
+
+
+def test_rows_that_both_call_impossible_have_no_change():
+    before, after = Categorical([0.0, 0.8, 0.6]), Categorical([0.0, 0.9, 0.7])
+    table = scores(np.array([1, 1, 1]), before, None, whole(after))
+    assert table["before"][0] == table["after"][0] == np.inf
+    assert table["change"][0] == pytest.approx(-(np.log(0.9 / 0.8) + np.log(0.7 / 0.6)) / 3, rel=1e-12)
+    assert np.isfinite(table["error"][0])
+
+
+def test_a_row_newly_called_impossible_is_infinitely_worse():
+    table = scores(np.array([1, 1]), Categorical([0.5, 0.5]), None, whole(Categorical([0.0, 0.5])))
+    assert table["change"][0] == np.inf
+
+
+def test_scores_of_numbers(rng):
+    y = rng.normal(size=20)
+    narrow, wide, members = Normal(np.zeros(20), 1.0), Normal(np.zeros(20), 2.0), Ensemble(rng.normal(size=(20, 5)))
+    table = scores(y, narrow, None, whole(wide))
+    assert table["score"].tolist() == ["log loss", "CRPS"]
+    assert table["after"] == pytest.approx([LogLoss()(y, wide).value, CRPS()(y, wide).value], rel=1e-12)
+    assert scores(y, members, None, whole(wide))["score"].tolist() == ["CRPS"]  # members have no density
+
+
+def test_predictions_without_a_score(rng):
+    vectors = Ensemble(rng.normal(size=(20, 5, 2)))
+    assert scores(rng.normal(size=(20, 2)), vectors, None, whole(vectors)) is None

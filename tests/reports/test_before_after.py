@@ -1,0 +1,114 @@
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+
+from calibrant import ECE, Categorical, EqualMass, ExactTest, Normal, TopLabel
+from calibrant._validate import InputError
+from calibrant.lab.problems import Tempered
+from calibrant.recalibration.held_out import in_order
+from calibrant.recalibration.temperature import Temperature
+from calibrant.reports.before_after import compare, in_words
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def fitted(rng):
+    y, p = Tempered(3, 3.0).draw(400, rng)
+    return y, p, Temperature().fit(y, p)
+
+
+@pytest.fixture
+def compared(fitted):
+    y, p, fit = fitted
+    return compare(y, p, in_order(fit.held_out), title=HOSTILE, recalibrator="Temperature()", n_resamples=99, rng=1)
+
+
+def test_scores_are_those_of_the_fit(fitted, compared):
+    for name in ("before", "after", "change", "error"):
+        assert compared.scores[name] == pytest.approx(fitted[2].scores[name], rel=1e-12)
+
+
+def test_errors_are_of_held_out_rows(fitted, compared):
+    y, p, fit = fitted
+    expected = ExactTest(ECE(EqualMass(15), lens=TopLabel()), 99)(y, in_order(fit.held_out), rng=1)
+    assert compared.after.error.value == expected.statistic
+    assert compared.after.error.null_band == expected.null_band()
+    assert compared.before.error.value == ECE(EqualMass(15), lens=TopLabel())(y, p).value
+    assert compared.after.error.value != ECE(EqualMass(15), lens=TopLabel())(y, fit(p)).value
+
+
+def test_both_diagrams_hold_all_rows(compared):
+    for side in (compared.before, compared.after):
+        assert side.picture.tables["curve"]["weight"].sum() == pytest.approx(400)
+
+
+def verdict(before, after, y=(1, 0) * 100):
+    return compare(np.array(y), np.array(before), np.array(after), n_resamples=99, rng=0).verdict
+
+
+def test_verdicts():
+    """Two hundred coin flips: 1/2 is right."""
+    rng = np.random.default_rng(3)
+    sure, right = np.full(200, 0.98), np.full(200, 0.5)
+    nearly = right + rng.choice([-1e-3, 1e-3], 200)
+    helps = verdict(sure, right)
+    assert (helps.tone, helps.headline) == ("good", "Recalibration helps: log loss falls from 1.966 to 0.6931.")
+    harms = verdict(right, sure)
+    assert (harms.tone, harms.headline[:20]) == ("bad", "Do not use this map:")
+    changes = {verdict(*pair).headline for pair in ((right, nearly), (nearly, right))}
+    assert changes == {
+        "Recalibration may help a little: these rows cannot tell it from chance.",
+        "Recalibration does not help: leave these predictions as they are.",
+    }
+    impossible = verdict(right, np.append(right[1:], 1.0))  # the last row is a 0
+    assert impossible.tone == "bad"
+    assert impossible.evidence[0] == "Log loss: 0.6931 → ∞."
+
+
+def test_in_words():
+    assert in_words({"before": 0.5, "after": 0.45, "change": -0.05, "error": 0.012}) == "0.5 → 0.45 (-0.05 ± 0.01)"
+
+
+def test_the_page_is_self_contained_and_escaped(compared):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("matplotlib")
+    page = compared.to_html()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert not re.search(r"@import|url\((?!#)|src=", page)
+    assert page.count("<svg ") == 2
+    for part in ("<h2>Before</h2>", "<h2>After</h2>", "Brier score", "How this was computed", "@media print"):
+        assert part in page
+    encoded = re.search(r'href="data:application/json;base64,([^"]+)"', page)[1]
+    assert json.loads(base64.b64decode(encoded)) == json.loads(compared.to_json())
+
+
+def test_both_diagrams_have_the_same_axes(rng):
+    """Before, everything lies close together; after, all over the place: drawn close up on neither side."""
+    pytest.importorskip("matplotlib")
+    spread = rng.random(20_000)
+    y = (rng.random(20_000) < spread) * 1
+    page = compare(y, 0.5 + 0.01 * spread, spread, n_resamples=99).to_html()
+    for chart in re.findall(r"<svg .*?</svg>", page, re.DOTALL)[:2]:
+        ticks = re.findall(r">(-?\d\.\d+)</text>", chart)
+        assert set(ticks) == {"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}
+
+
+def test_saving(compared, tmp_path):
+    assert json.loads(compared.save(tmp_path / "x.json").read_text())["kind"] == "before-after"
+    assert compared.save(tmp_path / "x.html").read_text(encoding="utf-8") == compared.to_html()
+    assert repr(compared).startswith(f"{HOSTILE} = Recalibration helps")
+
+
+def test_bad_input(fitted):
+    y, p, _ = fitted
+    with pytest.raises(InputError, match="class probabilities are compared so far; got Normal"):
+        compare([0.5], Normal([0.0], 1.0), Normal([0.0], 1.0))
+    with pytest.raises(InputError, match="400 rows and y_pred has 399"):
+        compare(y, p, Categorical(p.matrix[1:]))
+    with pytest.raises(InputError, match="n_resamples must be a whole number of at least 99"):
+        compare(y, p, p, n_resamples=5)
