@@ -300,6 +300,13 @@ def test_mixed_input_joins_the_library_that_is_there(family):
         assert all(isinstance(column, torch.Tensor) and column.dtype == torch.float64 for column in batch.parameters)
 
 
+@pytest.mark.parametrize("family", [StudentT, Gamma, Beta, Uniform, NegativeBinomial])
+def test_mixed_precision_becomes_double(family):
+    first, *others = (np.array(column[:2]) for column in CASES[family])
+    batch = family(first.astype(np.float32), *others)
+    assert {column.dtype for column in batch.parameters} == {np.dtype(np.float64)}
+
+
 @FAMILIES
 def test_gradients_of_the_caller_are_kept(family):
     torch = pytest.importorskip("torch")
