@@ -73,6 +73,20 @@ def test_densities_and_levels_are_those_of_scipy(family):
     assert ours.cdf(y) == pytest.approx(theirs.cdf(y), rel=1e-8, abs=0)
 
 
+@pytest.mark.parametrize("family", [*CASES, Normal, Laplace])
+def test_levels_of_the_largest_numbers(family, rng):
+    batch = family.example(rng, 3)
+    assert batch.cdf(np.full(3, 1.7e308)).tolist() == [1.0] * 3
+    assert batch.cdf(np.full(3, -1.7e308)).tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("family", [Uniform, Gamma, Beta])
+def test_kinks_are_the_ends_that_are_numbers(family, rng):
+    batch = family.example(rng, 3)
+    ends = batch.quantile(np.array([0.0, 1.0]))
+    assert np.array_equal(batch.kinks, ends[:, np.isfinite(ends[0])])
+
+
 @FAMILIES
 def test_quantiles_are_those_of_scipy(family):
     ours, theirs = both(family)

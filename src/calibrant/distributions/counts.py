@@ -22,6 +22,9 @@ TAIL = 1e-16
 LONGEST = 2048
 """Sums over more counts than this cost more than another route."""
 
+LARGEST = 1e100
+"""Larger counts are taken as this one: the functions behind their levels end."""
+
 MOST = 1e15
 """Larger rates have counts that double precision cannot tell apart."""
 
@@ -85,7 +88,7 @@ class Counts(Parametric):
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
         k = np.floor(to_numpy(y))
-        return np.where(k < 0, 0.0, self._at_most(np.maximum(k, 0), *self.host))
+        return np.where(k < 0, 0.0, self._at_most(np.clip(k, 0, LARGEST), *self.host))
 
     def below(self, y: Array) -> Array:
         """``P(Y < y)``."""

@@ -58,6 +58,11 @@ class Uniform(Parametric):
         """The width over ``sqrt(12)``."""
         return (self.high - self.low) / 12**0.5
 
+    @property
+    def kinks(self) -> np.ndarray:
+        """Both ends."""
+        return np.stack(self.host, axis=1)
+
     def point(self, y: Array) -> Self:
         """The same family with no width."""
         y = matched(y, self.low)
@@ -77,7 +82,8 @@ class Uniform(Parametric):
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
         low, high = self.host
-        return np.clip((to_numpy(y) - low) / (high - low), 0, 1)
+        with np.errstate(over="ignore"):
+            return np.clip((to_numpy(y) - low) / (high - low), 0, 1)
 
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""
