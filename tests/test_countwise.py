@@ -15,7 +15,6 @@ from calibrant import (
     TopLabel,
 )
 from calibrant._validate import InputError
-from calibrant.countwise import CountEvent
 from calibrant.estimators.canonical import CanonicalECE
 from calibrant.lenses import ClassWise
 
@@ -120,11 +119,13 @@ def test_exact_tests_see_counts_through_the_lens(rng):
 
 
 def test_events():
-    event = CountEvent("2 or more", np.array([0.3, 0.4, 0.5]), 2, most=2)
-    assert event.happened(np.array([[1.0, 2.0, 9.0]])).tolist() == [[False, True, True]]
-    y, p = event.problem(np.array([1, 2, 9]))
-    assert (y.tolist(), p.probs.tolist()) == ([0, 1, 1], [0.3, 0.4, 0.5])
-    assert len(CountWise(most=4).events(Poisson([1.0]))) == 5
+    events = CountWise(most=2).events(Poisson([1.0, 2.0, 3.0]))
+    assert [event.name for event in events] == ["0", "1", "2 or more"]
+    happened = [event.happened(np.array([[1.0, 2.0, 9.0]])).tolist() for event in events]
+    assert happened == [[[False, False, False]], [[True, False, False]], [[False, True, True]]]
+    y, p = events[2].problem(np.array([1, 2, 9]))
+    assert y.tolist() == [0, 1, 1]
+    assert p.probs == pytest.approx(1 - np.exp([-1.0, -2.0, -3.0]) * [2, 3, 4])
 
 
 @pytest.mark.parametrize(

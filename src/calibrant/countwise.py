@@ -13,6 +13,7 @@ from calibrant.distributions.counts import Counts
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.mixture import Mixture
 from calibrant.lenses import Event, Lens
+from calibrant.thresholds import RangeEvent
 from calibrant.typing import Array, ArrayLike
 
 RARE = 0.01
@@ -20,21 +21,6 @@ RARE = 0.01
 
 MANY = 1000
 """More classes than this are not chosen unasked."""
-
-
-@dataclass(frozen=True, eq=False)
-class CountEvent(Event):
-    """That a count occurs; of the last one, ``most``, that it or a larger one does."""
-
-    most: int = 0
-
-    def happened(self, targets: Array) -> np.ndarray:
-        """Whether the event took place, ``(..., n)`` on the host, for targets ``(..., n)``."""
-        return np.minimum(to_numpy(targets), self.most) == self.answer
-
-    def problem(self, targets: Array) -> tuple[Array, Categorical]:
-        """The binary problem of this event."""
-        return self.happened(targets).view(np.uint8), Categorical(self.predicted)
 
 
 @dataclass(frozen=True)
@@ -81,8 +67,10 @@ class CountWise(Lens):
     def events(self, predictions: Distribution) -> tuple[Event, ...]:
         """As many events as classes."""
         p = self.classes(predictions)
+        ends = [*range(p.n_classes - 1), np.inf]
         return tuple(
-            CountEvent(name, p.probability(k), k, most=p.n_classes - 1) for k, name in enumerate(p.class_names)
+            RangeEvent(name, p.probability(k), low=k, high=end)
+            for k, (name, end) in enumerate(zip(p.class_names, ends, strict=True))
         )
 
     def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Categorical]:
