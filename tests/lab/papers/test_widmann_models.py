@@ -5,7 +5,7 @@ from scipy.stats import norm
 
 from calibrant import SKCE, LogLoss, Mixture, Normal
 from calibrant.lab.papers.widmann_data import Models, networks
-from calibrant.lab.papers.widmann_models import OF_NORMALS, evaluate, of_mixtures, pinball, with_pairs_left_out
+from calibrant.lab.papers.widmann_models import OF_NORMALS, PINBALL, evaluate, of_mixtures, with_pairs_left_out
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def test_quantities_are_those_of_the_estimators(few):
         y = few.targets
         biased = SKCE(estimator.on_predictions, estimator.on_targets, unbiased=False)
         assert row[0] == pytest.approx(LogLoss()(y, predictions).value, rel=1e-12)
-        assert row[2] == pinball(y, predictions)
+        assert row[2] == PINBALL(y, predictions).value
         assert row[3:5] == pytest.approx([estimator(y, predictions).value, biased(y, predictions).value], rel=1e-12)
         assert 0 < row[5] <= 1
     assert found[3, 1] == pytest.approx(np.mean((few.means.mean(axis=0) - few.targets) ** 2))
@@ -36,7 +36,7 @@ def test_the_pinball_loss_by_its_definition(rng):
     quantiles = mixture.quantile(levels)[0]
     assert norm.cdf((quantiles[:, None] - loc) / scale).mean(axis=1) == pytest.approx(levels, rel=1e-12)
     losses = [(1 - t) * max(q - y, 0) + t * max(y - q, 0) for t, q in zip(levels, quantiles, strict=True)]
-    assert pinball(np.array([y]), mixture) == pytest.approx(np.mean(losses), rel=1e-12)
+    assert PINBALL([y], mixture).value == pytest.approx(np.mean(losses), rel=1e-12)
 
 
 def brute_force(models):
