@@ -341,11 +341,11 @@ def test_location_scale_coordinates_have_the_wasserstein_distance(family):
 def test_other_coordinates_stay_below_it_but_not_by_much(family, rng):
     """The first two moments alone, of predictions that are not far apart in shape."""
     batch = family.example(rng, 30)
-    u = (np.arange(4_000) + 0.5) / 4_000
+    u = (np.arange(1_000) + 0.5) / 1_000
     q = batch.quantile(u)
     wasserstein = np.sqrt(((q[:, None] - q[None]) ** 2).mean(axis=-1))
     found = np.linalg.norm(batch.coords[:, None] - batch.coords[None], axis=-1)
-    assert np.all(found < wasserstein + 1e-3)
+    assert np.all(found < wasserstein + 5e-3)
     far = wasserstein > np.median(wasserstein)
     assert np.all(found[far] > 0.9 * wasserstein[far])
 
