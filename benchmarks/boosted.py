@@ -23,7 +23,8 @@ WORLDS = {
     "mixed up": lambda p: 0.7 * p + 0.3 * np.roll(p, 1, axis=1),
     "a jump": lambda p: np.where(p[:, :1] > p[:, 1:2], *(softmax(s * np.arange(p.shape[1])) for s in (-1, 1))),
 }
-SEEDS = 3
+SEEDS = {2: 3, 3: 2, 10: 1}
+"""Data sets a number of classes: the fewer, the longer they take."""
 
 
 def ways(k):
@@ -51,11 +52,11 @@ def excess(recalibrator, truth, k, n, seed):
 
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
-    for k in (2, 3, 10):
+    for k, seeds in SEEDS.items():
         print(f"\n{n:,} rows of {k} classes\n\n| |", " | ".join(WORLDS), "| seconds |")
         print("|---|" + "---|" * (len(WORLDS) + 1))
         for name, recalibrator in ways(k).items():
-            runs = [[excess(recalibrator, truth, k, n, seed) for seed in range(SEEDS)] for truth in WORLDS.values()]
+            runs = [[excess(recalibrator, truth, k, n, seed) for seed in range(seeds)] for truth in WORLDS.values()]
             values, seconds = np.moveaxis(np.array(runs), 2, 0)
             cells = " | ".join(f"{value:.1f}" for value in values.mean(axis=1))
             print(f"| {name} | {cells} | {seconds.mean():.2f} |", flush=True)
