@@ -18,7 +18,7 @@ def test_ours_pass(recalibrator, on, rng):
 
 
 @dataclass(frozen=True, eq=False)
-class Blend(ClassMap):
+class TowardsRates(ClassMap):
     """A share of the base rates."""
 
     n_classes: int
@@ -38,7 +38,7 @@ class Blending(Recalibrator):
         return Found(self.made(k, np.bincount(targets, w, minlength=k) / w.sum()))
 
     def made(self, k, rates):
-        return Blend(k, rates)
+        return TowardsRates(k, rates)
 
 
 def test_one_of_ones_own_passes(rng):
@@ -46,37 +46,37 @@ def test_one_of_ones_own_passes(rng):
         check_recalibrator(Blending(), rng, k)
 
 
-class Unnormalised(Blend):
+class Unnormalised(TowardsRates):
     def probabilities(self, p):
         return 0.9995 * super().probabilities(p)
 
 
-class Single(Blend):
+class Single(TowardsRates):
     def apply(self, predictions):
         return Categorical(super().apply(predictions).matrix.astype(np.float32), predictions.labels)
 
 
-class Nameless(Blend):
+class Nameless(TowardsRates):
     def apply(self, predictions):
         return Categorical(super().apply(predictions).matrix)
 
 
-class Sociable(Blend):
+class Sociable(TowardsRates):
     def probabilities(self, p):
         return 0.5 * p + 0.5 * p.mean(axis=0)
 
 
-class Forgetful(Blend):
+class Forgetful(TowardsRates):
     def to_dict(self):
         return {**super().to_dict(), "rates": np.round(self.rates, 1).tolist()}
 
 
-class Lenient(Blend):
+class Lenient(TowardsRates):
     def check(self, predictions):
         pass
 
 
-class Partial(Blend):
+class Partial(TowardsRates):
     """The first class is special."""
 
     def probabilities(self, p):
@@ -85,7 +85,7 @@ class Partial(Blend):
         return found * lift / (found * lift).sum(axis=1, keepdims=True)
 
 
-class Fragile(Blend):
+class Fragile(TowardsRates):
     def probabilities(self, p):
         q = np.exp(np.log(p))
         return np.where(p.min(axis=1, keepdims=True) == 0, np.nan, q)
