@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from calibrant import Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal, Poisson
+from calibrant import Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal, Poisson, Uniform
 from calibrant.checks import check_expectation
 from calibrant.expectation import expectation, registered
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity, LabelMatrix, Matern
@@ -21,6 +21,8 @@ CASES = [
     (Matern(1.5, 1.0), Ensemble),
     (Energy(), Ensemble),
     (Matern(2.5, 1.3), Poisson),
+    (Exponential(0.8), Uniform),
+    (Energy(), Uniform),
     (Identity(), Categorical),
     (LabelMatrix(((1.0, 0.5, 0.2), (0.5, 1.0, 0.5), (0.2, 0.5, 1.0))), Categorical),
 ]

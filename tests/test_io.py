@@ -116,6 +116,19 @@ def test_a_family_with_settings(tmp_path):
     assert fan.quantile(np.array([0.0, 0.5])).tolist() == [[0.0, 1.0], [0.0, 1.0]]
 
 
+@pytest.mark.parametrize("names", ["q_10,q_50,q_90", "q_0.1,q_0.5,q_0.9"])
+def test_levels_of_quantiles_are_in_the_names_of_their_columns(tmp_path, names):
+    path = write(tmp_path / "x.csv", f"y,{names}\n1.5,0.0,1.0,2.0\n0.5,1.0,1.5,4.0\n")
+    fan = io.read(path, predict="Quantiles(q_*)").y_pred  # a pattern needs no quotation marks
+    assert fan.quantile(np.array([0.1, 0.9])) == pytest.approx(np.array([[0.0, 2.0], [1.0, 4.0]]))
+
+
+def test_quantiles_that_do_not_say_their_levels(tmp_path):
+    path = write(tmp_path / "x.csv", "y,q_low,q_high\n1.5,0.0,1.0\n")
+    with pytest.raises(InputError, match=r"q_low, q_high do not say their levels as in q_0.05: give them, levels="):
+        io.read(path, predict="Quantiles(q_*)")
+
+
 def test_a_family_of_a_family(tmp_path):
     path = write(tmp_path / "x.csv", "y,mu,sigma,cap\n1.5,0.0,1.0,2.0\n0.5,1.0,1.0,4.0\n")
     batch = io.read(path, predict="Censored(Normal(mu, sigma), low=0, high=cap)").y_pred
@@ -123,6 +136,29 @@ def test_a_family_of_a_family(tmp_path):
     assert batch.base.loc.tolist() == [0.0, 1.0]
     mixed = io.read(path, predict="Mixture([Normal(mu, sigma), Laplace(mu, 2.0)], weights=[0.25, 0.75])").y_pred
     assert repr(mixed) == "<Mixture: 2 predictions of Normal and Laplace components>"
+
+
+@pytest.mark.parametrize(
+    "predict",
+    [
+        "StudentT(df=4, loc=a, scale=b)",
+        "Logistic(loc=a, scale=b)",
+        "LogNormal(loc=a, scale=0.5)",
+        "Gamma(shape=a, rate=b)",
+        "Beta(a=a, b=2.5)",
+        "Uniform(low=a, high=9)",
+        "Poisson(rate=a)",
+        "NegativeBinomial(rate=a, dispersion=b)",
+        "NegativeBinomial.from_total_count(total_count=a, prob=0.5)",
+    ],
+)
+def test_families_of_numbers_take_columns_and_numbers(tmp_path, predict):
+    path = write(tmp_path / "x.csv", "y,a,b\n1,1.5,2.0\n0,1.0,0.5\n")
+    data = io.read(path, predict=predict)
+    assert type(data.y_pred).__name__ == predict.partition("(")[0].partition(".")[0]
+    assert len(data.y_pred) == 2
+    if not predict.startswith("Negative"):
+        assert 1.5 in [column[0] for column in data.y_pred.parameters]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +193,7 @@ def test_the_columns_of_a_family(tmp_path):
     assert found.prediction.scale.tolist() == [2, 2]
     with pytest.raises(InputError, match="leave out --y-pred and --pos-label"):
         io.read_predictions(path, predict="Normal(mu, sigma)", pos_label="yes")
-    with pytest.raises(InputError, match="missing a required argument: 'scale'"):
+    with pytest.raises(InputError, match="missing .* argument: 'scale'"):
         io.read_predictions(path, predict="Normal(mu)")
 
 

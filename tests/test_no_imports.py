@@ -17,6 +17,8 @@ HEAVY = [
     "rich",
     "jinja2",
     "sklearn",
+    "lightgbm",
+    "catboost",
 ]
 
 USES = {

@@ -1,63 +1,78 @@
-"""A complete family: Poisson counts. Copy, rename, change.
+"""A complete family: exponential waiting times. Copy, rename, change.
 
 >>> import numpy as np
->>> from calibrant import ExactTest, LogLoss
+>>> from calibrant import SKCE, ExactTest, LogLoss
+>>> from calibrant.checks import check_distribution
 >>> rng = np.random.default_rng(0)
->>> predictions = Poisson.example(rng, 300)
+>>> check_distribution(WaitingTime, rng)
+>>> predictions = WaitingTime.example(rng, 300)
 >>> honest = predictions.sample(rng, 1)[0]
 >>> ExactTest(LogLoss(), alternative="two-sided")(honest, predictions).pvalue > 0.05
 True
 >>> ExactTest(LogLoss())(2 * honest, predictions).pvalue
 0.001
+>>> SKCE()(honest, predictions).route
+'spectral'
 """
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
-from calibrant._validate import InputError, as_array, check_finite, check_not_empty
-from calibrant.distributions.base import Distribution
+from calibrant._array import namespace, to_numpy
+from calibrant.distributions.base import matched
+from calibrant.distributions.parametric import Parametric, check_positive
+from calibrant.distributions.positive import SMALLEST, as_positive_targets
 from calibrant.typing import Array, ArrayLike
 
 
-@dataclass(frozen=True, eq=False)
-class Poisson(Distribution):
-    """Counts with mean ``rate``, ``(n,)``."""
+@dataclass(frozen=True, eq=False, repr=False)
+class WaitingTime(Parametric):
+    """Exponential distributions with ``rate``, ``(n,)``; :class:`Parametric` takes care of rows, repetition and words."""
 
     rate: Array
 
     def __post_init__(self) -> None:
-        rate = as_array(self.rate, "rate")
-        check_not_empty(rate, "rate")
-        low, _ = check_finite(rate, "rate")
-        if low <= 0:
-            raise InputError(f"rate must be positive; found {low:g}")
-        object.__setattr__(self, "rate", rate)
-
-    def __len__(self) -> int:
-        return int(self.rate.shape[0])
-
-    def __getitem__(self, rows: slice | Array) -> Self:
-        return type(self)(self.rate[rows])
+        super().__post_init__()
+        check_positive(self.rate, "rate")
 
     def as_targets(self, y_true: ArrayLike) -> Array:
-        """Whole numbers from 0."""
-        y = as_array(y_true, "y_true")
-        if y.dtype.kind not in "iu" or y.min() < 0:
-            raise InputError(f"y_true must be counts; got {y.dtype} with minimum {y.min()}")
-        return y
+        """Positive numbers, ``(n,)``."""
+        return as_positive_targets(self, super().as_targets(y_true))
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Counts, ``(size, n)``."""
-        return rng.poisson(self.rate, (size, len(self)))
-
-    def log_prob(self, targets: Array) -> Array:
-        """Log mass of each count."""
-        return xlogy(targets, self.rate) - self.rate - gammaln(targets + 1)
+        """Draws, ``(size, n)``."""
+        (rate,) = self.host
+        return np.maximum(rng.standard_exponential((size, len(rate))) / rate, SMALLEST)
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:
-        """Rates between 1 and 10."""
-        return cls(rng.uniform(1, 10, n))
+        """Rates between 1/2 and 2."""
+        return cls(rng.uniform(0.5, 2, n))
+
+    # What follows is optional: scores need log_prob, kernel errors need coords and one of cf, quantile, a closed form.
+
+    def log_prob(self, targets: Array) -> Array:
+        """Log density."""
+        (rate,), y = self.host, to_numpy(targets)
+        return np.where(y > 0, np.log(rate) - rate * y, -np.inf)
+
+    def cdf(self, y: Array) -> Array:
+        """``P(Y <= y)``."""
+        return -np.expm1(-self.host[0] * np.maximum(to_numpy(y), 0))
+
+    def quantile(self, u: Array) -> Array:
+        """Values ``(n, m)`` at the levels u."""
+        with np.errstate(divide="ignore"):
+            return -np.log1p(-to_numpy(u)) / self.host[0][:, None]
+
+    def cf(self, w: Array) -> tuple[Array, Array]:
+        """``1 / (1 - i w / rate)``."""
+        ratio = matched(w, self.rate)[None, :] / self.rate[:, None]
+        return 1 / (1 + ratio**2), ratio / (1 + ratio**2)
+
+    @property
+    def coords(self) -> Array:
+        """``sqrt2 / rate``, ``(n, 1)``: the Wasserstein distance W2."""
+        return 2**0.5 / namespace(self.rate).reshape(self.rate, (-1, 1))

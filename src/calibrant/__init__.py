@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from calibrant.countwise import CountWise
     from calibrant.distributions.bernoulli import Bernoulli
     from calibrant.distributions.beta import Beta
     from calibrant.distributions.categorical import Categorical
@@ -78,6 +79,7 @@ _HOME = {
     "Categorical": "distributions.categorical",
     "Censored": "distributions.censored",
     "ClassWise": "lenses",
+    "CountWise": "countwise",
     "coverage": "inference.coverage",
     "CRPS": "estimators.crps",
     "DebiasedECE": "estimators.debiased",
@@ -101,8 +103,8 @@ _HOME = {
     "Laplace": "distributions.laplace",
     "Logistic": "distributions.logistic",
     "LogLoss": "estimators.scores",
-    "Lp": "estimators.distances",
     "LogNormal": "distributions.log_normal",
+    "Lp": "estimators.distances",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "MultiLabel": "lenses",
@@ -151,6 +153,7 @@ __all__ = [
     "Categorical",
     "Censored",
     "ClassWise",
+    "CountWise",
     "DebiasedECE",
     "Edges",
     "EnergyScore",

@@ -1,5 +1,6 @@
 """From a file to targets and predictions: CSV, Parquet, JSON lines and NPZ."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -44,22 +45,22 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Categorical.from_logits": Categorical.from_logits,
     "Censored": Censored,
     "Ensemble": Ensemble,
+    "Gamma": Gamma,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
-    "Gamma": Gamma,
     "Laplace": Laplace,
-    "LogNormal": LogNormal,
     "Logistic": Logistic,
+    "LogNormal": LogNormal,
     "Mixture": Mixture,
     "MultivariateNormal": MultivariateNormal,
     "NegativeBinomial": NegativeBinomial,
     "NegativeBinomial.from_total_count": NegativeBinomial.from_total_count,
     "Normal": Normal,
-    "Quantiles": Quantiles,
     "Poisson": Poisson,
+    "Quantiles": Quantiles,
     "StudentT": StudentT,
-    "Uniform": Uniform,
     "Truncated": Truncated,
+    "Uniform": Uniform,
 }
 """What ``--predict`` may name; arguments are columns."""
 
@@ -236,10 +237,19 @@ def _family(text: str, table: Columns) -> Predictions:
             given["levels"] = _levels(named["values"], str(said["values"]))
         return Predictions(FAMILIES[name](**given), name, named, table)
 
-    found = parse(text, {name: partial(build, name) for name in FAMILIES}, word=str)
+    found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
     if not isinstance(found, Predictions):
         raise InputError(f"--predict {text!r} is not a family; known: {', '.join(FAMILIES)}")
     return found
+
+
+def _quoted(text: str) -> str:
+    """Patterns with a star as texts, which they need not be written as.
+
+    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')")
+    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')")
+    """
+    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*)(?=\s*[,)])", r"'\1'", text)
 
 
 def _levels(names: Sequence[str], pattern: str) -> list[float]:

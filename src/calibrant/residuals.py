@@ -14,15 +14,14 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.expectation import expectation, registered
 from calibrant.kernels import Identity, Kernel, LabelMatrix
-from calibrant.spectral import residual_features
+from calibrant.spectral import residual_features, residual_waves
 from calibrant.typing import Array
 
 NODES = 128
 """Points that stand for a distribution on the routes by quantiles and by draws."""
 
-
-FEW_MEMBERS = 4
-"""Ensembles of more members than this are taken by their waves, where the kernel has some."""
+MOST_ROWS = 4096
+"""Rows with that many points each that are seen from elsewhere at a time."""
 
 
 class Route(Enum):
@@ -84,6 +83,13 @@ class Residuals:
         both, left, right, spread = (expectation(self.kernel, p, q) for p, q in pairs)  # type: ignore[arg-type]
         return both - left - right + spread
 
+    def seen_from(self, places: Array) -> Array:
+        """``l(t_j, y_i) - E l(t_j, Z_i)``, ``(J, n)``, where the four terms are known."""
+        assert self.spread is not None
+        points = self.spread.point(places)
+        both, spread = (expectation(self.kernel, points, q) for q in (self.points, self.spread))  # type: ignore[arg-type]
+        return both - spread
+
 
 def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: Route | None = None) -> Residuals:
     """The residuals by the best route, or by the one asked for.
@@ -101,10 +107,33 @@ def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: 
 
 
 def _preferred(predictions: Distribution) -> tuple[Route, ...]:
-    """Routes, best first. Sums over all pairs of members cost far more than the waves of each member, and say the same."""
-    if isinstance(predictions, Ensemble) and predictions.members.shape[1] > FEW_MEMBERS:
+    """Routes, best first. Sums over all pairs of values cost far more than the waves of each, and say the same."""
+    if predictions.is_cheaper_by_waves:
         return (Route.FEATURES, Route.SPECTRAL, *(r for r in Route if r not in (Route.FEATURES, Route.SPECTRAL)))
     return tuple(Route)
+
+
+def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distribution) -> Array:
+    """``l(t_j, y_i) - E l(t_j, Z_i)``, ``(J, n)``: the residuals of n rows as seen from J targets t, by the best route.
+
+    >>> from calibrant.distributions.gamma import Gamma
+    >>> from calibrant.kernels import Energy
+    >>> seen_from(Energy(), np.array([1.0]), np.array([2.0]), Gamma([1.0], 1.0)).round(4)  # 1 - (1 - 1 / e)
+    array([[0.3679]])
+    """
+    closed = _closed(kernel, targets, predictions)
+    if closed is not NotImplemented:
+        return closed.seen_from(places)
+    waves = residual_waves(kernel, predictions, places, targets) if targets.ndim == 1 else NotImplemented
+    if waves is not NotImplemented:
+        features = waves(targets)
+        return waves.of_points(places) @ namespace(features).permute_dims(features, (1, 0))
+    for route in (_by_nodes, _sampled):
+        finite = route(kernel, targets, predictions)
+        if finite is not NotImplemented:
+            cuts = [slice(start, start + MOST_ROWS) for start in range(0, len(finite), MOST_ROWS)]
+            return namespace(targets).concat([finite[cut].seen_from(places) for cut in cuts], axis=1)
+    raise InputError(_no_route(kernel, predictions, None))
 
 
 def _explicit(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
@@ -127,8 +156,9 @@ def _closed(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     points = predictions.point(targets)
     if points is NotImplemented:
         return NotImplemented
-    one = predictions[:1], points[:1]
-    if any(expectation(kernel, p, q) is NotImplemented for p in one for q in one):
+    one = predictions[:1], points[:1]  # against all rows, as some of them may have no closed form
+    pairs = [(one[1], one[1]), (one[1], predictions), (predictions, one[1]), (one[0], predictions)]
+    if any(expectation(kernel, p, q) is NotImplemented for p, q in pairs):
         return NotImplemented
     return Residuals(Route.CLOSED, kernel=kernel, points=points, spread=predictions)
 
@@ -146,6 +176,14 @@ def _quantile(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     features = residual_features(kernel, targets, nodes)
     if features is not NotImplemented:
         return Residuals(Route.QUANTILE, features)
+    return _by_nodes(kernel, targets, predictions)
+
+
+def _by_nodes(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
+    """The four terms of such ensembles."""
+    nodes = quantile_nodes(predictions, targets)
+    if nodes is NotImplemented:
+        return NotImplemented
     return Residuals(Route.QUANTILE, None, kernel, nodes.point(targets), nodes)
 
 

@@ -10,6 +10,7 @@ from calibrant._validate import InputError, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.mixture import Mixture
 from calibrant.io import Predictions
 from calibrant.recalibration.recalibrated import Recalibrated
 
@@ -45,8 +46,9 @@ def rewrite(old: Predictions, better: Distribution, out: Path, levels: Sequence[
 
 def _parts(old: Predictions, better: Distribution, levels: Sequence[float]) -> Iterator[tuple[list[str], np.ndarray]]:
     """Names of columns, and what goes there, ``(n, columns)``."""
-    if isinstance(old.prediction, Ensemble) and isinstance(better, Recalibrated):
-        better = better.ensemble(old.prediction.members.shape[1])
+    if isinstance(old.prediction, Ensemble) and isinstance(better, Recalibrated | Mixture):
+        size = old.prediction.members.shape[1]
+        better = Ensemble(better.quantile((np.arange(size) + 0.5) / size))
     if isinstance(better, Categorical):
         ((parameter, names),) = old.columns.items()
         width = sum(map(old.file.width, names))

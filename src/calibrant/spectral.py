@@ -13,54 +13,53 @@ from calibrant._array import namespace, to_numpy
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.waves import cosines_and_sines
 from calibrant.kernels import Kernel
 from calibrant.typing import Array
 
-TAIL = 1e-12
-"""Probability that a prediction may have outside the range that the features cover."""
+TAILS = ((1e-12, 256), (1e-9, 512), (1e-6, 1024))
+"""Probability that a prediction may have outside the range that the features cover, with the most frequencies it is worth.
+
+What lies outside is seen as if it lay elsewhere, so that expectations are wrong by at most that much, of a kernel of size one.
+Heavy tails reach far: the next best is taken. More frequencies than the last cost more than another route, unless rows are few.
+"""
 
 WAVES = 256
 """Random frequencies at which predictions of vectors are compared."""
 
-MOST_NODES = 1024
-"""More frequencies than this cost more than another route."""
+ROOM = 1 << 21
+"""Frequencies times rows that few rows may take."""
 
 
 @dataclass(frozen=True, eq=False)
-class WaveFeatures:
-    """Frequencies with the roots of their weights, ``(m,)`` each, and the waves that predictions expect, ``(n, 2m)``."""
+class Waves:
+    """Frequencies ``(m,)``, roots of their weights, and the waves that n predictions expect, ``(n, 2m)``."""
 
-    nodes: Array
-    roots: Array
+    nodes: np.ndarray
+    roots: np.ndarray
     expected: Array
+
+    def of_points(self, y: Array) -> Array:
+        """Features ``(k, 2m)`` of targets ``(k,)``."""
+        roots = matched(self.roots, y)
+        return namespace(y).concat([part * roots for part in cosines_and_sines(y, self.nodes)], axis=1)
 
     def __call__(self, targets: Array) -> Array:
         """Features ``(n, 2m)`` of ``delta_y - P``."""
-        xp, phase = namespace(targets), targets[:, None] * self.nodes[None, :]
-        return xp.concat([xp.cos(phase) * self.roots, xp.sin(phase) * self.roots], axis=1) - self.expected
+        return self.of_points(targets) - matched(self.expected, targets)
 
 
-def wave_features(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
-    """What makes features of targets in the range of the predictions and of these targets, or ``NotImplemented``."""
-    ends = extent(predictions)
-    if targets.ndim != 1 or ends is None:
-        return NotImplemented
-    host = to_numpy(targets)
-    spectrum = kernel.spectrum(float(max(ends[1], host.max()) - min(ends[0], host.min())))
-    if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
-        return NotImplemented
-    nodes, roots = matched(spectrum[0], targets), matched(np.sqrt(spectrum[1]), targets)
-    parts = predictions.cf(nodes)
-    if parts is NotImplemented:
-        return NotImplemented
-    expected = namespace(targets).concat([parts[0] * roots, parts[1] * roots], axis=1)
-    return WaveFeatures(nodes, roots, expected)
+def residual_waves(kernel: Kernel, predictions: Distribution, *targets: Array) -> Any:
+    """Waves that serve these predictions and all of these targets, of any shape; or ``NotImplemented``."""
+    return _waves(kernel, predictions, (predictions,), targets)
 
 
 def residual_features(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Features ``(n, 2m)`` of ``delta_y - P``, or ``NotImplemented``."""
-    features = wave_features(kernel, targets, predictions)
-    return NotImplemented if features is NotImplemented else features(targets)
+    if targets.ndim != 1:
+        return NotImplemented
+    waves = residual_waves(kernel, predictions, targets)
+    return NotImplemented if waves is NotImplemented else waves(targets)
 
 
 def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distribution | None = None) -> Any:
@@ -69,35 +68,47 @@ def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distributi
     Those of predictions and of others ``beside`` them belong together if each is told of the other. Of vectors, the
     distance as seen by ``WAVES`` random frequencies, always the same.
     """
-    width = dimensions(predictions)
-    if width:
-        return _embedded(
-            predictions, kernel.frequencies(np.random.default_rng(0), WAVES, width), np.full(WAVES, WAVES**-0.5)
-        )
-    all_ends = [extent(each) for each in (predictions, predictions if beside is None else beside)]
-    ends = [end for end in all_ends if end is not None]
-    if len(ends) < 2:
-        return NotImplemented
-    spectrum = kernel.spectrum(max(high for _, high in ends) - min(low for low, _ in ends))
-    if spectrum is NotImplemented or len(spectrum[0]) > MOST_NODES:
-        return NotImplemented
-    return _embedded(predictions, spectrum[0], np.sqrt(spectrum[1]))
+    if width := dimensions(predictions):
+        frequencies = kernel.frequencies(np.random.default_rng(0), WAVES, width)
+        waves = NotImplemented
+        if frequencies is not NotImplemented:
+            waves = _expected(predictions, frequencies, np.full(WAVES, 1 / WAVES))
+    else:
+        waves = _waves(kernel, predictions, (predictions, predictions if beside is None else beside), ())
+    return NotImplemented if waves is NotImplemented else waves.expected
 
 
-def _embedded(predictions: Distribution, frequencies: Any, roots: np.ndarray) -> Any:
-    """Waves of the predictions, ``(n, 2m)``, or ``NotImplemented``."""
-    parts = NotImplemented if frequencies is NotImplemented else predictions.cf(frequencies)
+def _waves(
+    kernel: Kernel, predictions: Distribution, batches: tuple[Distribution, ...], targets: tuple[Array, ...]
+) -> Any:
+    """Waves of the predictions, for the range of all batches and targets."""
+    if kernel.spectrum(0.0) is NotImplemented:
+        return NotImplemented
+    few = ROOM // sum(map(len, batches))
+    for tail, most in (*TAILS, (TAILS[-1][0], few)):
+        ends = [extent(batch, tail) for batch in batches]
+        known = [end for end in ends if end is not None]
+        if len(known) < len(ends):
+            return NotImplemented
+        known += [(float(y.min()), float(y.max())) for y in map(to_numpy, targets)]
+        spectrum = kernel.spectrum(max(high for _, high in known) - min(low for low, _ in known))
+        if spectrum is not NotImplemented and len(spectrum[0]) <= most:
+            return _expected(predictions, *spectrum)
+    return NotImplemented
+
+
+def _expected(predictions: Distribution, nodes: np.ndarray, weights: np.ndarray) -> Any:
+    parts = predictions.cf(nodes)
     if parts is NotImplemented:
         return NotImplemented
-    xp = namespace(parts[0])
-    scaled = xp.astype(matched(roots, parts[0]), parts[0].dtype)
-    return xp.concat([parts[0] * scaled, parts[1] * scaled], axis=1)
+    roots = namespace(parts[0]).astype(matched(np.sqrt(weights), parts[0]), parts[0].dtype)
+    return Waves(nodes, np.sqrt(weights), namespace(parts[0]).concat([part * roots for part in parts], axis=1))
 
 
-def extent(predictions: Distribution) -> tuple[float, float] | None:
+def extent(predictions: Distribution, tail: float = TAILS[0][0]) -> tuple[float, float] | None:
     """The range that holds all predictions but for their far tails."""
     parts = predictions.components if isinstance(predictions, Mixture) else (predictions,)
-    ends = [part.quantile(np.array([TAIL, 1 - TAIL])) for part in parts]
+    ends = [part.quantile(np.array([tail, 1 - tail])) for part in parts]
     if any(end is NotImplemented for end in ends):
         return None
     return float(min(end.min() for end in ends)), float(max(end.max() for end in ends))

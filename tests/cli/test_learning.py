@@ -1,11 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from calibrant import Ensemble, Normal, io
+from calibrant import io
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.matrix import VectorScaling
-from calibrant.recalibration.scaling import Platt
 from calibrant.recalibration.temperature import Temperature
+from calibrant.results import Table
 
 learning = pytest.importorskip("calibrant.cli.learning")
 
@@ -39,16 +41,19 @@ def test_the_ranking_has_the_predictions_as_they_are_in_their_place(data):
     assert table["change of log loss"][plain] == 0
 
 
-def test_a_refusal_has_the_numbers_and_the_remedy(rng):
-    p = rng.random(100)
-    data = io.Dataset((rng.random(100) < p) * 1, io.Categorical(p), {}, None, "here")
-    learned = learning.learn(data, [Platt()], folds=5, seed=0, title="")
-    row = next(learned.best.scores.rows())
-    text = learned.refusal()
-    assert f"{row['change']:+.2g} ± {row['error']:.1g}" in text
-    assert text.endswith("or save it with --force")
-
-
-def test_densities():
-    assert learning.has_density(Normal([0.0], 1.0))
-    assert not learning.has_density(Ensemble(np.zeros((1, 3))))
+@pytest.mark.parametrize(
+    ("change", "error", "size"),
+    [
+        (0.02, 0.03, "0.5 → 0.52 (+0.02 ± 0.03), within its standard error, so it may be chance"),
+        (0.02, 0.01, "0.5 → 0.52 (+0.02 ± 0.01), 2.0 standard errors"),
+        (0.02, 0.0, "0.5 → 0.52 (+0.02 ± 0), in every row alike"),
+        (np.inf, np.nan, "0.5 → ∞, as it calls impossible what happened"),
+    ],
+)
+def test_a_refusal_has_the_numbers_and_the_remedy(change, error, size, data):
+    scores = Table(score=["log loss"], before=[0.5], after=[0.5 + change], change=[change], error=[error])
+    fit = replace(Temperature().fit(data.y_true, data.y_pred), scores=scores)
+    assert learning.Learned([fit], None, "").refusal() == (
+        f"not saved: Temperature() makes held-out log loss worse, {size}. Leave the predictions as they are, try another "
+        "--method or more rows, or save it with --force"
+    )

@@ -7,7 +7,6 @@ from calibrant import LogLoss, Normal, io
 from calibrant.recalibration.base import load_map
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.held_out import in_order
-from calibrant.recalibration.scaling import Platt
 from calibrant.recalibration.temperature import Temperature
 from calibrant.recalibration.variance import VarianceScaling
 
@@ -114,15 +113,14 @@ def test_a_map_that_makes_it_worse_is_not_saved(run, calibrated, there):
     assert load_map("map.json").n_classes == 2
 
 
-def test_refusals_say_whether_it_may_be_chance(run, calibrated, there):
-    data = io.read(calibrated)
-    change, error = (float(Platt().fit(data.y_true, data.y_pred).scores[name][0]) for name in ("change", "error"))
-    assert 0 < change < error  # otherwise this test needs another seed
-    code, out, err = run("recalibrate", calibrated, "--method", "Platt()", "--save", "map.json", "--format", "json")
+def test_refusals_as_json(run, calibrated, there):
+    command = ["recalibrate", calibrated, "--method", "HistogramBinning(100)", "--format", "json"]
+    code, out, err = run(*command, "--save", "map.json")
     assert code == 1
     assert json.loads(out)["saved"] is None
-    assert f"({change:+.2g} ± {error:.1g}), within its standard error, so it may be chance" in err
-    assert run("recalibrate", calibrated, "--method", "Platt()")[0] == 0  # nothing was to be saved
+    assert json.loads(out)["recalibrations"][0]["is_worse"] is True
+    assert err.startswith("not saved: ")
+    assert run(*command)[0] == 0  # nothing was to be saved
 
 
 def test_an_infinite_loss_is_refused_in_words(run, calibrated, there):
@@ -177,18 +175,19 @@ def test_predictions_that_leave_their_family_have_quantiles(run, there):
     assert polars.read_csv("b.csv").columns == ["progression", "mu", "sigma", "sex", "q_0.5"]
 
 
-def test_ensembles_have_nothing_to_be_held_out_for(run, there, rng):
+def test_ensembles_are_dressed_and_judged_by_their_ranked_score(run, there, rng):
     members = {f"m_{i}": rng.normal(size=50) for i in range(4)}
     polars.DataFrame({"y": 2 * rng.normal(size=50), **members}).write_csv("x.csv")
     command = ["recalibrate", "x.csv", "--predict", "Ensemble(members='m_*')"]
     code, out, _ = run(*command, "--save", "map.json")
     assert code == 0
-    assert "nothing held out, as Ensemble predictions have no density" in out
+    assert "Dressing(), the usual choice for Ensemble predictions" in out
+    assert "CRPS" in out
     assert run(*command, "--apply", "map.json", "--out", "better.csv")[0] == 0
     assert polars.read_csv("better.csv").columns == ["y", "m_0", "m_1", "m_2", "m_3"]
-    code, _, err = run(*command, *["--method", "QuantileRecalibration()"], "--method", "Temperature()")
-    assert code == 2
-    assert "no log loss to choose by: give one --method" in err
+    code, out, _ = run(*command, *["--method", "QuantileRecalibration()"], "--method", "Dressing()")
+    assert code == 0
+    assert "change of CRPS" in " ".join(out.split())
 
 
 def test_columns_in_another_order_are_matched_by_name(run, there, data):

@@ -1,18 +1,22 @@
 import pytest
 
 from calibrant import (
+    CRPS,
     ECE,
     SKCE,
     AggregatedTest,
     Bernoulli,
     Brier,
     Categorical,
+    EnergyScore,
     Ensemble,
     ExactTest,
+    Gamma,
     Laplace,
     LogLoss,
     MultivariateNormal,
     Normal,
+    PITError,
     PositiveClass,
     TopLabel,
     Variational,
@@ -34,6 +38,7 @@ from calibrant.kernels import Exponential, Gaussian
 from calibrant.recalibration import base
 from calibrant.recalibration import map as maps
 from calibrant.recalibration.default import Default
+from calibrant.recalibration.dressing import Dressing
 from calibrant.recalibration.isotonic import Isotonic
 from calibrant.recalibration.one_vs_rest import OneVsRest
 from calibrant.recalibration.quantile import QuantileRecalibration
@@ -49,7 +54,9 @@ from calibrant.recalibration.variance import VarianceScaling
         (Categorical([0.2, 0.7]), [ECE, SKCE, Brier, LogLoss], PositiveClass()),
         (Categorical([[0.2, 0.3, 0.5]]), [ECE, SKCE, Brier, LogLoss], TopLabel()),
         (Bernoulli([[0.2, 0.9]]), [ECE, Brier, LogLoss], None),
-        (Normal([0.0], 1.0), [SKCE, LogLoss], None),
+        (Normal([0.0], 1.0), [PITError, SKCE, CRPS, LogLoss], None),
+        (Ensemble([[0.0, 1.0]]), [PITError, SKCE, CRPS], None),
+        (MultivariateNormal([[0.0, 1.0]], 1.0), [PITError, SKCE, EnergyScore, LogLoss], None),
     ],
 )
 def test_what_is_shown_when_nothing_is_asked_for(predictions, kinds, lens):
@@ -118,7 +125,8 @@ def test_recalibrators_that_cannot_be_read():
         (Normal([0.0], 1.0), VarianceScaling(bias=True)),
         (Laplace([0.0], 1.0), VarianceScaling(bias=True)),
         (MultivariateNormal([[0.0, 1.0]], 1.0), VarianceScaling(bias=True)),
-        (Ensemble([[0.0, 1.0]]), QuantileRecalibration()),
+        (Ensemble([[0.0, 1.0]]), Dressing()),
+        (Gamma([1.0], 1.0), QuantileRecalibration()),
         (Ensemble([[[0.0, 1.0]]]), Temperature()),
     ],
 )

@@ -1,4 +1,6 @@
 import json
+import re
+import sys
 
 import pytest
 
@@ -39,13 +41,52 @@ def test_reproducing_a_study(run, monkeypatch, tmp_path):
 
 
 def test_the_papers_keep_to_one_contract():
-    from calibrant.lab.papers import berta, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs
+    from calibrant.lab.papers import (
+        berta,
+        berta_coverage,
+        estimator_error,
+        popordanoska,
+        rejection_rates,
+        roelofs,
+        widmann,
+    )
 
-    for paper in (berta, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs):
+    for paper in (berta, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs, widmann):
         assert {"seed", "engine", "folder"} <= set(paper.study.__kwdefaults__)
-        assert paper.BOUND > 3 or (paper.BOUND == 1 and "parts" in paper.UNIT)
+        assert paper.BOUND > 3 or (paper.BOUND >= 1 and paper.UNIT.startswith("parts"))
         assert callable(paper.summary)
         assert callable(paper.figure)
+
+
+def test_sections_of_a_page(run, monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    from calibrant.lab.papers import widmann
+
+    few = {"iterations": (10,), "n_resamples": 99, "published_resamples": 999}
+    monkeypatch.setattr(widmann.study, "__kwdefaults__", widmann.study.__kwdefaults__ | few)
+    code, out, err = run("reproduce", "widmann", "--out", str(tmp_path))
+    assert (code, err) == (1, "")  # after ten iterations no curve has turned
+    assert "largest difference: " in out
+    assert "iteration = 10" in out
+    page = (tmp_path / "widmann.md").read_text()
+    assert page.startswith("# Calibration of regressions")
+    assert page.count("\n## ") == 4
+    for name in ("widmann", "widmann-figure-12", "widmann-figure-1", "widmann-ensembles"):
+        assert f"]({name}.svg)" in page
+        assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
+    assert {path.stem for path in tmp_path.glob("*.svg")} == set(re.findall(r"\]\((.*)\.svg\)", page))
+
+
+def test_a_study_with_data_of_its_own_takes_no_number_of_them(run):
+    code, _, err = run("reproduce", "widmann", "--data-sets", "500")
+    expected = "calibrant: --data-sets goes with simulations, and widmann has data of its own; leave it out\n"
+    assert (code, err) == (2, expected)
+
+
+def test_without_torch_networks_are_not_trained(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, err = run("reproduce", "widmann")
+    assert (code, err) == (2, "calibrant: training networks needs torch: pip install 'calibrant[torch]'\n")
 
 
 def test_simulating_data_like_a_file(run):

@@ -6,6 +6,7 @@ import pytest
 
 from calibrant import CRPS, SKCE, EnergyScore, Ensemble, ExactTest, Normal, Poisson
 from calibrant._validate import InputError
+from calibrant.distributions.ensemble import _is_worth_sorting
 from calibrant.estimators.pit import levels_of
 from calibrant.expectation import expectation
 from calibrant.inference.rank_test import RankTest
@@ -166,6 +167,27 @@ def test_moments_are_those_of_the_members(xp, rng):
     assert np.asarray(batch.mean) == pytest.approx(members.mean(axis=1))
     assert np.asarray(batch.std) == pytest.approx(members.std(axis=1))
     assert batch.below(np.zeros((4, 2))) is NotImplemented
+
+
+@pytest.mark.parametrize(
+    "kernel", [Exponential(0.7), Matern(1.5, 0.7), Matern(2.5, 2.0), Energy(), 0.5 * Energy()], ids=repr
+)
+@pytest.mark.parametrize(("rows", "columns"), [((5, 40), (7, 64)), ((300, 1), (9, 50)), ((1, 500), (4, 3))])
+def test_sorted_members_have_the_same_sums(kernel, rows, columns, rng, monkeypatch):
+    p, q = Ensemble(rng.normal(size=rows)), Ensemble(rng.normal(size=columns).round(1))
+    plain = expectation(kernel, p, q)
+    monkeypatch.setattr("calibrant.distributions.ensemble.MANY", 0)
+    monkeypatch.setattr("calibrant.distributions.ensemble.STEP", 0)
+    assert expectation(kernel, p, q) == pytest.approx(plain, rel=1e-12, abs=1e-13)
+
+
+def test_sorting_is_for_many_members_on_a_line_and_kernels_that_can(rng):
+    few, many = Ensemble(rng.normal(size=(4, 5))), Ensemble(rng.normal(size=(16, 128)))
+    vectors = Ensemble(rng.normal(size=(16, 128, 2)))
+    assert _is_worth_sorting(Energy(), many, many)
+    assert not _is_worth_sorting(Energy(), few, few)
+    assert not _is_worth_sorting(Gaussian(1.0), many, many)
+    assert not _is_worth_sorting(Energy(), vectors, vectors)
 
 
 class TestWeights:

@@ -73,6 +73,20 @@ def test_densities_and_levels_are_those_of_scipy(family):
     assert ours.cdf(y) == pytest.approx(theirs.cdf(y), rel=1e-8, abs=0)
 
 
+@pytest.mark.parametrize("family", [*CASES, Normal, Laplace])
+def test_levels_of_the_largest_numbers(family, rng):
+    batch = family.example(rng, 3)
+    assert batch.cdf(np.full(3, 1.7e308)).tolist() == [1.0] * 3
+    assert batch.cdf(np.full(3, -1.7e308)).tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("family", [Uniform, Gamma, Beta])
+def test_kinks_are_the_ends_that_are_numbers(family, rng):
+    batch = family.example(rng, 3)
+    ends = batch.quantile(np.array([0.0, 1.0]))
+    assert np.array_equal(batch.kinks, ends[:, np.isfinite(ends[0])])
+
+
 @FAMILIES
 def test_quantiles_are_those_of_scipy(family):
     ours, theirs = both(family)
@@ -300,6 +314,13 @@ def test_mixed_input_joins_the_library_that_is_there(family):
         assert all(isinstance(column, torch.Tensor) and column.dtype == torch.float64 for column in batch.parameters)
 
 
+@pytest.mark.parametrize("family", [StudentT, Gamma, Beta, Uniform, NegativeBinomial])
+def test_mixed_precision_becomes_double(family):
+    first, *others = (np.array(column[:2]) for column in CASES[family])
+    batch = family(first.astype(np.float32), *others)
+    assert {column.dtype for column in batch.parameters} == {np.dtype(np.float64)}
+
+
 @FAMILIES
 def test_gradients_of_the_caller_are_kept(family):
     torch = pytest.importorskip("torch")
@@ -320,11 +341,11 @@ def test_location_scale_coordinates_have_the_wasserstein_distance(family):
 def test_other_coordinates_stay_below_it_but_not_by_much(family, rng):
     """The first two moments alone, of predictions that are not far apart in shape."""
     batch = family.example(rng, 30)
-    u = (np.arange(4_000) + 0.5) / 4_000
+    u = (np.arange(1_000) + 0.5) / 1_000
     q = batch.quantile(u)
     wasserstein = np.sqrt(((q[:, None] - q[None]) ** 2).mean(axis=-1))
     found = np.linalg.norm(batch.coords[:, None] - batch.coords[None], axis=-1)
-    assert np.all(found < wasserstein + 1e-3)
+    assert np.all(found < wasserstein + 5e-3)
     far = wasserstein > np.median(wasserstein)
     assert np.all(found[far] > 0.9 * wasserstein[far])
 

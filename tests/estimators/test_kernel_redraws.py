@@ -3,20 +3,26 @@ import pytest
 
 from calibrant import (
     SKCE,
+    Beta,
     Categorical,
     Ensemble,
     Gamma,
     Laplace,
+    LogNormal,
     Mixture,
     MultivariateNormal,
+    NegativeBinomial,
     Normal,
+    Poisson,
     Quantiles,
+    StudentT,
     Truncated,
+    Uniform,
 )
 from calibrant.estimators import kernel_redraws
 from calibrant.estimators.base import EachDraw
 from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws
-from calibrant.kernels import Exponential, Gaussian, LabelMatrix, Matern
+from calibrant.kernels import Energy, Exponential, Gaussian, LabelMatrix, Matern
 from calibrant.residuals import Route
 
 ORDERED = LabelMatrix(((1.0, 0.5, 0.2), (0.5, 1.0, 0.5), (0.2, 0.5, 1.0)))
@@ -57,7 +63,11 @@ def test_memory_bounds_the_batch(rng, monkeypatch):
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("n", [20, 150])
 @pytest.mark.parametrize(
-    "family", [Normal, Laplace, Ensemble, Mixture, MultivariateNormal, Quantiles, Truncated, Gamma]
+    "family",
+    [
+        *(Normal, Laplace, Ensemble, Mixture, MultivariateNormal, Quantiles, Truncated),
+        *(Beta, Gamma, LogNormal, NegativeBinomial, Poisson, StudentT, Uniform),
+    ],
 )
 def test_targets_of_any_family(family, n, weighted, rng):
     predictions = family.example(rng, n)
@@ -67,6 +77,28 @@ def test_targets_of_any_family(family, n, weighted, rng):
         fast = estimator.given(predictions, weights)
         assert isinstance(fast, TargetRedraws)
         assert fast(drawn) == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "route"),
+    [(Gaussian(), Route.SPECTRAL), (Matern(), Route.QUANTILE), (Energy(), Route.QUANTILE), (Matern(), Route.SAMPLED)],
+)
+@pytest.mark.parametrize("n", [20, 80])
+def test_every_route(kernel, route, n, rng):
+    predictions = Gamma.example(rng, n)
+    drawn, weights = predictions.sample(rng, 3), rng.random(n)
+    for unbiased in (True, False):
+        estimator = SKCE(on_targets=kernel, unbiased=unbiased, route=route)
+        fast = estimator.given(predictions, weights)(drawn)
+        assert fast == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-9, abs=1e-13)
+
+
+def test_targets_too_far_apart_for_common_waves_are_taken_one_by_one(rng):
+    predictions = Gamma.example(rng, 30)
+    drawn = predictions.sample(rng, 3)
+    drawn[2, 0] = 1e9
+    fast = SKCE().given(predictions, None)(drawn)
+    assert fast == pytest.approx(EachDraw(SKCE(), predictions, None)(drawn), rel=1e-9, abs=1e-13)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Matern(1.5, 1.0)], ids=repr)

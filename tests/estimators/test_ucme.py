@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from calibrant import UCME, Categorical, Mixture, Normal
+from calibrant import UCME, Categorical, Gamma, Mixture, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.estimators.ucme import GivenLocations, OptimisedLocations, SampledLocations
 from calibrant.expectation import expectation
-from calibrant.kernels import Exponential, Gaussian, Matern
+from calibrant.kernels import Energy, Exponential, Gaussian, Matern
 
 CERTAIN = [[1.0, 0.0], [0.0, 1.0]]
 
@@ -122,9 +122,9 @@ class TestBadInput:
         with pytest.raises(InputError, match="locations are Normal predictions; the data are Categorical"):
             UCME(locations=GivenLocations([0.0], Normal([0.0], 1.0)))([0, 1], CERTAIN)
 
-    def test_no_closed_form(self):
-        with pytest.raises(InputError, match="Matern.* has no closed form under Normal predictions"):
-            UCME(on_targets=Matern(1.5, 1.0))([0.0, 1.0], Normal([0.0, 1.0], 1.0))
+    def test_no_expectation(self):
+        with pytest.raises(InputError, match="Matern.* has no expectation under Categorical predictions"):
+            UCME(on_targets=Matern(1.5, 1.0))([0, 1], CERTAIN)
 
 
 def test_results_show_their_settings(rng):
@@ -148,3 +148,19 @@ def test_mixtures_are_compared_in_common_coordinates(rng):
     inner = expectation(gaussian, where.point(t), mixture.point(y)) - expectation(gaussian, where.point(t), mixture)
     expected = np.mean((np.exp(-distance) * inner).mean(axis=1) ** 2)
     assert estimator(y, mixture).value == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.9), Matern(1.5, 0.9), Energy()], ids=repr)
+@pytest.mark.parametrize("family", [Normal, Gamma, Poisson])
+def test_any_family_and_kernel_by_its_best_route(kernel, family, rng):
+    """Against expectations by many quantiles."""
+    predictions = family.example(rng, 12)
+    y = predictions.as_targets(predictions.sample(rng, 1)[0])
+    rows = np.random.default_rng(0).permutation(12)[:4]
+    t = y[rows][:, None]
+    nodes = predictions.quantile((np.arange(4000) + 0.5) / 4000)
+    expected = np.stack([kernel(t, row[:, None]).mean(axis=1) for row in nodes], axis=1)
+    on_predictions = Exponential(1.0)
+    values = on_predictions(predictions.coords[rows], predictions.coords) * (kernel(t, y[:, None]) - expected)
+    found = UCME(on_predictions, kernel, SampledLocations(4))(y, predictions).value
+    assert found == pytest.approx((values.mean(axis=1) ** 2).mean(), rel=0.02)

@@ -20,3 +20,8 @@ def test_gaussian_by_hand():
     assert Gaussian(2.0)(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))[0, 0] == pytest.approx(
         np.exp(-25 / 8), rel=1e-15
     )
+
+
+@pytest.mark.parametrize("span", [1e12, 1e300, np.inf])
+def test_far_too_many_frequencies_are_none(span):
+    assert Gaussian(1.0).spectrum(span) is NotImplemented

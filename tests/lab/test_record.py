@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.lab.record import Record
+from calibrant.lab.record import Record, resumed
 
 
 @pytest.fixture
@@ -67,3 +67,31 @@ def test_other_files_are_refused_and_left_alone(record, text):
     with pytest.raises(InputError, match="is no record of a study: .*; give another path"):
         record.read()
     assert record.path.read_text() == text
+
+
+def test_what_the_record_holds_is_not_worked_out_again(record):
+    asked = []
+
+    def work(a, b):
+        asked.append((a, b))
+        return np.array([a + b, np.nan])
+
+    tasks = [(1, 2), (3, 4), (5, 6)]
+    first = resumed(work, tasks, record, None)
+    assert [values[0] for values in first] == [3, 7, 11]
+    lines = record.path.read_text().splitlines(keepends=True)
+    record.path.write_text("".join(lines[:2] + lines[3:]))  # the second is lost
+    asked.clear()
+    again = resumed(work, tasks, record, None)
+    assert asked == [(3, 4)]
+    assert np.array_equal(again, first, equal_nan=True)
+    assert np.array_equal(resumed(pytest.fail, tasks, record, None), first, equal_nan=True)
+
+
+def test_work_may_be_done_elsewhere(record):
+    class Engine:
+        def map(self, fn, /, *tasks):
+            return [10 * fn(*task) for task in zip(*tasks, strict=True)]
+
+    for _ in range(2):
+        assert resumed(lambda a: np.array([a]), [(1,), (2,)], record, Engine()) == [[10], [20]]

@@ -92,6 +92,28 @@ def test_a_map_that_makes_things_worse_says_so(rng):
     assert not Temperature().fit(*Tempered(3, 3.0).draw(300, rng)).is_worse
 
 
+@dataclass(frozen=True)
+class Swap(ClassMap):
+    n_classes: int = 2
+
+    def probabilities(self, p):
+        return p[:, ::-1]
+
+
+class Swapping(Recalibrator):
+    def find(self, targets, predictions, weights):
+        return Found(Swap())
+
+
+def test_losses_that_are_infinite_before_or_after_have_no_change():
+    """Some rows were impossible before, others after: the mean change is not a number, and no warning either."""
+    y = np.arange(20) % 2
+    fitted = Swapping().fit(y, np.where(np.arange(20) < 10, y, 1 - y) * 1.0)
+    assert fitted.scores["before"][0] == fitted.scores["after"][0] == np.inf
+    assert np.isnan(fitted.scores["change"][0])
+    assert not fitted.is_worse
+
+
 def test_no_folds_no_scores(data):
     fitted = Blending().fit(*data, folds=0)
     assert fitted.scores is None

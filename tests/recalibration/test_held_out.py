@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant import Brier, Categorical, LogLoss, Normal
+from calibrant import CRPS, Brier, Categorical, Ensemble, LogLoss, Normal
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.folds import folds_of_rows
 from calibrant.recalibration.held_out import HeldOut, held_out, in_order, scores
@@ -19,7 +19,7 @@ def whole(predictions):
 
 def test_no_row_helps_with_its_own_map(problem):
     y, p = problem
-    fold = folds_of_rows(y, 4, 1)
+    fold = folds_of_rows(len(y), 4, 1)
     parts = held_out(Temperature(), y, p, None, fold)
     assert sorted(np.concatenate([part.rows for part in parts]).tolist()) == list(range(200))
     for part in parts:
@@ -74,7 +74,15 @@ def test_a_row_newly_called_impossible_is_infinitely_worse():
     assert table["change"][0] == np.inf
 
 
-def test_real_predictions_have_a_log_loss_alone(rng):
+def test_scores_of_numbers(rng):
     y = rng.normal(size=20)
-    table = scores(y, Normal(np.zeros(20), 1.0), None, whole(Normal(np.zeros(20), 2.0)))
-    assert table["score"].tolist() == ["log loss"]
+    narrow, wide, members = Normal(np.zeros(20), 1.0), Normal(np.zeros(20), 2.0), Ensemble(rng.normal(size=(20, 5)))
+    table = scores(y, narrow, None, whole(wide))
+    assert table["score"].tolist() == ["log loss", "CRPS"]
+    assert table["after"] == pytest.approx([LogLoss()(y, wide).value, CRPS()(y, wide).value], rel=1e-12)
+    assert scores(y, members, None, whole(wide))["score"].tolist() == ["CRPS"]  # members have no density
+
+
+def test_predictions_without_a_score(rng):
+    vectors = Ensemble(rng.normal(size=(20, 5, 2)))
+    assert scores(rng.normal(size=(20, 2)), vectors, None, whole(vectors)) is None

@@ -139,5 +139,8 @@ def test_bad_input(rng):
     fitted = QuantileRecalibration().fit(*skewed(rng, 100), folds=0)
     with pytest.raises(InputError, match="fitted on Normal predictions; got Laplace"):
         fitted(Laplace([0.0], 1.0))
-    with pytest.raises(InputError, match="Ensemble has no log_prob"):
-        QuantileRecalibration().fit(rng.normal(size=20), Ensemble(rng.normal(size=(20, 3))))
+
+
+def test_ensembles_are_judged_by_their_ranked_score(rng):
+    fitted = QuantileRecalibration().fit(rng.normal(size=20), Ensemble(rng.normal(size=(20, 3))))
+    assert fitted.scores["score"].tolist() == ["CRPS"]

@@ -7,6 +7,8 @@ from scipy.special import expit, logit
 from calibrant import Categorical, Normal
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Map
+from calibrant.recalibration.matrix import VectorScaling
+from calibrant.recalibration.nadaraya_watson import NadarayaWatson
 from calibrant.recalibration.quantile import LevelMap, QuantileRecalibration
 from calibrant.recalibration.spline import SplineScaling
 from calibrant.recalibration.stack import Best, Mixture, Stack, _shares, held_out_log_chances
@@ -93,8 +95,25 @@ def test_the_best_for_numbers(rng):
     assert type(both.fit(rng.exponential(size=2_000), sure, folds=0).map) is LevelMap
 
 
+def test_names_of_classes_do_not_matter(rng):
+    p = rng.dirichlet(np.ones(3), 152)
+    truth = 0.5 * p + [0.3, 0.2, 0.0]
+    y, order = (truth.cumsum(axis=1) > rng.random((152, 1))).argmax(axis=1), np.array([2, 0, 1])
+    recalibrator = Stack([Temperature(), VectorScaling(), NadarayaWatson()])
+    plain = recalibrator.fit(y, p, folds=0)(p)
+    renamed = recalibrator.fit(np.argsort(order)[y], p[:, order], folds=0)(p[:, order])
+    assert renamed == pytest.approx(plain[:, order], abs=1e-7)
+
+
 def test_fewer_rows_than_folds():
     assert Stack([Temperature()]).fit([0, 1, 1], [0.2, 0.7, 0.6], folds=0)([0.5]) == pytest.approx([0.5])
+
+
+def test_one_row_cannot_be_judged():
+    assert Stack([Temperature()]).fit([1], [0.2], folds=0)([0.2, 0.5]) == pytest.approx([0.2, 0.5])
+    first = Best([Temperature(), SplineScaling()]).fit([1], [0.2], folds=0)
+    assert first.map == Temperature().fit([1], [0.2], folds=0).map
+    assert Best([Temperature(), SplineScaling()]).fit([1, 0], [0.2, 0.6], folds=2).scores is not None
 
 
 def test_it_comes_back_from_json_digit_by_digit(rng):

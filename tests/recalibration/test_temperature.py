@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from calibrant import Bernoulli, Categorical, Laplace, LogLoss, MultivariateNormal, Normal
+from calibrant import (
+    Bernoulli,
+    Beta,
+    Categorical,
+    Gamma,
+    Laplace,
+    LogLoss,
+    LogNormal,
+    MultivariateNormal,
+    Normal,
+    Poisson,
+    StudentT,
+)
 from calibrant._validate import InputError
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.base import Map
@@ -53,6 +65,29 @@ def test_several_dimensions(rng):
     p = MultivariateNormal(np.zeros((2000, 2)), scale=np.ones(2000))
     y = 3 * p.sample(rng, 1)[0]
     assert Temperature().fit(y, p).map.temperature == pytest.approx(9, rel=0.1)
+
+
+@pytest.mark.parametrize("family", [LogNormal, Gamma, Beta])
+@pytest.mark.parametrize("temperature", [0.25, 4.0])
+def test_positive_targets_keep_their_centre(family, temperature, rng):
+    """Targets drawn at a temperature have it; what tempering leaves as it is stays right."""
+    predictions = family.example(rng, 3000)
+    fitted = Temperature().fit(predictions.temper(temperature).sample(rng, 1)[0], predictions, folds=0)
+    assert fitted.map.temperature == pytest.approx(temperature, rel=0.1)
+    tempered = fitted(predictions)
+    same = (lambda p: p.quantile(np.array([0.5]))) if family is LogNormal else (lambda p: p.mean)
+    assert same(tempered) == pytest.approx(same(predictions), rel=1e-9)
+
+
+def test_tails_can_be_too_heavy_for_a_temperature(rng):
+    """Student t predictions with 3 degrees of freedom have temperatures up to 4."""
+    predictions = StudentT(np.full(2000, 3.0), 0.0, 1.0)
+    fitted = Temperature().fit(predictions.temper(2.0).sample(rng, 1)[0], predictions, folds=0)
+    assert fitted.map.temperature == pytest.approx(2.0, rel=0.1)
+    hot = Temperature().fit(1e6 * predictions.sample(rng, 1)[0], predictions, folds=0)
+    assert 3.5 < hot.map.temperature < 4
+    with pytest.raises(InputError, match="some of these StudentT predictions have no temperature of"):
+        fitted(StudentT([0.5], 0.0, 1.0))
 
 
 def test_the_order_of_classes_stays(rng):
@@ -116,9 +151,19 @@ def test_float32(rng):
     assert found == pytest.approx(Temperature().fit(y, single.astype(float), folds=0).map.temperature, rel=1e-4)
 
 
+def test_other_numbers_of_classes_are_refused(rng):
+    fitted = Temperature().fit([0, 1, 2, 1], rng.dirichlet(np.ones(3), 4), folds=0)
+    with pytest.raises(
+        InputError, match="fitted on 3 classes and y_pred has 2: fit it on predictions of the same model"
+    ):
+        fitted([0.2, 0.8])
+
+
 def test_bad_input():
     with pytest.raises(InputError, match="Bernoulli predictions have no temperature"):
         Temperature().fit([[0, 1]] * 6, Bernoulli([[0.2, 0.7]] * 6))
+    with pytest.raises(InputError, match="Poisson predictions have no temperature"):
+        Temperature().fit([1, 2, 3, 4, 5], Poisson([1.0, 2.0, 3.0, 4.0, 5.0]))
     fitted = Temperature().fit([0, 1, 1, 0, 1], [0.2, 0.7, 0.6, 0.4, 0.3])
     with pytest.raises(InputError, match="fitted on Categorical predictions; got Normal"):
         fitted(Normal([0.0], [1.0]))

@@ -43,7 +43,7 @@ def test_errors_are_of_held_out_rows(fitted, compared):
 
 def test_both_diagrams_hold_all_rows(compared):
     for side in (compared.before, compared.after):
-        assert side.reliability["weight"].sum() == pytest.approx(400)
+        assert side.picture.tables["curve"]["weight"].sum() == pytest.approx(400)
 
 
 def verdict(before, after, y=(1, 0) * 100):

@@ -5,7 +5,6 @@ import pytest
 
 from calibrant import ECE, SKCE, Bernoulli, Brier, EqualMass, ExactTest, TopLabel, evaluate
 from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
 
 
 @pytest.fixture
@@ -67,8 +66,8 @@ def test_the_report_is_plain_data(problem):
     data = json.loads(report.to_json())
     assert data["schema"] == "calibrant/1"
     assert data["n"] == 300
-    assert len(data["reliability"]["observed"]) == report.reliability.n_rows
-    assert sum(data["histogram"]["weight"]) == 300
+    assert len(data["pictures"][0]["curve"]["observed"]) == report.picture("reliability").tables["curve"].n_rows
+    assert sum(data["pictures"][0]["histogram"]["weight"]) == 300
 
 
 def test_notes_tell_of_the_data():
@@ -84,11 +83,12 @@ def test_binary_and_multi_label(rng):
     p = rng.random((100, 2))
     y = (rng.random((100, 2)) < p).astype(int)
     binary = evaluate(y[:, 0], p[:, 0], n_resamples=99)
-    assert (binary.kind, binary.event, binary.sections) == ("binary", "1", ())
+    assert (binary.kind, binary.subject, binary.sections) == ("binary", "event: 1", ())
     labels = evaluate(y, Bernoulli(p, labels=["wet", "cold"]), sample_weight=rng.random(100), n_resamples=99)
     assert labels.kind == "multi-label"
     assert labels.sections[0].table["group"].tolist() == ["wet", "cold"]
-    assert labels.histogram["weight"].sum() == pytest.approx(labels.reliability["weight"].sum())
+    tables = labels.picture("reliability").tables
+    assert tables["histogram"]["weight"].sum() == pytest.approx(tables["curve"]["weight"].sum())
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -130,21 +130,8 @@ def test_weights_equal_repetition(rng):
         evaluate(np.repeat(y, times), np.repeat(p, times), n_resamples=99),
     )
     assert one.numbers[0].value == pytest.approx(other.numbers[0].value, rel=1e-12)
-    assert one.reliability["observed"] == pytest.approx(other.reliability["observed"])
+    assert one.pictures[0].tables["curve"]["observed"] == pytest.approx(other.pictures[0].tables["curve"]["observed"])
 
 
 def test_the_report_says_how_many_redraws_it_made(problem):
     assert evaluate(*problem, n_resamples=99).settings["redraws"] == 99
-
-
-def test_other_families_are_refused_for_now():
-    class Other(Distribution):
-        __len__ = lambda self: 1  # noqa: E731
-        __getitem__ = sample = None
-        example = None
-
-        def as_targets(self, y_true):
-            return np.asarray(y_true)
-
-    with pytest.raises(InputError, match="reports take class probabilities so far; got Other predictions"):
-        evaluate([1], Other())

@@ -11,6 +11,10 @@ pytest.importorskip("matplotlib")
 from calibrant.reports.charts import COLOURS, reliability
 
 
+def picture_of(report):
+    return report.picture("reliability").tables
+
+
 @pytest.fixture
 def chart(rng):
     p = rng.random(200)
@@ -42,7 +46,7 @@ def test_close_predictions_are_drawn_close_up(rng):
     p = 0.01 + 0.02 * rng.random(3000)
     y = (rng.random(3000) < p).astype(int)
     report = evaluate(y, p, n_resamples=99)
-    assert report.reliability.n_rows == 15
+    assert report.pictures[0].tables["curve"].n_rows == 15
     labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", reliability(**picture_of(report)))]
     assert max(labels) < 0.2
     assert np.isfinite(labels).all()

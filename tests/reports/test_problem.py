@@ -1,40 +1,21 @@
 import numpy as np
-import pytest
 
-from calibrant import ECE, Bernoulli, Categorical, ExactTest, MultiLabel, PositiveClass, TopLabel
-from calibrant.reports.problem import Problem, affordable
-
-
-def problem(predictions, targets):
-    return Problem(targets, predictions, None, 99, np.random.SeedSequence(0), None)
-
-
-@pytest.mark.parametrize(
-    ("predictions", "targets", "kind", "lens"),
-    [
-        (Categorical([0.2, 0.7]), np.array([0, 1]), "binary", PositiveClass()),
-        (Categorical([[0.2, 0.3, 0.5]]), np.array([0]), "multi-class", TopLabel()),
-        (Bernoulli([[0.2, 0.9]]), np.array([[0, 1]]), "multi-label", MultiLabel()),
-    ],
-)
-def test_kinds_and_lenses(predictions, targets, kind, lens):
-    made = problem(predictions, targets)
-    assert made.kind == kind
-    assert made.lens == lens
-    assert made.error.lens == lens
+from calibrant import ECE, Categorical, ExactTest
+from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.problem import affordable
 
 
 def test_every_number_repeats_by_a_plain_call(rng):
     p = rng.random(80)
     y = (rng.random(80) < p).astype(int)
-    made = problem(Categorical(p), y)
+    made = ClassProblem(y, Categorical(p), None, 99, np.random.SeedSequence(0), None)
     first, second = made.test(ECE()), made.test(ECE())
     assert np.array_equal(first.null_distribution, second.null_distribution)
     assert np.array_equal(first.null_distribution, ExactTest(ECE(), 99)(y, p, rng=0).null_distribution)
 
 
 def test_rows_keep_their_weights():
-    made = Problem(
+    made = ClassProblem(
         np.array([0, 1, 1]), Categorical([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]), 9, np.random.SeedSequence(0), None
     )
     part = made.rows(np.array([2, 0]))

@@ -4,6 +4,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone
+from sklearn.dummy import DummyRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
@@ -164,6 +165,16 @@ def test_whole_weights_are_repetitions_within_the_same_folds(rng):
     repeated.fit(X[again], y[again])
     for one, other in zip(*(model.predict(X, return_std=True) for model in (weighted, repeated)), strict=True):
         assert one == pytest.approx(other, rel=1e-9)
+
+
+@quiet
+def test_a_model_that_says_that_it_is_certain():
+    """scikit-learn's dummy tells a spread of 0, which counts as a millionth of that of the targets."""
+    X, y = drawn()
+    dummy = FrozenEstimator(DummyRegressor().fit(X, y))
+    found = RecalibratedRegressor(dummy, VarianceScaling()).fit(X, y)
+    assert found.recalibration_.map.factor == pytest.approx(1e6)
+    assert found.predict(X, return_std=True)[1] == pytest.approx(np.full(400, y.std()))
 
 
 @quiet

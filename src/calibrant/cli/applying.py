@@ -12,7 +12,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.cli import display
 from calibrant.cli.app import Fields
-from calibrant.cli.learning import check_drawable, has_density
+from calibrant.cli.learning import check_drawable
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import load_map
@@ -84,8 +84,6 @@ def _with_truth(file: Path, fields: Fields) -> tuple[io.Dataset | None, tuple[st
 
 def _judged(data: io.Dataset, better: Distribution, seed: int, title: str) -> tuple[Table | None, BeforeAfter | None]:
     """Scores before and after; of classes, with errors and diagrams."""
-    if not has_density(data.y_pred):
-        return None, None
     if isinstance(better, Categorical):
         options: dict[str, Any] = {"sample_weight": data.sample_weight, "title": title, "rng": seed}
         page = compare(data.y_true, data.y_pred, better, **options, origin=ORIGIN)

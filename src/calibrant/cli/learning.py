@@ -17,11 +17,6 @@ from calibrant.reports.before_after import BeforeAfter, compare, in_words
 from calibrant.results import Table, brief
 
 
-def has_density(predictions: Distribution) -> bool:
-    """Whether log losses can be computed; ensembles have none."""
-    return type(predictions).log_prob is not Distribution.log_prob
-
-
 def check_drawable(predictions: Distribution) -> None:
     """Refuse predictions that a page does not show."""
     if not isinstance(predictions, Categorical):
@@ -30,7 +25,7 @@ def check_drawable(predictions: Distribution) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Fits, best first by held-out log loss; of classes, also the best one's errors and diagrams before and after."""
+    """Fits, best first by a held-out score; of classes, also the best one's errors and diagrams before and after."""
 
     fits: Sequence[Recalibration]
     page: BeforeAfter | None
@@ -38,7 +33,7 @@ class Learned:
 
     @property
     def best(self) -> Recalibration:
-        """The one with the smallest held-out log loss."""
+        """The one with the smallest held-out loss."""
         return self.fits[0]
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,7 +69,7 @@ class Learned:
         else:
             size = f"{row['change'] / row['error']:.1f} standard errors" if row["error"] > 0 else "in every row alike"
         return (
-            f"not saved: {brief(self.best.recalibrator)} makes held-out log loss worse, {in_words(row)}, {size}. Leave the "
+            f"not saved: {brief(self.best.recalibrator)} makes held-out {row['score']} worse, {in_words(row)}, {size}. Leave the "
             "predictions as they are, try another --method or more rows, or save it with --force"
         )
 
@@ -82,11 +77,6 @@ class Learned:
 def learn(data: io.Dataset, methods: Sequence[Recalibrator], *, folds: int, seed: int, title: str) -> Learned:
     """Fit every method, or one that suits the predictions, and look closer at the best."""
     chosen = list(methods) or [default_recalibrator(data.y_pred)]
-    kind = type(data.y_pred).__name__
-    if not has_density(data.y_pred):
-        if len(chosen) > 1:
-            raise InputError(f"{kind} predictions have no density, and so no log loss to choose by: give one --method")
-        folds = 0
     fits: list[Recalibration] = []
     with display.steps() as progress:
         for method in chosen:
@@ -94,8 +84,8 @@ def learn(data: io.Dataset, methods: Sequence[Recalibrator], *, folds: int, seed
             fit = method.fit(data.y_true, data.y_pred, sample_weight=data.sample_weight, folds=folds, seed=seed)
             fits.append(fit)
         progress("Before and after", len(fits), len(chosen) + 1)
-        if folds:
-            fits.sort(key=_loss_after)
+        if len(fits) > 1:
+            fits = _ranked(fits)
         page = _page(fits[0], data, seed, title) if isinstance(data.y_pred, Categorical) else None
     return Learned(fits, page, _remark(data.y_pred, folds, None if methods else chosen[0]))
 
@@ -110,14 +100,20 @@ def ranking(fits: Sequence[Recalibration]) -> Table:
     rows.append(("as they are", first["before"], 0.0, 0.0))
     rows.sort(key=lambda row: (row[1][0], row[2]))
     names = {str(name): [row[1][i] for row in rows] for i, name in enumerate(first["score"])}
-    change = {"change of log loss": [row[2] for row in rows], "standard error": [row[3] for row in rows]}
+    change = {f"change of {first['score'][0]}": [row[2] for row in rows], "standard error": [row[3] for row in rows]}
     return Table({"method": [row[0] for row in rows], **names, **change})
 
 
-def _loss_after(fit: Recalibration) -> tuple[float, float]:
-    """Held-out log loss; its change, where that is infinite."""
-    assert fit.scores is not None
-    return float(fit.scores["after"][0]), float(fit.scores["change"][0])
+def _ranked(fits: Sequence[Recalibration]) -> list[Recalibration]:
+    """By the first held-out score that all have; by its change, where that is infinite."""
+    tables = [fit.scores for fit in fits]
+    first = {None if table is None else str(table["score"][0]) for table in tables}
+    if len(first) > 1 or None in first:
+        raise InputError(
+            f"these methods have no score in common to choose by (first scores: {first}): give one --method"
+        )
+    after = [(float(t["after"][0]), float(t["change"][0])) for t in tables if t is not None]
+    return [fits[i] for i in sorted(range(len(fits)), key=after.__getitem__)]
 
 
 def _page(fit: Recalibration, data: io.Dataset, seed: int, title: str) -> BeforeAfter:
@@ -139,6 +135,6 @@ def _remark(predictions: Distribution, folds: int, default: Recalibrator | None)
     """On what was fitted, and what where nothing was asked for."""
     kind = type(predictions).__name__
     what = f"{predictions.n_classes} classes" if isinstance(predictions, Categorical) else f"{kind} predictions"
-    how = f"{folds} folds, each held out once" if folds else f"nothing held out, as {kind} predictions have no density"
+    how = f"{folds} folds, each held out once"
     choice = "" if default is None else f"{brief(default)}, the usual choice for {what}; --method takes others\n"
     return f"{choice}{len(predictions):,} rows of {what}; {how}"

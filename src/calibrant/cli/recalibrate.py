@@ -37,7 +37,7 @@ def recalibrate(
 ) -> int:
     """Learn a map to better predictions, and show what it does to held-out rows; with --apply, put predictions right.
 
-    Leaves with code 1, and does not save the map, where held-out log loss got worse.
+    Leaves with code 1, and does not save the map, where the held-out loss got worse.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def recalibrate(
     folds
         parts of the rows, each held out once; without it 5
     force
-        save a map that makes held-out log loss worse, or in place of a file that is no map
+        save a map that makes the held-out loss worse, or in place of a file that is no map
     apply
         a saved map: write the rows with better predictions to --out
     out

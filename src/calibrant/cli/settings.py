@@ -7,9 +7,12 @@ import numpy as np
 
 from calibrant import kernels
 from calibrant._validate import InputError
+from calibrant.countwise import CountWise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
@@ -57,12 +60,14 @@ from calibrant.inference.hosmer_lemeshow import HosmerLemeshow
 from calibrant.inference.intervals import Bootstrap
 from calibrant.inference.mean_embedding import CMETest
 from calibrant.inference.rank_test import RankTest
+from calibrant.inference.shuffle_test import ShuffleTest
 from calibrant.inference.spectral_test import SpectralTest
 from calibrant.inference.spiegelhalter import Spiegelhalter
 from calibrant.inference.wild import WildBootstrapTest
 from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel, default_lens
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.default import Default
+from calibrant.recalibration.dressing import Dressing
 from calibrant.recalibration.histogram import HistogramBinning
 from calibrant.recalibration.isotonic import Isotonic as IsotonicRecalibrator
 from calibrant.recalibration.matrix import Dirichlet, MatrixScaling, StructuredMatrix, VectorScaling
@@ -85,7 +90,7 @@ from calibrant.thresholds import Exceeds, Within
 
 TESTS: tuple[type, ...] = (
     *(ExactTest, AggregatedTest, BlockTest, BootstrapTest, WildBootstrapTest, SpectralTest, GammaTest),
-    *(CMETest, BoundTest, ConsistencyTest, HosmerLemeshow, Spiegelhalter, RankTest),
+    *(CMETest, BoundTest, ConsistencyTest, HosmerLemeshow, Spiegelhalter, RankTest, ShuffleTest),
 )
 
 SETTINGS: dict[str, Callable[..., Any]] = {
@@ -99,7 +104,7 @@ SETTINGS: dict[str, Callable[..., Any]] = {
         *(ENCE, ZMean, ZVariance, MeanStd, MeanWidth, Exceeds, Within),
         *(SKCE, KCE, MMCE, UCME, RandomFeatureSKCE, Bootstrap, *TESTS),
         *(EqualWidth, EqualMass, Edges, Sweep, KMeans, MedianVariance, Grid, Isotonic, KernelSmooth),
-        *(PositiveClass, TopLabel, ClassWise, MultiLabel),
+        *(PositiveClass, TopLabel, ClassWise, MultiLabel, CountWise),
         *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
         *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
         *(BuresWasserstein, MixtureWasserstein, SampledLocations, OptimisedLocations, Route),
@@ -112,7 +117,15 @@ RECALIBRATORS: dict[str, Callable[..., Any]] = {
     for kind in (
         *(Default, Stack, Best, OneVsRest, Temperature, VectorScaling, MatrixScaling, StructuredMatrix, Dirichlet),
         *(SharedSpline, SimplexRidge, NadarayaWatson, Platt, Quadratic, Beta, SplineScaling),
-        *(IsotonicRecalibrator, HistogramBinning, ScalingBinning, VennAbers, VarianceScaling, QuantileRecalibration),
+        *(
+            IsotonicRecalibrator,
+            HistogramBinning,
+            ScalingBinning,
+            VennAbers,
+            VarianceScaling,
+            QuantileRecalibration,
+            Dressing,
+        ),
     )
 }
 """What ``--method`` may name, and the arguments of ``Variational``; names of their own, as a curve is called Isotonic too."""
@@ -131,7 +144,9 @@ def default_set(predictions: Distribution) -> list[BaseEstimator]:
         return [_default_error(predictions), SKCE(), Brier(), LogLoss()]
     if isinstance(predictions, Bernoulli):
         return [_default_error(predictions), Brier(), LogLoss()]
-    return [SKCE(), LogLoss()]
+    score = EnergyScore() if dimensions(predictions) else CRPS()
+    density = [LogLoss()] if type(predictions).log_prob is not Distribution.log_prob else []
+    return [PITError("kuiper", prerank="average" if dimensions(predictions) else None), SKCE(), score, *density]
 
 
 def _default_error(predictions: Distribution) -> BaseEstimator:
@@ -149,6 +164,8 @@ def default_recalibrator(predictions: Distribution) -> Recalibrator:
         raise InputError("several labels a row have no recalibrator: take them one by one, --y-true y_a --y-pred p_a")
     if type(predictions).__name__ in SCALED_FAMILIES:
         return VarianceScaling(bias=True)
+    if isinstance(predictions, Ensemble) and predictions.members.ndim == 2:
+        return Dressing()
     has_levels = predictions[:1].quantile(np.array([0.5])) is not NotImplemented
     return QuantileRecalibration() if has_levels else Temperature()
 

@@ -109,6 +109,11 @@ class Distribution(ABC):
         """Real and imaginary part of the characteristic function ``E exp(i w.Y)``, ``(n, m)`` each, at w ``(m,)`` or ``(m, d)``."""
         return NotImplemented
 
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Whether the characteristic function gives expectations of kernels at less cost than sums over values do."""
+        return False
+
     def temper(self, temperature: float) -> Any:
         """The distributions proportional to ``p^(1 / T)``, densities p with respect to the family's reference measure."""
         return NotImplemented

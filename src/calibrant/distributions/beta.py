@@ -54,6 +54,11 @@ class Beta(Parametric):
         total = self.a + self.b
         return (self.a / total * (self.b / total) / (total + 1)) ** 0.5
 
+    @property
+    def kinks(self) -> np.ndarray:
+        """Both ends."""
+        return np.tile([0.0, 1.0], (len(self), 1))
+
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Numbers strictly between 0 and 1, ``(n,)``."""
         y = super().as_targets(y_true)

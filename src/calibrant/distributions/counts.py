@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ TAIL = 1e-16
 
 LONGEST = 2048
 """Sums over more counts than this cost more than another route."""
+
+LARGEST = 1e100
+"""Larger counts are taken as this one: the functions behind their levels end."""
 
 MOST = 1e15
 """Larger rates have counts that double precision cannot tell apart."""
@@ -45,6 +49,11 @@ class Counts(Parametric):
     def coords(self) -> Array:
         """``(mean, standard deviation)``, ``(n, 2)``."""
         return namespace(self.mean).stack([self.mean, self.std], axis=1)
+
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Sums run over all pairs of counts."""
+        return True
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Whole numbers from zero, ``(n,)``, in floating point, as kernels on real numbers take them."""
@@ -79,7 +88,7 @@ class Counts(Parametric):
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
         k = np.floor(to_numpy(y))
-        return np.where(k < 0, 0.0, self._at_most(np.maximum(k, 0), *self.host))
+        return np.where(k < 0, 0.0, self._at_most(np.clip(k, 0, LARGEST), *self.host))
 
     def below(self, y: Array) -> Array:
         """``P(Y < y)``."""
@@ -91,7 +100,7 @@ class Counts(Parametric):
         found = self._first(lambda k, *parameters: self._at_most(k, *parameters) >= levels, levels < 1)
         return np.where(levels < 1, found, np.inf)
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The count that no row exceeds but with a probability below rounding."""
         return int(self._first(lambda k, *parameters: self._more_than(k, *parameters) <= TAIL, None).max())

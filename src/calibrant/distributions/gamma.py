@@ -50,6 +50,11 @@ class Gamma(Parametric):
         """``sqrt(shape) / rate``."""
         return self.shape**0.5 / self.rate
 
+    @property
+    def kinks(self) -> np.ndarray:
+        """Zero, below which nothing lies."""
+        return np.zeros((len(self), 1))
+
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Positive numbers, ``(n,)``."""
         return as_positive_targets(self, super().as_targets(y_true))
@@ -71,7 +76,8 @@ class Gamma(Parametric):
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
         shape, rate = self.host
-        return gammainc(shape, rate * np.maximum(to_numpy(y), 0))
+        with np.errstate(over="ignore"):
+            return gammainc(shape, rate * np.maximum(to_numpy(y), 0))
 
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""

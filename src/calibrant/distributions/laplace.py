@@ -47,8 +47,7 @@ class Laplace(LocationScale):
 
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
-        loc, scale = self.host
-        z = (to_numpy(y) - loc) / scale
+        z, _ = self.standardised(y)
         tail = np.exp(-np.abs(z)) / 2
         return np.where(z < 0, tail, 1 - tail)
 

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from calibrant._array import namespace
+from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
 from calibrant.distributions.base import as_numbers, matched, one_a_row
 from calibrant.distributions.parametric import Parametric, check_positive, is_single, single
@@ -44,6 +44,12 @@ class LocationScale(Parametric):
         """The same family with scale zero."""
         y = matched(y, self.loc)
         return self._trusted(y, namespace(y).zeros_like(y))
+
+    def standardised(self, y: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Targets less their location, in scales, and the scales, on the host; beyond all numbers they are infinite."""
+        loc, scale = self.host
+        with np.errstate(over="ignore"):
+            return (to_numpy(y) - loc) / scale, scale
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:

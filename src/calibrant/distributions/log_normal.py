@@ -10,6 +10,7 @@ from calibrant._array import namespace, to_numpy
 from calibrant.distributions.base import check_temperature, matched
 from calibrant.distributions.location_scale import LocationScale
 from calibrant.distributions.positive import LARGEST, SMALLEST, as_positive_targets, log_of_positive
+from calibrant.distributions.waves import as_sums
 from calibrant.typing import Array, ArrayLike
 
 REACH = 9.5
@@ -21,8 +22,8 @@ STEP = 0.1
 TURN = 2.0
 """The path is shifted by at most so many standard deviations into the complex plane: further would cost digits."""
 
-CHUNK = 1 << 20
-"""Values of waves that are integrated at a time."""
+CHUNK = 1 << 14
+"""Waves that are integrated at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +104,7 @@ class LogNormal(LocationScale):
         """By the trapezoid rule along a path in the complex plane on which nothing oscillates. Gubner (2006)."""
         loc, scale = self.host
         waves = to_numpy(w).astype(np.float64)
-        rows = max(1, CHUNK // (len(waves) * round(2 * REACH / STEP)))
+        rows = max(1, CHUNK // len(waves))
         parts = [_waves(loc[i : i + rows], scale[i : i + rows], np.abs(waves)) for i in range(0, len(loc), rows)]
         found = np.concatenate(parts)
         return matched(found.real, self.loc), matched(np.sign(waves) * found.imag, self.loc)
@@ -129,5 +130,8 @@ def _waves(loc: np.ndarray, scale: np.ndarray, w: np.ndarray) -> np.ndarray:
     angle = np.minimum(np.pi / 2, TURN * scale)[:, None]
     weight = STEP / np.sqrt(2 * np.pi) * np.exp(-0.5 * (t + 1j * angle / scale[:, None]) ** 2)
     y = np.exp(np.minimum(loc[:, None] + scale[:, None] * t, np.log(LARGEST)) + 1j * angle)
-    with np.errstate(over="ignore"):
-        return np.einsum("nt,nmt->nm", weight, np.exp(1j * w[None, :, None] * y[:, None, :]))
+    first, second = as_sums(w)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        rows, columns = (np.exp(1j * part * y[:, :, None]) for part in (first, second))
+    found = np.swapaxes(rows, 1, 2) @ (weight[:, :, None] * columns)
+    return found.reshape(len(loc), -1)[:, : len(w)]

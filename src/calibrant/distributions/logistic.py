@@ -41,11 +41,6 @@ class Logistic(LocationScale):
         """``pi / sqrt3 scale``."""
         return SPREAD * self.scale
 
-    def _standard(self, y: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Targets in scales, and the scales."""
-        loc, scale = self.host
-        return (to_numpy(y) - loc) / scale, scale
-
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``."""
         loc, scale = self.host
@@ -53,12 +48,12 @@ class Logistic(LocationScale):
 
     def log_prob(self, targets: Array) -> Array:
         """Log density."""
-        z, scale = self._standard(targets)
+        z, scale = self.standardised(targets)
         return -np.abs(z) - 2 * np.log1p(np.exp(-np.abs(z))) - np.log(scale)
 
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
-        return expit(self._standard(y)[0])
+        return expit(self.standardised(y)[0])
 
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""
@@ -67,7 +62,7 @@ class Logistic(LocationScale):
 
     def crps(self, y: Array) -> Array:
         """``scale (|z| + 2 log(1 + exp(-|z|)) - 1)``."""
-        z, scale = self._standard(y)
+        z, scale = self.standardised(y)
         return scale * (np.abs(z) + 2 * np.log1p(np.exp(-np.abs(z))) - 1)
 
     def cf(self, w: Array) -> tuple[Array, Array]:

@@ -42,8 +42,7 @@ class Normal(LocationScale):
 
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
-        loc, scale = self.host
-        return ndtr((to_numpy(y) - loc) / scale)
+        return ndtr(self.standardised(y)[0])
 
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""

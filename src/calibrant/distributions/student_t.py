@@ -91,7 +91,8 @@ class StudentT(Parametric):
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
         df, loc, scale = self.host
-        return stdtr(df, (to_numpy(y) - loc) / scale)
+        with np.errstate(over="ignore"):
+            return stdtr(df, (to_numpy(y) - loc) / scale)
 
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""

@@ -1,7 +1,10 @@
 """Uniform predictions: anything within a range."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from itertools import pairwise
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -9,14 +12,20 @@ from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_finite
 from calibrant.distributions.base import check_temperature, matched
 from calibrant.distributions.parametric import Parametric
+from calibrant.expectation import closed_form
+from calibrant.kernels import Energy, Exponential
 from calibrant.typing import Array
+
+SERIES = 0.5
+"""Widths in length scales below which a difference of nearly equal numbers is summed as a series."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uniform(Parametric):
     """Uniform distributions between ``low`` and ``high``, ``(n,)`` each; targets may lie outside, at probability zero.
 
-    Coordinates are mean and standard deviation: their Euclidean distance is the Wasserstein distance W2.
+    Coordinates are mean and standard deviation: their Euclidean distance is the Wasserstein distance W2. Exponential and
+    energy kernels have closed forms; Gaussian kernels take waves, which are exact to rounding as nothing lies outside.
 
     >>> Uniform([0.0, 1.0], high=4.0).coords.round(4)
     array([[2.    , 1.1547],
@@ -49,6 +58,11 @@ class Uniform(Parametric):
         """The width over ``sqrt(12)``."""
         return (self.high - self.low) / 12**0.5
 
+    @property
+    def kinks(self) -> np.ndarray:
+        """Both ends."""
+        return np.stack(self.host, axis=1)
+
     def point(self, y: Array) -> Self:
         """The same family with no width."""
         y = matched(y, self.low)
@@ -68,7 +82,8 @@ class Uniform(Parametric):
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
         low, high = self.host
-        return np.clip((to_numpy(y) - low) / (high - low), 0, 1)
+        with np.errstate(over="ignore"):
+            return np.clip((to_numpy(y) - low) / (high - low), 0, 1)
 
     def quantile(self, u: Array) -> Array:
         """Values ``(n, m)`` at the levels u."""
@@ -103,3 +118,85 @@ class Uniform(Parametric):
         """Lower ends around 0, widths between 1 and 4."""
         low = rng.normal(size=n)
         return cls(low, low + rng.uniform(1, 4, n))
+
+
+Average: TypeAlias = Callable[[Array, Array, Array], Array]
+"""A mean over two ranges from their distance and their widths."""
+
+
+def _over_pieces(p: Uniform, q: Uniform, apart: Average, within: Average) -> Array:
+    """The mean of a function of ``|X - Y|``, ``(n, m)``, from its means over ranges that lie apart or coincide.
+
+    Each range is cut at the ends of the other, so that pieces are apart but for the middle ones, which coincide (or are
+    points); nothing cancels, however narrow the ranges are.
+    """
+    xp = namespace(p.low)
+    a, b, c, d = (x + 0 * (p.low[:, None] + q.low[None, :]) for x in (p.low[:, None], p.high[:, None], q.low, q.high))
+    first, second = _pieces(a, b, c, d), _pieces(c, d, a, b)
+    total = xp.zeros_like(a)
+    for i, (low, high, share) in enumerate(first):
+        for j, (bottom, top, part) in enumerate(second):
+            gap = xp.maximum(xp.maximum(bottom - high, low - top), xp.zeros_like(a))
+            mean = within if i == j == 1 else apart
+            total = total + share * part * mean(gap, high - low, top - bottom)
+    return total
+
+
+def _pieces(a: Array, b: Array, c: Array, d: Array) -> list[tuple[Array, Array, Array]]:
+    """The range from a to b cut at c and d: both ends of each piece, and its share of the whole; a point is the middle one."""
+    xp = namespace(a)
+    cuts = [a, *(xp.minimum(xp.maximum(x, a), b) for x in (c, d)), b]
+    width = b - a
+    spread = width > 0
+    unit = xp.where(spread, width, xp.ones_like(a))
+    found = []
+    for i, (low, high) in enumerate(pairwise(cuts)):
+        of_point = xp.ones_like(a) if i == 1 else xp.zeros_like(a)
+        found.append((low, high, xp.where(spread, (high - low) / unit, of_point)))
+    return found
+
+
+@closed_form(Exponential, Uniform, Uniform)
+def _exponential(kernel: Exponential, p: Uniform, q: Uniform) -> Any:
+    """Products of means over each range where they are apart."""
+    if kernel.power != 1:
+        return NotImplemented
+    unit, xp = kernel.unit, namespace(p.low)
+
+    def apart(gap: Array, h: Array, k: Array) -> Array:
+        return xp.exp(-gap / unit) * _mean_decay(h / unit) * _mean_decay(k / unit)
+
+    def within(gap: Array, h: Array, k: Array) -> Array:  # noqa: ARG001
+        return xp.exp(-gap / unit) * _mean_decay_within(h / unit)
+
+    return _over_pieces(p, q, apart, within)
+
+
+def _mean_decay(h: Array) -> Array:
+    """The mean of ``exp(-x)`` from 0 to h."""
+    xp = namespace(h)
+    some = h > 0
+    width = xp.where(some, h, xp.ones_like(h))
+    return xp.where(some, -xp.expm1(-width) / width, xp.ones_like(h))
+
+
+def _mean_decay_within(h: Array) -> Array:
+    """The mean of ``exp(-|x - y|)`` for x and y from 0 to h: ``2 (h + exp(-h) - 1) / h^2``."""
+    xp = namespace(h)
+    near = xp.minimum(h, SERIES * xp.ones_like(h))
+    series = sum(2 * (-near) ** k / math.factorial(k + 2) for k in range(14))
+    far = xp.maximum(h, SERIES * xp.ones_like(h))
+    return xp.where(h < SERIES, series, 2 * (far + xp.expm1(-far)) / far**2)
+
+
+@closed_form(Energy, Uniform, Uniform)
+def _energy(kernel: Energy, p: Uniform, q: Uniform) -> Array:  # noqa: ARG001
+    """From mean distances of each other and of zero."""
+    origin = p.point(namespace(p.low).zeros_like(p.low[:1]))
+    rows, columns = _mean_distance(p, origin), _mean_distance(origin, q)
+    return (rows + columns - _mean_distance(p, q)) / 2
+
+
+def _mean_distance(p: Uniform, q: Uniform) -> Array:
+    """``E |X - Y|``."""
+    return _over_pieces(p, q, lambda gap, h, k: gap + (h + k) / 2, lambda gap, h, k: gap + (h + k) / 6)

@@ -2,21 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._pairwise import CALL, Pairwise
-from calibrant.distributions.base import Distribution, matched
+from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.estimators.accelerated import accelerated_moments
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.expectation import expectation
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import as_points
 from calibrant.residuals import Route, quantile_nodes, residuals
-from calibrant.spectral import wave_features
+from calibrant.spectral import Waves, residual_waves
 from calibrant.typing import Array
 
 SORTED = 500
@@ -101,7 +103,7 @@ def _statistics(
 
 @dataclass(frozen=True, eq=False)
 class TargetRedraws:
-    """The same for targets of any family: redraws share the kernels and the coordinates of the predictions."""
+    """The same for targets of any family: redraws share the kernels, and all that predictions say of themselves."""
 
     kernel: Kernel
     on_targets: Kernel
@@ -112,93 +114,99 @@ class TargetRedraws:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
-        form, kernels = KernelForm(self.kernel), (self.kernel, self.on_targets)
-        _, _, rows = resolve_problem(*kernels, self.route, self._targets(targets[0]), self.predictions, self.weights)
+        rows = self._problem(self._targets(targets[0]))
         route = rows.residuals.route
-        if len(self.predictions) <= STORED and route is Route.CLOSED:
+        if rows.residuals.features is not None:
+            waves = self._waves(targets, route) if len(rows) <= STORED else NotImplemented
+            if waves is not NotImplemented:
+                return self._by_waves(targets, rows, waves)
+        elif route in (Route.CLOSED, Route.QUANTILE) and self._has_room(rows):
             return self._term_by_term(targets, rows)
-        if rows.residuals.features is not None and route in (Route.SPECTRAL, Route.QUANTILE):
-            return self._by_waves(targets, rows)
-        if len(self.predictions) <= CALL and route is not Route.SAMPLED:
-            return self._side_by_side(targets)
-        values = []
-        for y in targets:
-            drawn = self._targets(y)
-            if route is Route.CLOSED:
-                rows = replace(rows, residuals=replace(rows.residuals, points=self.predictions.point(drawn)))
-            else:
-                _, _, rows = resolve_problem(*kernels, self.route, drawn, self.predictions, self.weights)
-            values.append(float(all_pairs(form, rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0]))
-        return np.array(values)
+        return np.array([self._alone(self._targets(y), rows) for y in targets])
+
+    def _has_room(self, rows: KernelRows) -> bool:
+        """Whether tables of all pairs can be kept, and there is nothing faster."""
+        n = len(rows)
+        return n <= CALL or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
+
+    def _waves(self, targets: np.ndarray, route: Route) -> Any:
+        """What predictions, or the quantiles that stand for them, expect of waves in the range of all redraws."""
+        drawn = self._targets(targets.reshape(-1))
+        carrier = quantile_nodes(self.predictions, drawn) if route is Route.QUANTILE else self.predictions
+        return residual_waves(self.on_targets, carrier, drawn)
 
     def _targets(self, y: np.ndarray) -> Array:
         return self.predictions.as_targets(y)
 
-    def _by_waves(self, targets: np.ndarray, rows: KernelRows) -> np.ndarray:
-        """Explicit residuals: what predictions expect is made once, and the kernel on predictions is a matrix product."""
-        points, n = to_numpy(rows.coords).astype(np.float64), len(rows)
-        multiply, diagonal = _multiplication(self.kernel, points), self.kernel.diagonal(points)
-        ends = matched(np.array([targets.min(), targets.max()]), self._targets(targets[0]))
-        by_nodes = rows.residuals.route is Route.QUANTILE
-        carrier = quantile_nodes(self.predictions, ends) if by_nodes else self.predictions
-        features = wave_features(self.on_targets, ends, carrier)
-        size = min(BATCH, max(1, ROOM // (n * int(features.expected.shape[1]))))
-        w, parts = unit_weights(self.weights, n), []
-        for start in range(0, len(targets), size):
-            made = [features(self._targets(y)) for y in targets[start : start + size]]
-            parts.append(_statistics(made, w, multiply, diagonal if self.unbiased else None))
-        return np.concatenate(parts)
+    def _problem(self, drawn: Array) -> KernelRows:
+        found = resolve_problem(self.kernel, self.on_targets, self.route, drawn, self.predictions, self.weights)
+        return found[2]
 
-    def _term_by_term(self, targets: np.ndarray, rows: KernelRows) -> np.ndarray:
-        """What predictions expect of each other is the same for all redraws, the rest is made for many."""
-        m, n = targets.shape[:2]
+    def _alone(self, drawn: Array, rows: KernelRows) -> float:
+        """One redraw, in tiles."""
+        if rows.residuals.route is Route.CLOSED:
+            rows = replace(rows, residuals=replace(rows.residuals, points=self.predictions.point(drawn)))
+        else:
+            rows = self._problem(drawn)
+        return float(all_pairs(KernelForm(self.kernel), rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0])
+
+    def _pairs(self, rows: KernelRows) -> tuple[np.ndarray, float]:
+        """The weight of each pair of rows in the statistic, ``(n, n)``, and what all of them are divided by."""
+        n = len(rows)
         w = to_numpy(unit_weights(self.weights, n))
         matrix = to_numpy(self.kernel(rows.coords, rows.coords)) * (w[:, None] * w)
-        if self.unbiased:
-            np.fill_diagonal(matrix, 0.0)
-        fixed = float((matrix * self._expected(self.predictions)).sum())
-        sums = np.empty(m)
-        size = max(1, ROOM // (20 * n * n))
-        for start in range(0, m, size):
-            some = targets[start : start + size]
-            drawn = [as_points(self._targets(y)) for y in some]
-            points = self.predictions.point(self._targets(some.reshape(len(some) * n, *some.shape[2:])))
-            cross = self._expected(points).reshape(len(some), n, n)
-            own = np.stack([to_numpy(self.on_targets(x, x)) for x in drawn])
-            sums[start : start + size] = np.einsum("mij,ij->m", own - 2 * cross, matrix)
-        return (sums + fixed) / (n**2 - (w**2).sum() if self.unbiased else n**2)
-
-    def _expected(self, p: Distribution) -> np.ndarray:
-        """What other predictions expect of these, a few rows at a time, as sums over members take room."""
-        size = max(1, ROOM // (4 * len(self.predictions) * _width(p) * _width(self.predictions)))
-        parts = [p[i : min(i + size, len(p))] for i in range(0, len(p), size)]
-        return np.concatenate([to_numpy(expectation(self.on_targets, part, self.predictions)) for part in parts])
-
-    def _side_by_side(self, targets: np.ndarray) -> np.ndarray:
-        """Few rows with explicit residuals: redraws as blocks of one large problem."""
-        m, n = targets.shape[:2]
-        again = self.predictions[np.tile(np.arange(n), m)]
-        weights = None if self.weights is None else np.tile(self.weights, m)
-        drawn = again.as_targets(targets.reshape(m * n, *targets.shape[2:]))
-        _, _, rows = resolve_problem(self.kernel, self.on_targets, self.route, drawn, again, weights)
-        pairs = Pairwise(KernelForm(self.kernel), rows)
-        sums = to_numpy(pairs.block_sums(n))
         if not self.unbiased:
-            return (sums + to_numpy(pairs.diagonal()).reshape(m, n).sum(axis=1)) / n**2
-        return sums / (n**2 - (unit_weights(self.weights, n) ** 2).sum())
+            return matrix, float(n**2)
+        np.fill_diagonal(matrix, 0.0)
+        return matrix, n**2 - float((w**2).sum())
 
+    def _by_waves(self, targets: np.ndarray, rows: KernelRows, waves: Waves) -> np.ndarray:
+        """What predictions expect is the same for all redraws, and each target meets it once instead of n times."""
+        matrix, size = self._pairs(rows)
+        expected = to_numpy(waves.expected).astype(np.float64)
+        met = matrix @ expected
+        fixed = float(np.einsum("nq,nq->", met, expected))
+        sums = []
+        for y in targets:
+            drawn = self._targets(y)
+            own = to_numpy(self.on_targets(as_points(drawn), as_points(drawn)))
+            cross = np.einsum("nq,nq->", to_numpy(waves.of_points(drawn)), met)
+            sums.append(np.vdot(matrix, own) - 2 * cross + fixed)
+        return np.array(sums) / size
 
-def _width(predictions: Distribution) -> int:
-    """Terms of a sum over the members of a prediction."""
-    return int(predictions.members.shape[1]) if isinstance(predictions, Ensemble) else 1
+    def _term_by_term(self, targets: np.ndarray, rows: KernelRows) -> np.ndarray:
+        """Four terms: what predictions expect of each other is the same for all redraws, the rest is made for many."""
+        m, n = targets.shape[:2]
+        matrix, size = self._pairs(rows)
+        spread = rows.residuals.spread
+        assert spread is not None
+        fixed = float((matrix * self._expected(spread, spread)).sum())
+        sums = np.empty(m)
+        step = max(1, ROOM // (20 * n * n))
+        for start in range(0, m, step):
+            some = targets[start : start + step]
+            drawn = [as_points(self._targets(y)) for y in some]
+            points = spread.point(self._targets(some.reshape(len(some) * n, *some.shape[2:])))
+            cross = self._expected(points, spread).reshape(len(some), n, n)
+            own = np.stack([to_numpy(self.on_targets(x, x)) for x in drawn])
+            sums[start : start + step] = np.einsum("mij,ij->m", own - 2 * cross, matrix)
+        return (sums + fixed) / size
+
+    def _expected(self, p: Distribution, q: Distribution) -> np.ndarray:
+        """Expected kernels ``(n, m)``, as many rows at a time as their intermediate values leave room for."""
+        members = [getattr(x, "members", np.empty((1, 1))).shape[1] for x in (p, q)]
+        size = max(1, ROOM // (len(q) * max(20, int(np.prod(members)))))
+        cuts = [p[i : min(i + size, len(p))] for i in range(0, len(p), size)]
+        return np.concatenate([to_numpy(expectation(self.on_targets, part, q)) for part in cuts])
 
 
 def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
     """Multiplications that one redraw costs, roughly."""
     n = float(len(predictions))
     if not isinstance(predictions, Categorical):
-        is_sum = isinstance(predictions, Ensemble) and predictions.is_vector
-        return 50 * n**2 * (4 * _width(predictions) if is_sum else 1)  # exponentials of each pair and term
+        if isinstance(predictions, Ensemble) and predictions.is_vector:
+            return 200 * n**2 * int(predictions.members.shape[1])  # sums over members
+        return 50 * n**2  # four exponentials a pair
     if dimensions == 1 and kernel.has_product:
         return 20 * n
     return n**2 * predictions.n_classes

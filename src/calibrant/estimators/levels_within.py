@@ -23,7 +23,7 @@ class LevelsWithin(Score):
     >>> from calibrant import Normal
     >>> y_true = np.random.default_rng(0).normal(0.0, 2.0, 200)
     >>> LevelsWithin(0.9)(y_true, Normal(np.zeros(200), 1.0)).value  # intervals are half as wide as they should be
-    0.595
+    0.6
     """
 
     name = "LevelsWithin"

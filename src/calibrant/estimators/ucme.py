@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.conversion import as_problem
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.kernel_problem import coordinates, resolve_kernels
-from calibrant.expectation import expectation
 from calibrant.kernels import Exponential, Kernel
+from calibrant.residuals import seen_from
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike
 
@@ -154,12 +153,9 @@ class UCME(BaseEstimator):
         """``k(S_j, P_i) [l(t_j, y_i) - E l(t_j, Z_i)]``, ``(J, n)``, of a resolved estimator."""
         assert self.on_targets is not None
         (targets, predictions), (y, spread) = places, rows
-        points: Any = predictions.point(targets)
-        both = [expectation(self.on_targets, points, q) for q in (spread.point(y), spread)]
-        if any(value is NotImplemented for value in both):
-            raise InputError(f"{self.on_targets!r} has no closed form under {type(spread).__name__} predictions")
+        seen = seen_from(self.on_targets, targets, y, spread)
         kernel = self.on_predictions(
             coordinates(predictions, self.on_predictions, self.on_targets, spread),
             coordinates(spread, self.on_predictions, self.on_targets, predictions),
         )
-        return kernel * (both[0] - both[1])
+        return kernel * seen

@@ -24,3 +24,14 @@ def block_rows(n: int, block: int, rng: np.random.Generator) -> np.ndarray:
     """
     starts = rng.integers(0, n, -(-n // block))
     return ((starts[:, None] + np.arange(block)) % n).ravel()[:n]
+
+
+def shuffled_rows(n: int, block: int, rng: np.random.Generator) -> np.ndarray:
+    """All n row numbers: blocks that follow each other from a random row on, the first row after the last, in random order.
+
+    >>> shuffled_rows(6, 2, np.random.default_rng(0)).tolist()
+    [3, 4, 5, 0, 1, 2]
+    """
+    rows = (rng.integers(n) + np.arange(n)) % n
+    order = rng.permutation(-(-n // block))
+    return np.concatenate([rows[i * block : (i + 1) * block] for i in order])

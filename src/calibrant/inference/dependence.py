@@ -35,7 +35,7 @@ class Memory:
     @property
     def is_beyond_chance(self) -> bool:
         """Whether independent rows would show this in one of a thousand cases at most."""
-        return self.n > 10 and abs(self.correlation) * np.sqrt(self.n) > LOUD
+        return bool(self.n > 10 and abs(self.correlation) * np.sqrt(self.n) > LOUD)
 
     @property
     def block(self) -> int:

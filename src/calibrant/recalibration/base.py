@@ -108,7 +108,7 @@ class Recalibration(Result):
 
     @property
     def is_worse(self) -> bool:
-        """Whether held-out rows have a larger log loss than before."""
+        """Whether held-out rows have a larger loss than before, the log loss where there is one."""
         return self.scores is not None and bool(self.scores["change"][0] > 0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,5 +155,5 @@ def load_map(path: str | PathLike[str]) -> Map:
 def _notes(found: Found, scores: Table | None) -> tuple[str, ...]:
     notes = found.notes if found.is_converged else (*found.notes, "the fit did not converge")
     if scores is not None and scores["change"][0] > 0:
-        notes = (*notes, "held-out log loss got worse: do not use this map")
+        notes = (*notes, f"held-out {scores['score'][0]} got worse: do not use this map")
     return notes

@@ -1,13 +1,16 @@
 """What maps do to rows they have not seen."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.cells import crps_by_cells
 from calibrant.results import Table
 
 if TYPE_CHECKING:
@@ -48,27 +51,39 @@ def in_order(parts: Sequence[HeldOut]) -> Categorical:
 
 def scores(
     targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, parts: Sequence[HeldOut]
-) -> Table:
+) -> Table | None:
     """Mean losses of predictions ``before`` and ``after``, the mean ``change`` and its standard ``error``, a row a score.
 
-    A row that both call impossible has no change, though both losses are infinite.
+    The first judges: the log loss where both have a density, else the CRPS. A row that both call impossible has no
+    change, though both losses are infinite. ``None`` where predictions have no score in common.
     """
-    before = _losses(predictions, targets)
+    old = _losses(predictions, targets)
+    new = [(part.rows, _losses(part.predictions, targets[part.rows])) for part in parts]
+    names = [name for name in old if all(name in losses for _, losses in new)]
+    if not names:
+        return None
+    before = np.stack([old[name] for name in names])
     after = np.empty_like(before)
-    for part in parts:
-        after[:, part.rows] = _losses(part.predictions, targets[part.rows])
+    for rows, losses in new:
+        after[:, rows] = [losses[name] for name in names]
     w = np.full(len(targets), 1 / len(targets)) if weights is None else weights / weights.sum()
     with np.errstate(invalid="ignore"):  # an infinite change has no spread
         change = np.where(before == after, 0.0, after - before)
         mean = change @ w
         error = np.sqrt((w**2 * (change - mean[:, None]) ** 2).sum(axis=1))
-    names = ["log loss", "Brier"][: len(before)]
     return Table(score=names, before=before @ w, after=after @ w, change=mean, error=error)
 
 
-def _losses(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
-    """The log loss of each row and, of classes, the Brier score, ``(scores, n)``."""
-    losses = [-to_numpy(predictions.log_prob(targets))]
+def _losses(predictions: Distribution, targets: np.ndarray) -> dict[str, np.ndarray]:
+    """Losses of each row: the log loss where there is a density; of classes the Brier score, of numbers the CRPS."""
+    losses = {}
+    with suppress(InputError):  # no density
+        losses["log loss"] = -to_numpy(predictions.log_prob(targets))
     if isinstance(predictions, Categorical):
-        losses.append(predictions.squared_error(targets))
-    return np.stack(losses)
+        losses["Brier"] = predictions.squared_error(targets)
+    elif targets.ndim == 1:
+        ranked = predictions.crps(targets)
+        ranked = crps_by_cells(predictions, targets) if ranked is NotImplemented else ranked
+        if ranked is not NotImplemented:
+            losses["CRPS"] = to_numpy(ranked)
+    return losses

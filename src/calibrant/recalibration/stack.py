@@ -24,8 +24,8 @@ class Stack(Recalibrator):
 
     The shares ``a``, not negative and summing to 1, have the largest log-likelihood on held-out rows, where each
     ``g_m`` was fitted on the other ``folds``. Concave; by expectation-maximisation, to 1e-6 nats a row. The
-    recalibrators are then fitted on all rows. With fewer rows than folds, a fold a row. Breiman (1996); Berta et al.
-    (2026) for log loss as the judge of recalibrators.
+    recalibrators are then fitted on all rows. With fewer rows than folds, a fold a row; one row changes nothing.
+    Breiman (1996); Berta et al. (2026) for log loss as the judge of recalibrators.
 
     >>> from calibrant.recalibration.spline import SplineScaling
     >>> from calibrant.recalibration.temperature import Temperature
@@ -53,7 +53,9 @@ class Stack(Recalibrator):
         chances = np.exp(held_out_log_chances(self.recalibrators, targets, predictions, weights, fold))
         unchanged = np.exp(to_numpy(predictions.log_prob(targets)))
         w = np.ones(len(targets)) if weights is None else weights
-        shares, is_converged = _shares(np.vstack([unchanged, chances]), w / w.sum())
+        shares, is_converged = np.eye(len(chances) + 1)[0], True
+        if len(targets) > 1:
+            shares, is_converged = _shares(np.vstack([unchanged, chances]), w / w.sum())
         found = [one.find(targets, predictions, weights) for one in self.recalibrators]
         mixture = Mixture(tuple(one.map for one in found), shares, predictions.n_classes)
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
@@ -138,8 +140,8 @@ def held_out_log_chances(
 
 
 def _dealt(n: int, n_folds: int, seed: int) -> np.ndarray:
-    """The fold of each of n rows, no more folds than rows."""
-    return folds_of_rows(n, max(min(n_folds, n), 2), seed)
+    """The fold of each of n rows, no more folds than rows; of one row, none."""
+    return np.array([-1]) if n == 1 else folds_of_rows(n, min(n_folds, n), seed)
 
 
 def _checked(recalibrators: Sequence[Recalibrator]) -> tuple[Recalibrator, ...]:

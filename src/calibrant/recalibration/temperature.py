@@ -49,15 +49,27 @@ class Temperature(Recalibrator):
         def loss(log_temperature: float) -> float:
             return -float(w @ to_numpy(some.temper(float(np.exp(log_temperature))).log_prob(y)))
 
-        best = minimize_scalar(loss, bounds=(COLDEST, HOTTEST), method="bounded", options={"xatol": PRECISION})
+        hottest = _hottest(some)
+        best = minimize_scalar(loss, bounds=(COLDEST, hottest), method="bounded", options={"xatol": PRECISION})
         notes = []
-        if min(loss(COLDEST), loss(HOTTEST)) <= best.fun < loss(0.0):
+        if min(loss(COLDEST), loss(hottest)) <= best.fun < loss(0.0):
             notes.append("the likelihood grows up to the end of the temperatures considered")
         if impossible := len(targets) - len(possible):
             notes.append(f"{impossible:,} rows had probability 0 for what happened, at any temperature")
         n_classes = predictions.n_classes if isinstance(predictions, Categorical) else None
         found = Tempering(type(predictions).__name__, float(np.exp(best.x)), n_classes)
         return Found(found, bool(best.success), tuple(notes))
+
+
+def _hottest(predictions: Distribution) -> float:
+    """The logarithm of the highest temperature that all predictions have, of those considered, by bisection."""
+    low, high = 0.0, HOTTEST
+    if predictions.temper(float(np.exp(high))) is not NotImplemented:
+        return high
+    while high - low > PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if predictions.temper(float(np.exp(middle))) is NotImplemented else (middle, high)
+    return low
 
 
 @dataclass(frozen=True)
@@ -74,8 +86,11 @@ class Tempering(Map):
 
     def apply(self, predictions: Distribution) -> Distribution:
         """``p^(1/T)``, normalised."""
-        found: Distribution = predictions.temper(self.temperature)
-        return found
+        found = predictions.temper(self.temperature)
+        if found is NotImplemented:
+            raise InputError(f"some of these {self.family} predictions have no temperature of {self.temperature:g}")
+        tempered: Distribution = found
+        return tempered
 
     def check(self, predictions: Distribution) -> None:
         """Refuse other families, and other numbers of classes."""

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant.distributions.cells import is_whole
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.uniform import Uniform
@@ -60,7 +61,7 @@ class ForecastProblem(Problem):
         """What is predicted, and how."""
         if dimensions(self.predictions):
             return f"vectors of {dimensions(self.predictions)}"
-        return "counts" if to_numpy(self.targets).dtype.kind in "iu" else "numbers"
+        return "counts" if is_whole(self.predictions) else "numbers"
 
     @property
     def is_ensemble(self) -> bool:

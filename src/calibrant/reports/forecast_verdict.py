@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtri
 
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.model import KeyNumber, Picture, Verdict
 from calibrant.reports.verdict import CERTAINTY, DOUBT, consistent
 from calibrant.results import number, percent
+
+FURTHEST = 1e-9
+"""Levels nearer to 0 or 1 count as this far out: six standard deviations."""
 
 
 def judge_forecasts(problem: ForecastProblem, numbers: Sequence[KeyNumber], pictures: Sequence[Picture]) -> Verdict:
@@ -23,7 +27,7 @@ def judge_forecasts(problem: ForecastProblem, numbers: Sequence[KeyNumber], pict
     words = "Do not take these forecasts at face value" if is_shown else "Treat these forecasts with care"
     claimed, seen = problem.means()
     evidence = [
-        f"Central {percent(claimed)} intervals held {percent(seen)} of outcomes (n = {n:,}).",
+        f"Central {100 * claimed:g} % intervals held {percent(seen)} of outcomes (n = {n:,}).",
         f"{strongest.label}: {strongest.text(strongest.value)}; a calibrated forecast would show {strongest.band()} "
         f"(p = {number(strongest.pvalue or 0.0)}).",
         *_where(pictures),
@@ -32,15 +36,18 @@ def judge_forecasts(problem: ForecastProblem, numbers: Sequence[KeyNumber], pict
 
 
 def leaning(levels: np.ndarray) -> str:
-    """Which way forecasts err, from the mean and the spread of levels, in standard errors of uniform ones.
+    """Which way forecasts err, from mean and variance of the normal scores of levels, in standard errors of independent ones.
 
-    >>> u = (np.arange(400) + 0.5) / 400
-    >>> leaning(u**2), leaning(np.sin(np.pi * (u - 0.5)) / 2 + 0.5)
+    A forecast that is too low has a mean above 0 and the variance of one that is not; levels themselves crowd at their ends.
+
+    >>> from scipy.special import ndtr
+    >>> z = ndtri((np.arange(400) + 0.5) / 400)
+    >>> leaning(ndtr(z - 1)), leaning(ndtr(1.5 * z))
     ('they are too high', 'they are too narrow')
     """
-    n, off = len(levels), levels - 0.5
-    height = float(off.mean()) * np.sqrt(12 * n)
-    width = float((off - off.mean()) @ (off - off.mean()) / n - 1 / 12) * np.sqrt(180 * n)
+    n, z = len(levels), ndtri(np.clip(levels, FURTHEST, 1 - FURTHEST))
+    height = float(z.mean()) * np.sqrt(n)
+    width = (float(z.var()) - 1) * np.sqrt(n / 2)
     words = {
         abs(height): "too low" if height > 0 else "too high",
         abs(width): "too narrow" if width > 0 else "too wide",

@@ -119,7 +119,8 @@ def _levels(problem: ForecastProblem) -> Picture:
 
 
 def _coverage(problem: ForecastProblem) -> Picture:
-    table = coverage(problem.targets, problem.predictions, levels=COVERED)
+    rows = problem.levels if problem.is_ensemble else problem  # intervals of ensembles end between members
+    table = coverage(rows.targets, rows.predictions, levels=COVERED)
     return Picture(
         "coverage",
         "What intervals promise, and what they hold",

@@ -27,10 +27,12 @@ def test_what_is_to_be_shown_holds_in_part(small):
 
 def test_the_page(small):
     table = summary(small)
-    assert table.n_rows == len(SOME) * 6
+    assert table.n_rows == (len(SOME) + 1) * 6
     assert not any(name.startswith(TABLE_2) for name in table["scenario"])
     by_row = {(row["scenario"], row["method"]): row for row in table.rows()}
     assert by_row["shifted, 2 classes", "boosting"]["ratio"] == "1.00"
+    ratios = {row["scenario"]: row["ratio"] for row in small.rows() if row["method"] == SOFT}
+    assert by_row["mean", SOFT]["ratio"] == f"{np.mean(list(ratios.values())):.2f}"
     assert float(by_row["calibrated, 2 classes", "isotonic, in sample"]["above"]) > 10
     drawn = figure(small)
     assert len([axes for axes in drawn.axes if axes.has_data()]) == 2

@@ -26,7 +26,7 @@ def test_bounds_without_an_error_would_be_noticed(monkeypatch):
 
 def test_a_row_by_hand():
     error = truth("shifted, 2 classes")
-    values = np.array([[error, 0.1, error - 0.1], [error + 0.2, 0.1, error + 0.1]] * 50)
+    values = np.array([[error, 0.1, error - 1e-9], [error + 0.2, 0.1, error + 1e-9]] * 50)
     row = _row("shifted, 2 classes", 10, values)
     assert (row["share"], row["data_sets"]) == (0.5, 100)
     assert row["mean"] == pytest.approx(error + 0.1)

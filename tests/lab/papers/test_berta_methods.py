@@ -18,7 +18,8 @@ def mean(name, n, method):
 @pytest.mark.parametrize("method", ["bins", "isotonic, in sample", "isotonic"])
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name.endswith(" 2 classes")])
 def test_two_classes_have_all_published_digits(name, method):
-    assert mean(name, 200, method) == pytest.approx(published()[name, 200, method].mean, abs=DIGIT)
+    """At 264 rows the folds are not equal."""
+    assert mean(name, 264, method) == pytest.approx(published()[name, 264, method].mean, abs=DIGIT)
 
 
 @pytest.mark.parametrize("method", ["isotonic, in sample", "isotonic"])

@@ -42,7 +42,8 @@ def test_numbers_over_all_sizes(small):
     for row in rows.values():
         assert row["ratio"] == pytest.approx(ratio)
         assert row["above"] == pytest.approx(above)
-        assert row["part"] == pytest.approx(max(ratio / 1.1, above / 2))
+        here = (row["mean"] - row["truth"]) / row["error"]
+        assert row["part"] == pytest.approx(max(ratio / 1.1, above / 2, here / 2))
 
 
 def test_other_experiments_are_not_compared_digit_by_digit():
@@ -50,10 +51,20 @@ def test_other_experiments_are_not_compared_digit_by_digit():
     assert all(np.isnan(row["part"]) for row in rows if row["method"].startswith("isotonic"))
 
 
-def test_calibrated_data_may_not_lie_below_either():
-    row = {"scenario": "calibrated, 2 classes", "method": SOFT, "ratio": 0.5, "above": -3.0}
-    assert berta_recovery._part(row, is_same=True) == 1.5
-    assert berta_recovery._part({**row, "scenario": "shifted, 2 classes"}, is_same=True) == pytest.approx(0.5 / 1.1)
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"scenario": "calibrated, 2 classes", "above": -4.5}, 1.5),  # not below either
+        ({"above": -4.5}, 0.5 / 1.1),
+        ({"above": 3.0}, 1.5),
+        ({"mean": 0.08}, 3.06),
+        ({"ratio": 1.21}, 1.1),
+    ],
+)
+def test_what_soft_signs_use_up(change, part):
+    row = {"scenario": "shifted, 2 classes", "method": SOFT, "ratio": 0.5, "above": 0.0}
+    row |= {"mean": 0.0188, "truth": 0.0188, "error": 0.01} | change
+    assert berta_recovery._part(row, is_same=True) == pytest.approx(part)
 
 
 def test_finished_experiments_are_kept(tmp_path, monkeypatch):

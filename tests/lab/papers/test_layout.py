@@ -11,6 +11,13 @@ def test_a_row_a_combination_and_a_column_a_size():
     assert list(shown.rows())[1] == {"model": "b", "d": 1, "n = 4": "0.2", "n = 1,000": ""}
 
 
+def test_columns_may_be_others_than_sizes():
+    table = Table(model=["a", "a"], iteration=[10, 1000], value=[1, 2])
+    assert list(wide(table, ["model"], lambda row: str(row["value"]), across="iteration").rows()) == [
+        {"model": "a", "iteration = 10": "1", "iteration = 1,000": "2"}
+    ]
+
+
 def test_published_values_stand_in_parentheses():
     assert beside(1.0, 2.0, 1) == "1.0 (2.0)"
     assert beside(1.0, np.nan, 1) == "1.0"

@@ -61,3 +61,18 @@ def test_colours_are_centred_at_zero_and_end_at_the_limit(signed):
 
     assert ends() == [(-12, 12)] * 4
     assert ends(limit=3, label="bias in points") == [(-3, 3)] * 4
+
+
+def test_of_many_sizes_some_are_named():
+    from calibrant.lab.papers.pictures import _named_ticks
+
+    assert _named_ticks(list(range(9))) == list(range(9))
+    assert _named_ticks(list(range(15))) == [2, 5, 8, 11, 14]
+
+
+def test_bars_are_two_errors_or_limits():
+    from calibrant.lab.papers.pictures import _bar
+
+    row = {"y": 3.0, "error": 0.5, "low": 1.0, "high": 3.5}
+    assert _bar(row, "y", "error") == (1.0, 1.0)
+    assert _bar(row, "y", ("low", "high")) == (2.0, 0.5)

@@ -1,12 +1,12 @@
 """How often the lower bounds of variational errors hold: on the worlds of Berta et al. (2026).
 
 Data sets of the scenarios of the paper, drawn anew. `Variational(Lp(p))` gives an estimate and a lower bound, which should
-be below the true error in 95 % of all data sets; here the share should lie between 93 and 99 %. Limits are binomial, of
-95 %. `sd` is the standard deviation of the estimates over data sets, `claimed` the root mean square of the standard errors
-that they come with, and both are in hundredths, as is the true error.
+be below the true error in 95 % of all data sets; here the share should lie between 93 and 99 %. Limits of shares are
+binomial, of 95 %. `mean` and `sd` are those of the estimates over data sets, `claimed` is the root mean square of the
+standard errors that they come with; these, and the truth, are in hundredths.
 
-The column `part` says how far the share is from 96 %, in units of three points, at the nearer end of its limits: above 1
-it lies outside of what was to be shown by more than chance.
+The column `part` says how far the nearer limit of the share is from 96 %, in units of three points: above 1, the share lies
+outside of 93 to 99 % by more than chance.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,14 +87,12 @@ def summary(table: Table) -> Table:
 
 def figure(table: Table) -> "Figure":
     """Shares against sizes; grey is what was to be shown."""
-    rows = list(table.rows())
-    names = [row["scenario"].partition(", ") for row in rows]
+    names = [row["scenario"].partition(", ") for row in table.rows()]
     shown = Table(
         classes=[classes for _, _, classes in names],
         scenario=[scenario for scenario, _, _ in names],
         n=table["n"],
-        share=100 * table["share"],
-        error=[25 * (row["high"] - row["low"]) for row in rows],
+        **{key: 100 * table[key] for key in ("share", "low", "high")},
     )
     low, level, high = (100 * x for x in LEVELS)
     return pictures.lines(
@@ -103,7 +101,7 @@ def figure(table: Table) -> "Figure":
         x="n",
         y="share",
         line="scenario",
-        error="error",
+        error=("low", "high"),
         label="% of lower bounds that hold",
         level=(low, level, high),
         columns=3,

@@ -17,8 +17,13 @@ from calibrant.typing import Engine
 
 BOOSTING, SOFT = "boosting", "soft sign"
 
-MOST_RATIO, MOST_ABOVE, MOST_OFF = 1.1, 2.0, 3.0
-"""What soft signs may use up, and standard errors by which numbers may differ that are not the same digit by digit."""
+MOST_RATIO, MOST_ABOVE, MOST_BELOW = 1.1, 2.0, 3.0
+"""What soft signs may use up: how far their errors may exceed those of boosting, and by how many standard errors they may lie
+above the truth, or below where predictions are calibrated. There the mean is 0 for certain, and three scenarios are
+looked at: two standard errors would be exceeded in one of eight studies."""
+
+MOST_OFF = 3.0
+"""Standard errors by which numbers may differ that are not the same digit by digit."""
 
 DIGIT = 1e-8
 """The last in print."""
@@ -107,8 +112,9 @@ def _part(row: dict[str, Any], *, is_same: bool) -> float:
     """How much of what was to be shown is used up; NaN where nothing was."""
     scenario = SCENARIOS[row["scenario"]]
     if row["method"] == SOFT:
-        above = abs(row["above"]) if scenario.is_calibrated else row["above"]
-        return float(max(row["ratio"] / MOST_RATIO, above / MOST_ABOVE))
+        below = -row["above"] / MOST_BELOW if scenario.is_calibrated else 0.0
+        here = (row["mean"] - row["truth"]) / row["error"]
+        return float(max(row["ratio"] / MOST_RATIO, max(row["above"], here) / MOST_ABOVE, below))
     off = abs(row["mean"] - row["published"])
     if row["method"] == "bins" and scenario.n_classes > 2:
         return float(off / np.hypot(row["error"], row["published_error"]) / MOST_OFF)

@@ -41,7 +41,7 @@ def lines(
     y: str,
     line: str,
     published: str | None = None,
-    error: str | None = None,
+    error: str | tuple[str, str] | None = None,
     label: str | None = None,
     level: tuple[float, float, float] | None = None,
     is_log: bool = False,
@@ -49,8 +49,8 @@ def lines(
 ) -> "Figure":
     """``y`` against ``x``, a line a value of ``line`` and a panel a value of ``panels``; published values as crosses.
 
-    ``error`` is the column with standard errors, two of which are drawn to either side. ``level`` draws a band between its
-    first and last number, and a line at the one between.
+    ``error`` is the column with standard errors, two of which are drawn to either side, or the two columns with limits.
+    ``level`` draws a band between its first and last number, and a line at the one between.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -71,7 +71,7 @@ def lines(
                 _draw_line(axes, here, x, y, published, error, i, str(name))
             axes.set(xscale="log", yscale="log" if is_log else "linear")
             axes.set_title(", ".join(_titled(n, v) for n, v in zip(panels, key, strict=True)))
-            ticks = sorted({row[x] for row in rows if float(row[x]).is_integer()})
+            ticks = _named_ticks(sorted({row[x] for row in rows if float(row[x]).is_integer()}))
             axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
             axes.minorticks_off()
         for axes in grid.flat[len(keys) :]:
@@ -93,7 +93,7 @@ def _draw_line(
     x: str,
     y: str,
     published: str | None,
-    error: str | None,
+    error: str | tuple[str, str] | None,
     i: int,
     name: str,
 ) -> None:
@@ -101,13 +101,25 @@ def _draw_line(
     if not rows:
         return
     if error is not None:
-        bars = [2 * row[error] for row in rows]
+        bars = np.array([_bar(row, y, error) for row in rows]).T
         axes.errorbar(at, [row[y] for row in rows], bars, color=colour, linewidth=0, elinewidth=1, capsize=2)
     axes.plot(
         at, [row[y] for row in rows], color=colour, marker=MARKERS[i % 8], markersize=4, linewidth=1.4, label=name
     )
     if published is not None and any(np.isfinite(row[published]) for row in rows):
         axes.plot(at, [row[published] for row in rows], color=colour, marker="x", markersize=8, linewidth=0)
+
+
+def _bar(row: dict[str, Any], y: str, error: str | tuple[str, str]) -> tuple[float, float]:
+    """How far the bar reaches below and above."""
+    if isinstance(error, str):
+        return 2 * row[error], 2 * row[error]
+    return row[y] - row[error[0]], row[error[1]] - row[y]
+
+
+def _named_ticks(values: list[Any]) -> list[Any]:
+    """All up to nine values; of more, the last and as many at even steps before it as there is room for."""
+    return values if len(values) <= 9 else values[::-1][:: -(-len(values) // 7)][::-1]
 
 
 def _titled(name: str, value: object) -> str:

@@ -22,10 +22,13 @@ COMPARED = (10, 100, 500, 1000, 1500)
 PUBLISHED_DRAWS, DRAWS = 1_000, 20_000
 """Of the bootstrap as published, and for the published networks here: so many that the noise is that of the former."""
 
-RELATIVE, PVALUE, ERRORS, NEAR = 1e-9, 0.05, 4.0, 1.25
-"""What may differ: computed numbers, p-values, means of ten networks (in standard errors), and iterations (their ratio)."""
+RELATIVE, ERRORS, NEAR = 1e-9, 4.0, 1.25
+"""What may differ: computed numbers, what is random (in standard errors), and iterations (their ratio)."""
 
-KINDS = ("models", "ensemble", "ensemble, pairs left out")
+LEVEL = 0.05
+
+PLACES: dict[str, slice | int] = {"models": slice(0, -2), "ensemble": -2, "ensemble, pairs left out": -1}
+"""Kinds of models, and where they stand in what is measured."""
 
 Measured = Mapping[tuple[int, Data], np.ndarray]
 """All quantities of ten models, their ensemble, and the ensemble with pairs left out, ``(12, 6)``, by iteration and data."""
@@ -71,36 +74,38 @@ def _models(means: np.ndarray, name: Data) -> Models:
     return Models(sample[name].y, means[:, :n] if name == "train" else means[:, n:], sds)
 
 
-def published_rows(measured: Measured) -> Iterator[Row]:
+def published_rows(measured: Measured, n_resamples: int = DRAWS) -> Iterator[Row]:
     """A row an iteration, data, kind of model and quantity; of ten models, the one that differs most counts."""
     for (iteration, name), found in measured.items():
         case = networks()[iteration, name]
-        singles, ensemble, incomplete = found[:-2], found[-2], found[-1]
         for q, quantity in enumerate(QUANTITIES):
-            allowed = PVALUE if quantity == "p-value" else RELATIVE * np.abs(case.of_models[:, q])
-            part = np.max(np.abs(singles[:, q] - case.of_models[:, q]) / allowed)
-            values = singles[:, q], case.of_models[:, q].mean()
-            yield _row("published networks", iteration, name, "models", quantity, *values, part)
-            for kind, value in (("ensemble", ensemble[q]), ("ensemble, pairs left out", incomplete[q])):
-                expected = _expected(case, kind, q)
-                limit = PVALUE if quantity == "p-value" else RELATIVE * abs(expected)
-                if np.isfinite(value):
-                    part = abs(value - expected) / limit
-                    yield _row("published networks", iteration, name, kind, quantity, value, expected, part)
+            kinds = {kind: (found[i, q], _expected(case, kind, q)) for kind, i in PLACES.items()}
+            for kind, (values, expected) in kinds.items():
+                if np.all(np.isfinite(values)):
+                    part = np.max(np.abs(values - expected) / _allowed(quantity, values, n_resamples))
+                    yield _row("published networks", iteration, name, kind, quantity, values, expected, part)
+
+
+def _allowed(quantity: str, values: np.ndarray, n_resamples: int) -> np.ndarray:
+    """Rounding; for p-values the noise of both bootstraps."""
+    if quantity != "p-value":
+        return RELATIVE * np.abs(values)
+    return ERRORS * np.sqrt(values * (1 - values) * (1 / PUBLISHED_DRAWS + 1 / n_resamples))
 
 
 def new_rows(measured: Measured) -> Iterator[Row]:
-    """A row an iteration, data, kind of model and quantity, and where the curves of the test data turn."""
+    """A row an iteration, data, kind of model and quantity, and where the curves of the test rows turn."""
     for (iteration, name), found in measured.items():
         case = networks().get((iteration, name)) if iteration in COMPARED else None
         for q, quantity in enumerate(QUANTITIES):
-            published = np.nan if case is None else case.of_models[:, q].mean()
-            part = np.nan if case is None else _standardised(found[:-2, q], _with_itself(case, q)) / ERRORS
-            yield _row("new networks", iteration, name, "models", quantity, found[:-2, q], published, part)
-            for kind, value in zip(KINDS[1:], found[-2:, q], strict=True):
-                if np.isfinite(value):
-                    expected = np.nan if case is None else _expected(case, kind, q)
-                    yield _row("new networks", iteration, name, kind, quantity, value, expected, np.nan)
+            for kind, i in PLACES.items():
+                values = found[i, q]
+                expected = np.array(np.nan) if case is None else _expected(case, kind, q)
+                part = (
+                    np.nan if case is None or kind != "models" else _standardised(values, expected, quantity) / ERRORS
+                )
+                if np.all(np.isfinite(values)):
+                    yield _row("new networks", iteration, name, kind, quantity, values, expected, part)
     yield from _turning_points(measured)
 
 
@@ -120,36 +125,41 @@ def _turning_points(measured: Measured) -> Iterator[Row]:
     found = (
         iterations[curves[:, -2, QUANTITIES.index("NLL")].argmin()],
         iterations[curves[:, -1, QUANTITIES.index("SKCE (biased)")].argmin()],
-        iterations[pvalues > PVALUE].max(initial=1),
+        iterations[pvalues > LEVEL].max(initial=1),
     )
     for ((kind, name), expected), value in zip(TURNS.items(), found, strict=True):
         part = abs(np.log(value / expected)) / np.log(NEAR)
-        yield _row("new networks", np.nan, "test", kind, name, float(value), expected, part)
+        yield _row("new networks", np.nan, "test", kind, name, np.array(float(value)), np.array(float(expected)), part)
 
 
-def _expected(case: Published, kind: str, q: int) -> float:
-    """What was published of an ensemble; its kernel errors over all pairs are those of an independent program."""
+def _expected(case: Published, kind: str, q: int) -> np.ndarray:
+    """What was published; kernel errors of ensembles over all pairs are those of an independent program."""
+    if kind == "models":
+        return case.of_models[:, q]
     if kind == "ensemble" and q in range(SKCES.start, SKCES.stop):
-        return float(case.all_pairs[q - SKCES.start])
-    return float(case.of_ensemble[q])
+        return case.all_pairs[q - SKCES.start]
+    return case.of_ensemble[q]
 
 
-def _with_itself(case: Published, q: int) -> np.ndarray:
-    """What was published of the models, with p-values that count the data as one more draw, as those of this library do."""
-    values = case.of_models[:, q]
-    return (1 + PUBLISHED_DRAWS * values) / (PUBLISHED_DRAWS + 1) if QUANTITIES[q] == "p-value" else values
-
-
-def _standardised(new: np.ndarray, published: np.ndarray) -> float:
-    """Difference of two means in standard errors; there is none where all values are the same."""
+def _standardised(new: np.ndarray, published: np.ndarray, quantity: str) -> float:
+    """Difference of two means in standard errors; p-values count the data as one more draw, as all of this library do."""
+    if quantity == "p-value":
+        published = (1 + PUBLISHED_DRAWS * published) / (PUBLISHED_DRAWS + 1)
     noise = np.sqrt(new.var(ddof=1) / len(new) + published.var(ddof=1) / len(published))
-    return float(abs(new.mean() - published.mean()) / max(noise, 1e-12))
+    return float(abs(new.mean() - published.mean()) / max(noise, 1e-12))  # all the same: no difference either
 
 
 def _row(
-    experiment: str, iteration: float, name: str, kind: str, quantity: str, value: Any, expected: float, part: float
+    experiment: str,
+    iteration: float,
+    name: str,
+    kind: str,
+    quantity: str,
+    values: np.ndarray,
+    expected: np.ndarray,
+    part: float,
 ) -> Row:
-    values = np.atleast_1d(value)
+    off = np.abs(values - expected)
     return {
         "experiment": experiment,
         "data": name,
@@ -159,6 +169,7 @@ def _row(
         "value": values.mean(),
         "low": values.min(),
         "high": values.max(),
-        "expected": expected,
+        "expected": expected.mean(),
+        "difference": np.max(off if quantity == "p-value" else off / np.abs(expected)),
         "part": part,
     }

@@ -10,6 +10,7 @@ import numpy as np
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.wasserstein import MixtureWasserstein
+from calibrant.estimators.pinball import Pinball
 from calibrant.estimators.scores import LogLoss
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.bootstrap_test import BootstrapTest
@@ -18,8 +19,8 @@ from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab.papers.widmann_data import QUANTITIES, SKCES, Models
 from calibrant.residuals import residuals
 
-LEVELS = np.arange(1, 20) / 20
-"""Of the quantiles in the pinball loss."""
+PINBALL = Pinball(tuple(np.arange(1, 20) / 20))
+"""The mean over 19 quantiles."""
 
 ON_TARGETS = Gaussian(1.0)
 OF_NORMALS = SKCE(Exponential(1.0), ON_TARGETS)
@@ -58,18 +59,8 @@ def _measured(
     pvalue = BootstrapTest(estimator, n_resamples).outcome(matrix, seed, None).pvalue
     nll = LogLoss()(y, predictions).value
     return np.array(
-        [nll, np.mean((y - mean) ** 2), pinball(y, predictions), matrix.unbiased, matrix.biased, pvalue],
+        [nll, np.mean((y - mean) ** 2), float(PINBALL(y, predictions)), matrix.unbiased, matrix.biased, pvalue],
     )
-
-
-def pinball(y: np.ndarray, predictions: Normal | Mixture) -> float:
-    """The pinball loss, ``tau (y - q)`` above the quantile q of level tau and ``(1 - tau) (q - y)`` below, mean of 19 levels.
-
-    >>> round(pinball(np.array([0.0]), Normal([0.0], 1.0)), 4)  # half of the ranked probability score, but for the ends
-    0.1214
-    """
-    above = y[:, None] - predictions.quantile(LEVELS)
-    return float(np.mean(np.maximum(LEVELS * above, (LEVELS - 1) * above)))
 
 
 def with_pairs_left_out(y: np.ndarray, ensemble: Mixture) -> tuple[float, float]:

@@ -1,0 +1,104 @@
+import json
+
+import numpy as np
+import pytest
+
+from calibrant import CRPS, Ensemble, Gamma, MultivariateNormal, Normal, Poisson, Quantiles, evaluate
+from calibrant._validate import InputError
+
+
+def drawn(rng, n=120):
+    loc, scale = rng.normal(size=n), rng.uniform(0.5, 2, n)
+    return loc, scale, loc + scale * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(
+    ("make", "labels", "pictures"),
+    [
+        (lambda rng, m, s: Normal(m, s), ["CRPS", "Log loss"], ["levels", "coverage", "spread"]),
+        (lambda rng, m, s: Normal(m, 1.0), ["CRPS", "Log loss"], ["levels", "coverage"]),
+        (
+            lambda rng, m, s: Ensemble(m[:, None] + rng.normal(size=(120, 9))),
+            ["CRPS"],
+            ["levels", "coverage", "spread"],
+        ),
+        (
+            lambda rng, m, s: Quantiles(Normal(m, s).quantile(np.arange(1, 20) / 20), np.arange(1, 20) / 20),
+            ["CRPS", "Log loss"],
+            ["levels", "coverage", "spread"],
+        ),
+    ],
+    ids=["normal", "one width", "ensemble", "quantiles"],
+)
+def test_every_family_has_its_numbers_and_pictures(make, labels, pictures, rng):
+    loc, scale, y = drawn(rng)
+    report = evaluate(y, make(rng, loc, scale), n_resamples=99)
+    assert [x.label for x in report.numbers][:3] == [
+        "Error of levels (PIT)",
+        "Within the central 90 %",
+        "Kernel error (SKCE)",
+    ]
+    assert [x.label for x in report.numbers][3:] == labels
+    assert [picture.kind for picture in report.pictures] == pictures
+    assert "<svg" in report.to_html()
+
+
+def test_counts_and_positive_numbers(rng):
+    rate = rng.uniform(0.5, 6, 100)
+    report = evaluate(rng.poisson(rate), Poisson(rate), n_resamples=99)
+    assert (report.kind, report.subject) == ("counts", "Poisson")
+    assert evaluate(rng.gamma(2.0, 1.0, 100), Gamma(np.full(100, 2.0), 1.0), n_resamples=99).kind == "numbers"
+
+
+def test_vectors_are_shown_by_coordinate(rng):
+    y = rng.normal(size=(150, 2)) * [1.0, 3.0]
+    report = evaluate(y, MultivariateNormal(np.zeros((150, 2)), 1.0), n_resamples=199)
+    assert report.kind == "vectors of 2"
+    section = report.sections[0]
+    assert section.title == "Each coordinate"
+    assert section.table["pvalue"][0] > 0.05 > section.table["pvalue"][1]
+    assert [x.label for x in report.numbers][-2:] == ["Energy score", "Log loss"]
+
+
+def test_numbers_are_those_of_plain_calls(rng):
+    loc, scale, y = drawn(rng)
+    report = evaluate(y, Normal(loc, scale), n_resamples=99)
+    assert report.numbers[3].value == CRPS()(y, Normal(loc, scale)).value
+    assert json.loads(report.to_json())["pictures"][0]["kind"] == "levels"
+
+
+def test_slices_say_where_it_is_wrong(rng):
+    loc, scale, y = drawn(rng, 600)
+    site = np.repeat(["a", "b"], 300)
+    report = evaluate(
+        np.where(site == "a", y, loc + 4 * (y - loc)), Normal(loc, scale), by={"site": site}, n_resamples=199
+    )
+    assert [section.title for section in report.sections] == ["By predicted spread", "By site"]
+    assert report.sections[1].table["pvalue"][0] > 0.05 > report.sections[1].table["pvalue"][1]
+    assert report.sections[1].table["happened"][1] < 0.6
+
+
+def test_time_series_are_warned_of(rng):
+    z = np.repeat(rng.normal(size=60), 5)
+    notes = evaluate(z, Normal(np.zeros(300), 1.0), n_resamples=99).notes
+    assert "MISLEAD" in notes[0]
+
+
+def test_members_are_draws(rng):
+    values = rng.normal(size=(300, 8))
+    report = evaluate(values[:, 0], Ensemble(values[:, 1:]), n_resamples=99)
+    assert report.verdict.tone == "good"
+    assert report.numbers[3].pvalue is None
+    assert "Members are taken as draws" in report.notes[0]
+
+
+def test_weights_are_refused(rng):
+    with pytest.raises(InputError, match="reports on forecasts take no sample_weight so far"):
+        evaluate([0.0, 1.0], Normal([0.0, 1.0], 1.0), sample_weight=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_a_handful_of_rows(n, rng):
+    scale = np.arange(1.0, n + 1)
+    report = evaluate(scale * rng.normal(size=n), Normal(np.zeros(n), scale), n_resamples=99)
+    assert f"{n} rows are too few to tell." == report.verdict.headline
