@@ -1,6 +1,6 @@
 """Every recalibrator of several classes, before and after, on the outputs of two real networks.
 
-Run ``python benchmarks/recalibrators.py [--data FOLDER] [--out docs/studies/recalibrators.md]``; some ten minutes of one core.
+Run ``python benchmarks/recalibrators.py [--data FOLDER] [--out docs/studies/recalibrators.md]``; a quarter of an hour of one core.
 """
 
 import argparse
@@ -29,7 +29,7 @@ METHODS = (
     *("OneVsRest(Isotonic())", "OneVsRest(Isotonic(smoothed=True))", "OneVsRest(VennAbers())"),
     *("OneVsRest(HistogramBinning())", "OneVsRest(ScalingBinning())"),
 )
-OF_NUMBERS = {"VarianceScaling", "QuantileRecalibration"}
+OF_NUMBERS = {"VarianceScaling", "QuantileRecalibration", "Dressing"}
 SPLITS, REDRAWS = 3, 199
 UNCHANGED = "as they are"
 ERROR = ExactTest(ECE(EqualMass(15), lens=TopLabel()), REDRAWS)
@@ -45,11 +45,26 @@ Each recalibrator is fitted on one half of 10,000 test images, and judged on the
   the mean ends of the band in which calibrated predictions, equal to these very ones, have it in 95 of 100 cases.
 * **canonical**: `TangentKDE()`, the L1 distance of all class probabilities from what happens, ± its standard error, on the
   first split. It is not biased upwards, so it may be negative. **SKCE** in units of 0.0001 and its p-value from {REDRAWS}
-  redraws, on the first split.
+  redraws, on the first split; with 100 classes of random waves in place of all pairs.
 * **CPU s**: to fit once, on one core. **says worse**: in how many splits the fit itself said, from five folds of the rows it
   was given, that held-out log loss gets worse (`is_worse`); **is worse**: in how many splits it did on the other half.
 
-The networks' outputs are not part of this project; `python benchmarks/recalibrators.py --data FOLDER` wants them there."""
+`(…)` stands for `{THREE}`. The networks' outputs are not part of this project;
+`python benchmarks/recalibrators.py --data FOLDER` wants them there.
+
+What it shows:
+
+* No recalibrator makes log loss worse without saying so. Where it got worse on the other half, the fit's own five folds had
+  warned, and no warning was wrong: one-vs-rest isotonic regression, whose zeros cost an infinite loss, and with 100 classes
+  the two that put probabilities into bins.
+* With 10 classes, maps in which classes borrow from each other (`StructuredMatrix`, which `Default` and `Best` choose here,
+  and `Dirichlet`) take away more than a third of the log loss and nine tenths of the canonical error, and the kernel test
+  finds nothing left. One temperature mends the confidence, whose error lies inside its band, and little else: the canonical
+  error of 0.09 and the test see what the error of the confidence does not.
+* With 100 classes and 50 rows for each, few parameters win: a temperature is within 0.008 of the best, and everything that
+  looks at one class at a time pays for it. `Default` is 0.04 behind, for its shared spline costs more than it finds; say
+  `StructuredMatrix(diagonal=True)`, or try several. The kernel test rejects them all: 5,000 rows of 100 classes are too few
+  to put everything right."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +152,9 @@ def section(title: str, all_trials: dict[str, list[Trial]]) -> str:
     said = f"In {worse} of {SPLITS * len(METHODS)} fits the other half got worse; "
     silent = "each of them said so." if not found else f"{worse - len(found)} of them said so, {len(found)} did not:"
     warned = sum(t.says_worse for trials in all_trials.values() for t in trials)
-    false = f" Of {warned} warnings, {warned - worse + len(found)} were about fits that then did not get worse."
-    return "\n\n".join(
-        [f"## {title}", table, said + silent + ("" if found else false), *(["\n".join(found)] if found else [])]
-    )
+    false = warned - worse + len(found)
+    in_vain = f"{false} of {warned} warnings were about fits that did not get worse. " if false else ""
+    return "\n\n".join([f"## {title}", table, in_vain + said + silent, *(["\n".join(found)] if found else [])])
 
 
 def run(path: Path) -> dict[str, list[Trial]]:

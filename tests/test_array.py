@@ -5,7 +5,18 @@ import sys
 import numpy as np
 import pytest
 
-from calibrant._array import as_double, gammaln, is_array, is_floating, is_integer, namespace, to_numpy
+from calibrant._array import (
+    as_double,
+    gammaln,
+    is_array,
+    is_floating,
+    is_integer,
+    is_jax,
+    namespace,
+    random_key,
+    seeded,
+    to_numpy,
+)
 
 
 def test_numpy_passes_without_a_copy():
@@ -76,3 +87,30 @@ def test_the_slope_of_the_logarithm_of_the_gamma_function():
     torch = pytest.importorskip("torch")
     x = torch.tensor([1.0, 1.5, 30.0], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(gammaln, (x,))
+
+
+def test_libraries_draw_from_a_seed_and_go_on_as_before(rng):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    expected = torch.rand(2)
+    torch.manual_seed(1)
+    drawn = []
+    for _ in range(2):
+        with seeded(torch.zeros(1), np.random.default_rng(5)):
+            drawn.append(torch.rand(3).tolist())
+    assert drawn[0] == drawn[1]
+    assert torch.equal(torch.rand(2), expected)
+    with seeded(None, rng):
+        pass
+
+
+def test_keys_of_jax():
+    jax = pytest.importorskip("jax")
+    first, second = (random_key(np.random.default_rng(5)) for _ in range(2))
+    assert jax.random.uniform(first) == jax.random.uniform(second)
+    assert is_jax(jax.numpy.zeros(1))
+
+
+def test_what_is_no_array_of_jax():
+    assert not is_jax(None)
+    assert not is_jax(np.zeros(1))

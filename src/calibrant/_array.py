@@ -1,6 +1,7 @@
 """The seam to array libraries: the one file that asks which library an array belongs to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,6 +43,11 @@ def is_traced(x: Array) -> bool:
     from jax.core import Tracer
 
     return isinstance(x, Tracer)
+
+
+def is_jax(x: object) -> bool:
+    """Whether ``x`` is an array of JAX."""
+    return bool(is_jax_array(x))
 
 
 def as_number(x: Array) -> Any:
@@ -122,3 +128,23 @@ def rematerialised(function: Callable[[], Result], witness: Array) -> Result:
     from torch.utils.checkpoint import checkpoint
 
     return checkpoint(function, use_reentrant=False, preserve_rng_state=False)
+
+
+@contextmanager
+def seeded(like: Array | None, rng: np.random.Generator) -> Iterator[None]:
+    """Where the library of an array draws from a state of its own: seeded inside, as it was outside."""
+    if like is None or not is_torch_array(like):
+        yield
+        return
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(rng.integers(2**63 - 1)))
+        yield
+
+
+def random_key(rng: np.random.Generator) -> Any:
+    """A key of JAX."""
+    import jax
+
+    return jax.random.PRNGKey(int(rng.integers(2**31 - 1)))

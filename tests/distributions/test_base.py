@@ -34,6 +34,7 @@ from calibrant import (
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
 from calibrant.distributions.base import Distribution, as_numbers, matched
+from calibrant.distributions.foreign import Foreign
 
 
 class Diagonal(MultivariateNormal):
@@ -102,8 +103,19 @@ class Clipped(Quantiles):
 
 
 FAMILIES = [
-    *(Bernoulli, Beta, Categorical, Censored, Ensemble, Gamma, Histogram, Laplace, Logistic, LogNormal, Mixture),
-    *(MultivariateNormal, NegativeBinomial, Normal, Poisson, Quantiles, StudentT, Truncated, Uniform),
+    *(Bernoulli, Beta, Categorical, Censored, Ensemble, Foreign, Gamma, Histogram, Laplace, Logistic),
+    *(
+        LogNormal,
+        Mixture,
+        MultivariateNormal,
+        NegativeBinomial,
+        Normal,
+        Poisson,
+        Quantiles,
+        StudentT,
+        Truncated,
+        Uniform,
+    ),
 ]
 VARIANTS = [Diagonal, Vectors, Weighted, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
 

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant import Ensemble, Laplace, Mixture, Normal, Quantiles
+from calibrant import Ensemble, Laplace, Logistic, Mixture, Normal, Quantiles
 from calibrant.distributions.levels import above, at_least, value_above, value_at
 
 BATCHES = [
     Normal([0.0, 5.0], [1.0, 3.0]),
     Laplace([0.0, 5.0], [1.0, 3.0]),
+    Logistic([0.0, 5.0], [1.0, 3.0]),
     Quantiles([[0.0, 1.0, 2.0], [0.0, 0.0, 9.0]], [0.2, 0.5, 0.7]),
     Ensemble([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]),
     Mixture([Normal([0.0, 5.0], [1.0, 3.0]), Normal([1.0, 5.0], [2.0, 4.0])]),

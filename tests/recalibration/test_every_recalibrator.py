@@ -165,6 +165,10 @@ def one_by_one(p):
     return q / q.sum(axis=1, keepdims=True)
 
 
+def members(loc, scale):
+    return Ensemble(loc[:, None] + scale[:, None] * np.linspace(-1, 1, 7))
+
+
 MATRIX = np.array([[0.7, 0.3, 0.0], [-0.2, 0.5, 0.0], [0.0, 0.2, 0.9]])
 BIAS = np.array([0.5, 0.0, -0.5])
 
@@ -174,11 +178,11 @@ OWN_TWO = [
     (ScalingBinning(), lambda p: both(expit(0.4 + 0.5 * log_odds(p)))),
     (Quadratic(), lambda p: both(expit(0.5 * log_odds(p) + 0.15 * log_odds(p) ** 2))),
     (Beta(), lambda p: both(expit(0.2 + 0.3 * np.log(p[:, 1]) - 0.9 * np.log(p[:, 0])))),
-    (SplineScaling(), lambda p: both(expit(log_odds(p) + np.sin(2 * log_odds(p))))),
+    (SplineScaling(), lambda p: both(expit(log_odds(p) + 1.5 * np.sin(2 * log_odds(p))))),
     (Isotonic(smoothed=True), lambda p: both(np.where(p[:, 1] > 0.4, 0.7, 0.2))),
     (HistogramBinning(), lambda p: both(np.where(p[:, 1] > 0.5, 0.3, 0.6))),
     (VennAbers(), lambda p: both(np.where(p[:, 1] > 0.4, 0.7, 0.2))),
-    (Default(), lambda p: both(expit(log_odds(p) + np.sin(2 * log_odds(p))))),
+    (Default(), lambda p: both(expit(log_odds(p) + 1.5 * np.sin(2 * log_odds(p))))),
 ]
 OWN_THREE = [
     (Temperature(), lambda p: softmax(0.5 * np.log(p), axis=1)),
@@ -199,9 +203,10 @@ OWN_THREE = [
     (Learned(Classifier()), lambda p: softmax(centred(p) @ MATRIX.T + BIAS, axis=1)),
 ]
 OWN_NUMBERS = [
-    (Temperature(), lambda rng, n: 2 * rng.normal(size=n)),
-    (VarianceScaling(bias=True), lambda rng, n: 0.5 + 1.5 * rng.normal(size=n)),
-    (QuantileRecalibration(), lambda rng, n: rng.exponential(size=n) - 1),
+    (Temperature(), Normal, lambda rng, n: 2 * rng.normal(size=n)),
+    (VarianceScaling(bias=True), Normal, lambda rng, n: 0.5 + 1.5 * rng.normal(size=n)),
+    (QuantileRecalibration(), Normal, lambda rng, n: rng.exponential(size=n) - 1),
+    (Dressing(), members, lambda rng, n: 3 * rng.normal(size=n)),
 ]
 
 
@@ -223,16 +228,16 @@ def test_held_out_rows_gain_on_its_own_ground(recalibrator, truth, k, rng):
 
 
 @pytest.mark.parametrize(
-    ("recalibrator", "errors"), OWN_NUMBERS, ids=lambda x: repr(x) if isinstance(x, Recalibrator) else ""
+    ("recalibrator", "family", "errors"), OWN_NUMBERS, ids=lambda x: repr(x) if isinstance(x, Recalibrator) else ""
 )
-def test_held_out_numbers_gain_on_their_own_ground(recalibrator, errors, rng):
+def test_held_out_numbers_gain_on_their_own_ground(recalibrator, family, errors, rng):
     loc, scale = rng.normal(size=800), rng.uniform(0.5, 2, 800)
-    scores = recalibrator.fit(loc + scale * errors(rng, 800), Normal(loc, scale), folds=3).scores
+    scores = recalibrator.fit(loc + scale * errors(rng, 800), family(loc, scale), folds=3).scores
     assert scores["change"][0] < -5 * scores["error"][0]
 
 
 def test_every_recalibrator_has_a_ground_of_its_own():
-    assert {type(one) for one, _ in (*OWN_TWO, *OWN_THREE, *OWN_NUMBERS)} == {type(one) for one, _ in CASES}
+    assert {type(one) for one, *_ in (*OWN_TWO, *OWN_THREE, *OWN_NUMBERS)} == {type(one) for one, _ in CASES}
 
 
 FREE = {

@@ -60,8 +60,7 @@ def test_the_map_of_out_of_fold_predictions_by_hand(k, recalibrator):
     assert isinstance(found.recalibration_, Recalibration)
     assert found.recalibration_.n == len(y)
     for score, row in zip((LogLoss(), Brier()), found.recalibration_.scores.rows(), strict=True):
-        half = 2 if k == 2 and score == Brier() else 1
-        assert row["before"] == pytest.approx(half * score(y, held_out).value, rel=1e-9)
+        assert row["before"] == pytest.approx(score(y, held_out).value, rel=1e-9)
 
 
 def test_an_ensemble_is_the_mean_of_the_folds_models_each_mapped():
@@ -204,6 +203,7 @@ def test_a_model_that_takes_no_weights_is_told_of(rng):
     assert weighted.recalibration_.map != clone(model).fit(X, y).recalibration_.map
 
 
+@quiet
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("k", [2, 3])
 def test_decision_values_of_any_size_are_logits(k, factor):
@@ -261,7 +261,7 @@ def test_a_map_that_makes_held_out_rows_worse_is_told_of(rng):
     X, y = rng.normal(size=(80, 1)), rng.integers(2, size=80)
     model = RecalibratedClassifier(DummyClassifier(), Isotonic())
     with pytest.warns(
-        RecalibrationWarning, match=r"Isotonic\(.*\) took the held-out log loss from 0.668. to 0.668.* use another"
+        RecalibrationWarning, match=r"Isotonic\(.*\) took the held-out log loss from 0.668. to 0.67.* use another"
     ):
         model.fit(X, y)
     assert model.recalibration_.is_worse

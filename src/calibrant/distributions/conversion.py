@@ -4,6 +4,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length
+from calibrant.distributions.adapters import adapted
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.typing import Array, ArrayLike
@@ -14,10 +15,13 @@ SWAPPED = "the arguments look swapped: calibrant takes the truth first, f(y_true
 def as_distribution(y_pred: ArrayLike) -> Distribution:
     """Predictions as a distribution; bare ``(n,)`` and ``(n, k)`` numbers are class probabilities.
 
+    Distributions of other libraries are read, too: :func:`~calibrant.distributions.adapters.adapted`.
+
     >>> as_distribution([0.2, 0.9])
     <Categorical: 2 predictions of 2 classes>
     """
-    return y_pred if isinstance(y_pred, Distribution) else Categorical(y_pred)
+    found = y_pred if isinstance(y_pred, Distribution) else adapted(y_pred)
+    return Categorical(y_pred) if found is None else found
 
 
 def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distribution]:
@@ -26,13 +30,11 @@ def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distributio
         raise InputError(f"y_true is a {type(y_true).__name__}: {SWAPPED}")
     truth = as_array(y_true, "y_true")
     check_not_empty(truth, "y_true")
-    if (
-        not isinstance(y_pred, Distribution)
-        and _is_fractional(truth)
-        and not _is_fractional(as_array(y_pred, "y_pred"))
-    ):
-        raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
-    predictions = as_distribution(y_pred)
+    predictions = y_pred if isinstance(y_pred, Distribution) else adapted(y_pred)
+    if predictions is None:
+        if _is_fractional(truth) and not _is_fractional(as_array(y_pred, "y_pred")):
+            raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
+        predictions = Categorical(y_pred)
     check_same_length(truth.shape[0], len(predictions), "y_true", "y_pred")
     return predictions.as_targets(truth), predictions.checked()
 

@@ -5,10 +5,11 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.laplace import Laplace
+from calibrant.distributions.logistic import Logistic
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.piecewise import Piecewise
 
-SYMMETRIC = (Normal, Laplace)
+SYMMETRIC = (Normal, Laplace, Logistic)
 """Families with ``P(Y > y) = F(2 loc - y)``, by which levels next to 1 are as fine as those next to 0."""
 
 HAIR = 4 * np.finfo(np.float64).eps

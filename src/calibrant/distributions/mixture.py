@@ -10,6 +10,7 @@ from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
 from calibrant.distributions.base import Distribution, as_shares, matched, one_a_row
 from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.bisection import least_reaching
 from calibrant.distributions.bounded import Bounded
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.cells import crps_by_cells, edges_of
@@ -163,12 +164,7 @@ class Mixture(Distribution):
         ends = [component.quantile(levels) for component in self.components]
         if any(end is NotImplemented for end in ends):
             return NotImplemented
-        low, high = (_ordered(np.asarray(bound.reduce(ends), dtype=np.float64)) for bound in (np.minimum, np.maximum))
-        while np.any(low < high):
-            middle = (low & high) + ((low ^ high) >> 1)  # their mean, without overflow
-            below = levels > self.cdf(_ordered(middle).T).T
-            low, high = np.where(below, middle + 1, low), np.where(below, high, middle)
-        return _ordered(high)
+        return least_reaching(self.cdf, levels, np.minimum.reduce(ends), np.maximum.reduce(ends))
 
     def cf(self, w: Array) -> Any:
         """Weighted sum."""
@@ -216,13 +212,6 @@ def _check_kinds(components: tuple[Distribution, ...]) -> None:
 def _rows_last(x: Any) -> Any:
     """Numbers ``(n,)`` or ``(n, d)`` on the host, turned; NotImplemented stays."""
     return x if x is NotImplemented else to_numpy(x).T
-
-
-def _ordered(x: np.ndarray) -> np.ndarray:
-    """Double precision as whole numbers in the same order, and back: neighbours differ by one."""
-    bits = x.view(np.int64)
-    flipped = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
-    return flipped if x.dtype == np.float64 else flipped.view(np.float64)
 
 
 @edges_of.register

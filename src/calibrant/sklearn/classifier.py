@@ -61,7 +61,7 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     >>> model.recalibration_
     recalibration = Default()
       log loss  1.4... -> 0.36... held out (-1.1 ± 0.0...)
-      Brier     0.23... -> 0.20... held out (-0.02... ± 0.00...)
+      Brier     0.11... -> 0.10... held out (-0.01... ± 0.00...)
       n         2,000
     >>> model.predict_proba(X).shape
     (2000, 2)

@@ -4,21 +4,14 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, softmax
+from scipy.special import softmax
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
-from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.normal import Normal
-
-FARTHEST, STEP = 8.0, 1 / 64
-"""Normal scores over which quantiles are averaged, and the step between them: means are right to about 1e-6 of the spread."""
-
-AT_ONCE = 1 << 22
-"""Quantiles held at a time."""
 
 
 def class_numbers(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -120,20 +113,3 @@ def distribution(model: Any, X: Any) -> Distribution:
         f"{type(model).__name__} predicts numbers without a spread: wrap it in RecalibratedRegressor, or give it a method "
         "predict_dist(X) that returns a calibrant distribution"
     )
-
-
-def mean_and_std(predictions: Distribution) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each row, ``(n,)`` each: the family's own, or averages of its quantiles."""
-    if predictions.mean is not NotImplemented and predictions.std is not NotImplemented:
-        return to_numpy(predictions.mean), to_numpy(predictions.std)
-    z = np.arange(-FARTHEST, FARTHEST + STEP, STEP)
-    w = np.exp(-(z**2) / 2)
-    w /= w.sum()
-    size = max(1, AT_ONCE // len(z))
-    parts = []
-    for start in range(0, len(predictions), size):
-        values = to_numpy(predictions[start : start + size].quantile(ndtr(z)))
-        mean = values @ w
-        parts.append((mean, np.sqrt((values - mean[:, None]) ** 2 @ w)))
-    means, stds = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return means, stds

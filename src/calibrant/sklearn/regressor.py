@@ -16,7 +16,7 @@ from calibrant.recalibration.quantile import QuantileRecalibration
 from calibrant.recalibration.stack import Best
 from calibrant.recalibration.variance import VarianceScaling
 from calibrant.sklearn.held_out import as_rows, check_recalibrator, features_of, fitted, held_out, learnt, pooled
-from calibrant.sklearn.outputs import mean_and_std, means_and_spreads
+from calibrant.sklearn.outputs import means_and_spreads
 
 DEFAULT = Best((VarianceScaling(), QuantileRecalibration()))
 
@@ -91,8 +91,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator): 
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Means of the recalibrated distributions, ``(n,)``, and with ``return_std=True`` their standard deviations."""
-        mean, std = mean_and_std(self.predict_dist(X))
-        return (mean, std) if return_std else mean
+        found = self.predict_dist(X)
+        return (found.mean, found.std) if return_std else found.mean
 
     def predict_quantiles(self, X: Any, levels: Any = (0.05, 0.5, 0.95)) -> np.ndarray:
         """Values below which the target lies with the probabilities ``levels``, ``(n, m)``."""

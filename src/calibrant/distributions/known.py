@@ -1,0 +1,174 @@
+"""Distributions of other libraries that are families of our own, known by name: one line each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from calibrant._array import is_array, namespace, to_numpy
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.beta import Beta
+from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.gamma import Gamma
+from calibrant.distributions.laplace import Laplace
+from calibrant.distributions.log_normal import LogNormal
+from calibrant.distributions.logistic import Logistic
+from calibrant.distributions.mvnormal import MultivariateNormal
+from calibrant.distributions.negative_binomial import NegativeBinomial
+from calibrant.distributions.normal import Normal
+from calibrant.distributions.poisson import Poisson
+from calibrant.distributions.student_t import StudentT
+from calibrant.distributions.truncated import Truncated
+from calibrant.distributions.uniform import Uniform
+from calibrant.typing import Array
+
+Lookup: TypeAlias = Callable[[str], Any]
+"""A parameter by its name; ``None`` where there is none."""
+
+
+class Unlike(Exception):
+    """What has a known name is no member of the family after all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Parameters of one batch, or of single distributions a row: called with names to try, it gives ``(n, ...)``.
+
+    >>> Parameters([{"loc": np.zeros(3), "scale": 2.0}.get], (3,), (3,))("sigma", "scale")
+    array([2., 2., 2.])
+    """
+
+    lookups: Sequence[Lookup]
+    batch_shape: tuple[int, ...]
+    shape: tuple[int, ...]
+    column: int | None = None
+
+    def __call__(self, *names: str, event: int = 0) -> Array:
+        """The first of these that exists, in the wanted shape; ``event`` more axes belong to each row."""
+        found = [_first(lookup, names) for lookup in self.lookups]
+        if any(value is None for value in found):
+            raise Unlike(names[0])
+        if len(found) == 1:
+            return self._spread(found[0], event)
+        rows = [to_numpy(_as_floats(value)) for value in found]
+        return np.stack([row.reshape(row.shape[row.ndim - event :]) for row in rows])
+
+    def _spread(self, value: Any, event: int) -> Array:
+        """One array over the whole batch; one column of it, of mixtures."""
+        values = _as_floats(value)
+        xp, own = namespace(values), tuple(values.shape[values.ndim - event :])
+        spread = xp.broadcast_to(values, (*self.batch_shape, *own)) + xp.zeros_like(values)  # a copy
+        spread = xp.reshape(spread, (*self.shape, *own))
+        return spread if self.column is None else spread[:, self.column, ...]
+
+    def of_column(self, column: int) -> "Parameters":
+        """Those of one component of a mixture."""
+        return Parameters(self.lookups, self.batch_shape, self.shape, column)
+
+
+def _first(lookup: Lookup, names: Sequence[str]) -> Any:
+    values = (lookup(name) for name in names)
+    return next((value for value in values if value is not None and not callable(value)), None)
+
+
+def _as_floats(value: Any) -> Array:
+    """Numbers of any kind as floats in their own library; frames on the host."""
+    values = value if is_array(value) else np.asarray(value, dtype=np.float64)
+    xp = namespace(values)
+    return values if xp.isdtype(values.dtype, "real floating") else xp.astype(values, xp.float64)
+
+
+def _only(condition: Any) -> None:
+    """Decline what the family here cannot be."""
+    if not bool(np.all(condition)):
+        raise Unlike
+
+
+def _gamma(p: Parameters) -> Distribution:
+    _only(p("loc") == 0)
+    return Gamma(p("a"), 1 / p("scale"))
+
+
+def _exponential(p: Parameters) -> Distribution:
+    _only(p("loc") == 0)
+    return Gamma(1.0, 1 / p("scale"))
+
+
+def _log_normal(p: Parameters) -> Distribution:
+    _only(p("loc") == 0)
+    return LogNormal(np.log(p("scale")), p("s"))
+
+
+def _beta(p: Parameters) -> Distribution:
+    _only((p("loc") == 0) & (p("scale") == 1))
+    return Beta(p("a"), p("b"))
+
+
+def _poisson(p: Parameters) -> Distribution:
+    _only(p("loc") == 0)
+    return Poisson(p("mu"))
+
+
+def _negative_binomial(p: Parameters) -> Distribution:
+    _only(p("loc") == 0)
+    return NegativeBinomial.from_total_count(p("n"), p("p"))
+
+
+def _truncated(p: Parameters) -> Distribution:
+    loc, scale = p("loc"), p("scale")
+    return Truncated(Normal(loc, scale), loc + p("a") * scale, loc + p("b") * scale)
+
+
+FROZEN: Mapping[str, Callable[[Parameters], Distribution]] = {
+    "norm": lambda p: Normal(p("loc"), p("scale")),
+    "laplace": lambda p: Laplace(p("loc"), p("scale")),
+    "logistic": lambda p: Logistic(p("loc"), p("scale")),
+    "t": lambda p: StudentT(p("df"), p("loc"), p("scale")),
+    "uniform": lambda p: Uniform(p("loc"), p("loc") + p("scale")),
+    "expon": _exponential,
+    "gamma": _gamma,
+    "lognorm": _log_normal,
+    "beta": _beta,
+    "poisson": _poisson,
+    "nbinom": _negative_binomial,
+    "truncnorm": _truncated,
+    "bernoulli": lambda p: Categorical(p("p")),
+}
+"""SciPy's names of distributions with frozen parameters, ``scipy.stats.norm(loc, scale)``."""
+
+CLASSES: Mapping[str, Callable[[Parameters], Distribution]] = {
+    "normal": lambda p: Normal(p("mu", "loc"), p("sigma", "scale")),
+    "standardnormal": lambda p: Normal(p("mu"), p("sigma")),
+    "laplace": lambda p: Laplace(p("mu", "loc"), p("scale")),
+    "logistic": lambda p: Logistic(p("mu", "loc"), p("scale")),
+    "lognormal": lambda p: LogNormal(p("mu", "loc"), p("sigma", "scale")),
+    "studentt": lambda p: StudentT(p("df"), p("loc"), p("scale")),
+    "tdistribution": lambda p: StudentT(p("df"), p("mu"), p("sigma")),
+    "gamma": lambda p: Gamma(p("concentration", "alpha"), p("rate", "beta")),
+    "exponential": lambda p: Gamma(1.0, p("rate")),
+    "beta": lambda p: Beta(p("concentration1", "alpha"), p("concentration0", "beta")),
+    "uniform": lambda p: Uniform(p("low", "lower", "a"), p("high", "upper", "b")),
+    "poisson": lambda p: Poisson(p("rate", "mu")),
+    "negativebinomial": lambda p: NegativeBinomial.from_total_count(p("total_count"), 1 - p("probs")),
+    "categorical": lambda p: Categorical(p("probs", event=1)),
+    "categoricalprobs": lambda p: Categorical(p("probs", event=1)),
+    "categoricallogits": lambda p: Categorical(p("probs", event=1)),
+    "bernoulli": lambda p: Categorical(p("probs")),
+    "bernoulliprobs": lambda p: Categorical(p("probs")),
+    "bernoullilogits": lambda p: Categorical(p("probs")),
+    "multivariatenormal": lambda p: MultivariateNormal(p("loc", event=1), covariance=p("covariance_matrix", event=2)),
+    "multivariatenormaldiag": lambda p: MultivariateNormal(p("loc", event=1), covariance=p("covariance", event=2)),
+    "multivariatenormaltril": lambda p: MultivariateNormal(p("loc", event=1), covariance=p("covariance", event=2)),
+    "multivariate_normal_frozen": lambda p: MultivariateNormal(p("mean", event=1), covariance=p("cov", event=2)),
+}
+"""Names of classes, in small letters: PyTorch, NumPyro, Pyro, TensorFlow Probability, skpro and SciPy's new ones."""
+
+VECTORS: Mapping[str, Callable[[Parameters], Distribution]] = {
+    "normal": lambda p: MultivariateNormal(p("loc"), scale=p("scale")),
+    "bernoulli": lambda p: Bernoulli(p("probs")),
+    "bernoulliprobs": lambda p: Bernoulli(p("probs")),
+    "bernoullilogits": lambda p: Bernoulli(p("probs")),
+}
+"""Classes of which the last axis of a batch is one vector a row: ``Independent(Normal(loc, scale), 1)``."""
