@@ -4,6 +4,7 @@ import pytest
 from calibrant import Beta, Ensemble, Laplace, LogNormal, Mixture, MultivariateNormal, Normal, StudentT
 from calibrant.expectation import expectation
 from calibrant.kernels import Energy, Gaussian, Matern
+from calibrant.residuals import residuals
 from calibrant.spectral import TAILS, extent, mean_embedding, residual_features, residual_waves
 
 
@@ -64,12 +65,21 @@ def test_few_rows_may_take_more_frequencies():
     assert residual_waves(Gaussian(0.5), many, y) is NotImplemented
 
 
-def test_targets_far_away_are_covered():
-    batch = Normal([0.0], 1.0)
-    near, far = (residual_waves(Gaussian(1.0), batch, np.array([y])) for y in (0.0, 500.0))
-    assert len(far.nodes) > len(near.nodes)
-    features = far(np.array([500.0]))[0]
-    assert features @ features == pytest.approx(1 + 3**-0.5, abs=1e-12)  # a target that no prediction thought of
+def test_targets_far_away_cost_no_more_than_near_ones():
+    """One is as far as nine length scales from all others, wherever it is."""
+    batch = Normal([0.0, 0.0, 0.0], 1.0)
+    near, far, farther = (residual_waves(Gaussian(1.0), batch, np.array([y, y + 1, 0.3])) for y in (16.0, 500.0, 1e12))
+    assert len(near.nodes) <= len(far.nodes) == len(farther.nodes) < 1.5 * len(near.nodes)
+    for y, waves in ((500.0, far), (1e12, farther)):
+        features = waves(np.array([y, y + 1, 0.3]))
+        inner = features @ features.T
+        assert np.diag(inner)[:2] == pytest.approx(np.full(2, 1 + 3**-0.5), abs=1e-12)  # no prediction thought of them
+        assert inner[0, 1] == pytest.approx(np.exp(-0.5) + 3**-0.5, abs=1e-12)
+    whole = Gaussian(1.0)
+    y = np.array([16.0, 40.0, 0.3])
+    exact = residuals(whole, y, batch)
+    features = residual_features(whole, y, batch)
+    assert features @ features.T == pytest.approx(exact.inner(exact), abs=1e-11)
 
 
 def test_a_tail_that_is_cut_off_costs_no_more_than_its_probability():

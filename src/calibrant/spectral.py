@@ -4,7 +4,7 @@
 ``sqrt(w_j) (cos(f_j y) - Re phi_P(f_j))`` and ``sqrt(w_j) (sin(f_j y) - Im phi_P(f_j))``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from calibrant._array import namespace, to_numpy
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.shortened import ShortenedLine
 from calibrant.distributions.waves import cosines_and_sines
 from calibrant.kernels import Kernel
 from calibrant.typing import Array
@@ -38,9 +39,11 @@ class Waves:
     nodes: np.ndarray
     roots: np.ndarray
     expected: Array
+    line: ShortenedLine | None = None
 
     def of_points(self, y: Array) -> Array:
-        """Features ``(k, 2m)`` of targets ``(k,)``."""
+        """Features ``(k, 2m)`` of targets ``(k,)``, where they lie on the line."""
+        y = y if self.line is None else self.line(y)
         roots = matched(self.roots, y)
         return namespace(y).concat([part * roots for part in cosines_and_sines(y, self.nodes)], axis=1)
 
@@ -84,16 +87,18 @@ def _waves(
     """Waves of the predictions, for the range of all batches and targets."""
     if kernel.spectrum(0.0) is NotImplemented:
         return NotImplemented
-    few = ROOM // sum(map(len, batches))
+    few, points = ROOM // sum(map(len, batches)), np.concatenate([np.empty(0), *(to_numpy(y).ravel() for y in targets)])
     for tail, most in (*TAILS, (TAILS[-1][0], few)):
         ends = [extent(batch, tail) for batch in batches]
         known = [end for end in ends if end is not None]
         if len(known) < len(ends):
             return NotImplemented
-        known += [(float(y.min()), float(y.max())) for y in map(to_numpy, targets)]
-        spectrum = kernel.spectrum(max(high for _, high in known) - min(low for low, _ in known))
+        low, high = min(low for low, _ in known), max(high for _, high in known)
+        line = ShortenedLine.of(low, high, points, kernel.reach)
+        spectrum = kernel.spectrum(line.span)
         if spectrum is not NotImplemented and len(spectrum[0]) <= most:
-            return _expected(predictions, *spectrum)
+            waves = _expected(predictions, *spectrum)
+            return NotImplemented if waves is NotImplemented else replace(waves, line=line)
     return NotImplemented
 
 

@@ -93,10 +93,18 @@ def test_every_route(kernel, route, n, rng):
         assert fast == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-9, abs=1e-13)
 
 
-def test_targets_too_far_apart_for_common_waves_are_taken_one_by_one(rng):
+def test_a_target_far_away_changes_nothing_for_the_others(rng):
     predictions = Gamma.example(rng, 30)
     drawn = predictions.sample(rng, 3)
     drawn[2, 0] = 1e9
+    fast = SKCE().given(predictions, None)(drawn)
+    assert fast == pytest.approx(EachDraw(SKCE(), predictions, None)(drawn), rel=1e-9, abs=1e-13)
+
+
+def test_redraws_without_common_waves_are_taken_one_by_one(rng, monkeypatch):
+    predictions = Gamma.example(rng, 30)
+    drawn = predictions.sample(rng, 3)
+    monkeypatch.setattr(kernel_redraws, "residual_waves", lambda *_: NotImplemented)
     fast = SKCE().given(predictions, None)(drawn)
     assert fast == pytest.approx(EachDraw(SKCE(), predictions, None)(drawn), rel=1e-9, abs=1e-13)
 

@@ -29,7 +29,7 @@ class NegativeBinomial(Counts):
     no temperature. :meth:`from_total_count` takes the number of failures and the probability of one instead.
 
     >>> NegativeBinomial([2.0, 10.0], dispersion=0.5).std.round(4)
-    array([2.    , 7.746 ])
+    array([2.   , 7.746])
     """
 
     rate: Array

@@ -50,6 +50,11 @@ class Kernel(ABC):
         """Frequencies and weights such that ``k(x, y) = sum_j w_j cos(f_j (x - y))`` for ``|x - y| <= span``."""
         return NotImplemented
 
+    @property
+    def reach(self) -> float:
+        """The distance from which on the kernel is zero but for rounding."""
+        return float("inf")
+
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
         """Random frequencies ``(count, dimensions)`` with ``k(x, y) = E cos(f (x - y))``."""
         return NotImplemented

@@ -42,6 +42,11 @@ class Gaussian(Radial):
         """Normal."""
         return rng.standard_normal((count, dimensions)) / self.unit if self.is_euclidean else NotImplemented
 
+    @property
+    def reach(self) -> float:
+        """Some nine length scales."""
+        return REACH * self.unit
+
     def spectrum(self, span: float) -> Any:
         """The trapezoid rule on the Gaussian spectral density: exact to rounding for differences within the span."""
         # Copies of the kernel at multiples of the period must lie further away than the kernel reaches.
