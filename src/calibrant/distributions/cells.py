@@ -17,9 +17,9 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.typing import Array
 
-TAIL = np.array([1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.04])
-LEVELS = np.concatenate([TAIL, np.arange(1, 16) / 16, 1 - TAIL[::-1]])
-"""Levels of the quantiles that cut the line: sixteenths, and ever less in the tails."""
+TAIL = np.array([1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02])
+LEVELS = np.concatenate([TAIL, np.arange(1, 32) / 32, 1 - TAIL[::-1]])
+"""Levels of the quantiles that cut the line: parts of 1/32, and ever less in the tails."""
 
 NODES, WEIGHTS = (part / 2 for part in np.polynomial.legendre.leggauss(8))
 NODES = NODES + 0.5
@@ -66,7 +66,7 @@ class Cells:
     distribution function and the weights there, ``(n, m - 1, 8)`` each.
 
     Smooth distributions come out to 1e-10 of their spread; values that have a probability of their own are exact where
-    they are edges, and no quantile of more than 6 % is missed.
+    they are edges, and no value of more than 3 % is missed.
     """
 
     edges: np.ndarray
