@@ -5,7 +5,7 @@ from calibrant import Categorical, Ensemble, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.distributions.wasserstein import MixtureWasserstein
 from calibrant.estimators.kernel_problem import KernelForm, coordinates, resolve_problem, target_kernel
-from calibrant.kernels import Cityblock, Exponential, Gaussian, Identity, Matern
+from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Identity, Matern
 
 
 def test_default_kernels_on_targets(rng):
@@ -66,7 +66,16 @@ def test_no_coordinates_is_an_error(rng):
     with pytest.raises(InputError, match="Mixture predictions have no coordinates for Exponential"):
         coordinates(Mixture.example(rng, 4), Exponential(1.0), Matern(1.5, 1.0))
     with pytest.raises(InputError, match="Ensemble predictions have no coordinates"):
-        coordinates(Ensemble(rng.normal(size=(4, 3, 2))), Exponential(1.0), Gaussian(1.0))
+        coordinates(Ensemble(rng.normal(size=(4, 3, 2))), Exponential(1.0), Energy())
+
+
+def test_vectors_are_compared_by_their_mean_embedding(rng):
+    """Of members far from each other and of members at the same place."""
+    near, far = np.zeros((1, 3, 2)), np.full((1, 3, 2), 50.0)
+    points = coordinates(Ensemble(np.concatenate([near, near, far])), Exponential(1.0), Gaussian(1.0))
+    gaps = np.linalg.norm(points - points[0], axis=1)
+    assert gaps[:2].tolist() == [0, 0]
+    assert gaps[2] == pytest.approx(2**0.5, rel=0.1)
 
 
 def test_rows_can_be_cut_and_weights_have_mean_one(rng):
