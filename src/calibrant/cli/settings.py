@@ -66,6 +66,7 @@ from calibrant.inference.spiegelhalter import Spiegelhalter
 from calibrant.inference.wild import WildBootstrapTest
 from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass, TopLabel, default_lens
 from calibrant.recalibration.base import Recalibrator
+from calibrant.recalibration.boosted import Boosted
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.dressing import Dressing
 from calibrant.recalibration.histogram import HistogramBinning
@@ -125,6 +126,7 @@ RECALIBRATORS: dict[str, Callable[..., Any]] = {
             VarianceScaling,
             QuantileRecalibration,
             Dressing,
+            Boosted,
         ),
     )
 }
