@@ -126,6 +126,7 @@ RECALIBRATORS: dict[str, Callable[..., Any]] = {
             VarianceScaling,
             QuantileRecalibration,
             Dressing,
+            Boosted,
         ),
     )
 }
