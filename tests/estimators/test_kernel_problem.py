@@ -5,7 +5,7 @@ from calibrant import Categorical, Ensemble, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.distributions.wasserstein import MixtureWasserstein
 from calibrant.estimators.kernel_problem import KernelForm, coordinates, resolve_problem, target_kernel
-from calibrant.kernels import Cityblock, Exponential, Gaussian, Identity, Matern
+from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Identity, Matern
 
 
 def test_default_kernels_on_targets(rng):
@@ -66,7 +66,8 @@ def test_no_coordinates_is_an_error(rng):
     with pytest.raises(InputError, match="Mixture predictions have no coordinates for Exponential"):
         coordinates(Mixture.example(rng, 4), Exponential(1.0), Matern(1.5, 1.0))
     with pytest.raises(InputError, match="Ensemble predictions have no coordinates"):
-        coordinates(Ensemble(rng.normal(size=(4, 3, 2))), Exponential(1.0), Gaussian(1.0))
+        coordinates(Ensemble(rng.normal(size=(4, 3, 2))), Exponential(1.0), Energy())
+    assert coordinates(Ensemble(rng.normal(size=(4, 3, 2))), Exponential(1.0), Gaussian(1.0)).shape == (4, 512)
 
 
 def test_rows_can_be_cut_and_weights_have_mean_one(rng):
