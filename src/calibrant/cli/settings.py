@@ -117,7 +117,7 @@ RECALIBRATORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
         *(Default, Stack, Best, OneVsRest, Temperature, VectorScaling, MatrixScaling, StructuredMatrix, Dirichlet),
-        *(SharedSpline, SimplexRidge, NadarayaWatson, Boosted, Platt, Quadratic, Beta, SplineScaling),
+        *(SharedSpline, SimplexRidge, NadarayaWatson, Platt, Quadratic, Beta, SplineScaling),
         *(
             IsotonicRecalibrator,
             HistogramBinning,
