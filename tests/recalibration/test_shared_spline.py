@@ -22,7 +22,7 @@ def problem(rng, n=60, k=3, splines=5):
     logs = np.log(rng.dirichlet(np.ones(k), n))
     places = np.rint(np.exp(logs) * 1023).astype(np.int32)
     w = 0.5 + rng.random(n)
-    return _Problem(logs, places, rng.integers(k, size=n), w, w, splines)
+    return _Problem(logs, places, rng.integers(k, size=n), w, splines)
 
 
 @pytest.mark.parametrize(("k", "slope"), [(2, 0.5), (3, 0.3), (10, 2.0), (100, 0.7)])
@@ -78,7 +78,7 @@ def test_leaving_rows_out_agrees_with_fitting_without_them(rng):
     expected = 0.0
     for i in range(60):
         rest = np.arange(60) != i
-        without = _Problem(data.logs[rest], data.places[rest], data.targets[rest], data.w[rest], data.w[rest], 5)
+        without = _Problem(data.logs[rest], data.places[rest], data.targets[rest], data.w[rest], 5)
         logits = data.predictor(without.minimum(fit.coefficients, 10.0).coefficients)[i]
         expected += data.w[i] * log_softmax(logits)[data.targets[i]]
     assert fit.left_out == pytest.approx(expected, abs=0.1)

@@ -166,7 +166,7 @@ class _Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Logs and places ``(n, k)``, targets, weights and what goes of them when a row is left out, ``(n,)``."""
+    """Logs and places ``(n, k)``, targets and weights ``(n,)``."""
 
     logs: np.ndarray
     places: np.ndarray
