@@ -115,6 +115,16 @@ def test_other_predictions_have_quantiles_that_are_an_ensemble(write, numbers, t
     assert np.array_equal(kept.loc, numbers["mu"])
 
 
+def test_quantiles_stay_those_of_their_levels(write, rng, tmp_path):
+    mu, y = rng.normal(size=60), 2 * rng.normal(size=60)
+    path = write(**{f"q_{level}": mu + shift for level, shift in ((0.1, -1.28), (0.5, 0.0), (0.9, 1.28))})
+    old = io.read_predictions(path, predict="Quantiles(values='q_*')")
+    better = QuantileRecalibration().fit(y, old.prediction)(old.prediction)
+    assert rewrite(old, better, tmp_path / "out.csv") == ["q_0.1", "q_0.5", "q_0.9"]
+    again = io.read_predictions(tmp_path / "out.csv", predict="Quantiles(values='q_*')").prediction
+    assert np.array_equal(again.values, better.quantile(np.array([0.1, 0.5, 0.9])))
+
+
 def test_quantiles_on_request(write, numbers, tmp_path):
     old = io.read_predictions(write(**numbers), predict="Normal(mu, sigma)")
     assert rewrite(old, old.prediction, tmp_path / "out.csv", [0.5]) == ["mu", "sigma", "q_0.5"]

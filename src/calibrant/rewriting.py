@@ -11,6 +11,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.quantiles import Quantiles
 from calibrant.io import Predictions
 from calibrant.recalibration.recalibrated import Recalibrated
 
@@ -23,9 +24,9 @@ def rewrite(old: Predictions, better: Distribution, out: Path, levels: Sequence[
 
     Predictions of the same family go where the old ones were: probabilities to the columns of probabilities, logarithms of
     them to those of logits, ``loc`` and ``scale`` to theirs. A parameter that was given as one number gets a column of its
-    own name. Members of an ensemble become as many others, in increasing order. Predictions that have left their family
-    leave the old columns as they were, and have quantiles in new ones, ``q_0.025`` to ``q_0.975``. ``levels`` asks for
-    other quantiles, of any predictions that have some.
+    own name. Members of an ensemble become as many others, in increasing order, and quantiles those of the same levels.
+    Predictions that have left their family leave the old columns as they were, and have quantiles in new ones,
+    ``q_0.025`` to ``q_0.975``. ``levels`` asks for other quantiles, of any predictions that have some.
 
     >>> import tempfile
     >>> from calibrant import Normal, io
@@ -53,6 +54,8 @@ def _parts(old: Predictions, better: Distribution, levels: Sequence[float]) -> I
         ((parameter, names),) = old.columns.items()
         width = sum(map(old.file.width, names))
         yield names, _class_columns(better, width, is_logit=parameter == "logits")
+    elif isinstance(old.prediction, Quantiles):
+        yield old.columns["values"], _quantiles(better, to_numpy(old.prediction.levels).tolist())
     elif type(better) is type(old.prediction) and all(hasattr(better, name) for name in old.columns):
         for parameter, names in old.columns.items():
             values, before = (to_numpy(getattr(p, parameter)) for p in (better, old.prediction))
