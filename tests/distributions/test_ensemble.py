@@ -206,7 +206,9 @@ class TestWeights:
         assert batch.below(y).tolist() == [[0.25, 0.0, 0.0], [0.0, 1.0, 0.0]]
         u = np.array([0.0, 0.25, 0.3, 0.5, 0.6, 1.0])
         assert batch.quantile(u).tolist() == [[1, 1, 2, 2, 3, 3], [0] * 6, [7] * 6]
-        assert Ensemble([[-1.0, 2.0]], [[0.0, 1.0]]).quantile(np.array([0.0])) == 2.0  # what has no weight is not the least
+        assert (
+            Ensemble([[-1.0, 2.0]], [[0.0, 1.0]]).quantile(np.array([0.0])) == 2.0
+        )  # what has no weight is not the least
 
     def test_equal_weights_are_no_weights(self, rng):
         members = rng.normal(size=(4, 6))
