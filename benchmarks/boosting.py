@@ -7,8 +7,10 @@ processes of their own; here they are fitted in turn, so that CPU seconds are co
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import chdir
 from dataclasses import dataclass
 from importlib.util import find_spec
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 from unittest.mock import patch
@@ -47,9 +49,15 @@ class Boosting(Recalibrator):
 
         assert isinstance(predictions, Categorical)
         assert weights is None
-        with patch("multiprocessing.Pool", InTurn), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the package's own dependencies
-            model = WS_CatboostClassifier().fit(to_numpy(predictions.matrix).astype(np.float64), targets)
+        p = to_numpy(predictions.matrix).astype(np.float64)
+        quiet = warnings.catch_warnings(action="ignore")  # of what the package is built on
+        with (
+            TemporaryDirectory() as folder,
+            chdir(folder),
+            patch("multiprocessing.Pool", InTurn),
+            quiet,
+        ):  # it writes files
+            model = WS_CatboostClassifier().fit(p, targets)
         return Found(BoostingMap(predictions.n_classes, model))
 
 
