@@ -23,7 +23,7 @@ from calibrant.estimators.variational import Variational
 from calibrant.inference.proportions import interval_of_share
 from calibrant.lab.papers import pictures
 from calibrant.lab.papers.berta_data import SCENARIOS, truth
-from calibrant.lab.record import Record
+from calibrant.lab.record import Record, resumed
 from calibrant.results import Table
 from calibrant.typing import Engine
 
@@ -65,15 +65,8 @@ def study(
     options = dict(settings or {})
     about = {"calibrant": __version__, "cells": cells, "n_sets": n_sets, "seed": seed, "settings": repr(options)}
     record = None if folder is None else Record(Path(folder) / "berta-coverage.jsonl", about)
-    done = {} if record is None else {i: np.array(values) for i, values in record.read().items()}
-    todo = [i for i in range(len(cells)) if i not in done]
-    run = map if engine is None else engine.map
-    work = run(partial(_repeat, n_sets, options), [cells[i] for i in todo], [seeds[i] for i in todo])
-    for i, values in zip(todo, work, strict=True):
-        done[i] = values
-        if record is not None:
-            record.add(i, values)
-    rows = [_row(*cell, done[i]) for i, cell in enumerate(cells)]
+    found = resumed(partial(_repeat, n_sets, options), list(zip(cells, seeds, strict=True)), record, engine)
+    rows = [_row(*cell, values) for cell, values in zip(cells, found, strict=True)]
     return Table({key: [row[key] for row in rows] for key in rows[0]})
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant import __version__
 from calibrant.lab.papers.berta_data import RUNS, SCENARIOS, data_sets
 from calibrant.lab.papers.berta_methods import METHODS
-from calibrant.lab.record import Record
+from calibrant.lab.record import Record, resumed
 from calibrant.typing import Engine
 
 BOOSTING, SOFT = "boosting", "soft sign"
@@ -45,17 +45,10 @@ def recovery(
     cells = [(name, s) for name in scenarios for s in range(seed, seed + n_sets)]
     about = {"calibrant": __version__, "cells": cells, "sizes": list(sizes)}
     record = None if path is None else Record(path, about)
-    done = {} if record is None else {i: np.array(values) for i, values in record.read().items()}
-    todo = [i for i in range(len(cells)) if i not in done]
-    run = map if engine is None else engine.map
-    work = run(partial(_experiment, tuple(sizes)), [cells[i][0] for i in todo], [cells[i][1] for i in todo])
-    for i, values in zip(todo, work, strict=True):
-        done[i] = values
-        if record is not None:
-            record.add(i, values)
+    done = resumed(partial(_experiment, tuple(sizes)), cells, record, engine)
     rows = []
     for k, name in enumerate(scenarios):
-        values = np.stack([done[i] for i in range(k * n_sets, (k + 1) * n_sets)])
+        values = np.stack(done[k * n_sets : (k + 1) * n_sets])
         for method, found in _by_method(name, sizes, values).items():
             rows += _rows(name, method, sizes, found, runs=n_sets if seed == 0 else 0)
     return rows
