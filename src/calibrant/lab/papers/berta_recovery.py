@@ -17,10 +17,9 @@ from calibrant.typing import Engine
 
 BOOSTING, SOFT = "boosting", "soft sign"
 
-MOST_RATIO, MOST_ABOVE, MOST_BELOW = 1.1, 2.0, 3.0
+MOST_RATIO, MOST_ABOVE, MOST_BELOW = 1.1, 2.0, 2.0
 """What soft signs may use up: how far their errors may exceed those of boosting, and by how many standard errors they may lie
-above the truth, or below where predictions are calibrated. There the mean is 0 for certain, and three scenarios are
-looked at: two standard errors would be exceeded in one of eight studies."""
+above the truth, or below where predictions are calibrated."""
 
 MOST_OFF = 3.0
 """Standard errors by which numbers may differ that are not the same digit by digit."""
