@@ -11,10 +11,10 @@ The error is L1 of the probability of class 1, or L2 of vectors. `soft sign` is 
 how far estimates lie above the truth on average over sizes, in standard errors, and `most` how far at a single size.
 
 The column `part` is how much of what was to be shown is used up. Soft signs may have a ratio of 1.1, and lie two standard
-errors above the truth at any size, or two below on average where predictions are calibrated. One cell uses up more:
-there cross-fitted errors have mean 0, but in these ten experiments with two calibrated classes those of all methods lie
-below, ours by 2.3 standard errors and boosting by 2.5; in data drawn anew, `berta-coverage`, they do not. Methods of the paper may be off by the last digit in print;
-cells of k-means, and table 2, by three standard errors of the difference.
+errors above the truth at any size, or two below on average where predictions are calibrated. One cell uses up more: there
+cross-fitted errors have mean 0, but in these ten experiments with two calibrated classes those of all methods lie below,
+ours by 2.3 standard errors and boosting by 2.5; in data drawn anew, `berta-coverage`, they do not. Methods of the paper may
+be off by the last digit in print; cells of k-means, and table 2, by three standard errors of the difference.
 """
 
 from collections.abc import Sequence
