@@ -85,7 +85,7 @@ class Section:
 class Picture:
     """A picture of the report: its heading, how to read it, what it shows in words, and the tables it is drawn from."""
 
-    kind: Literal["reliability", "levels", "coverage", "spread"]
+    kind: str
     title: str
     caption: str
     description: str
@@ -95,6 +95,30 @@ class Picture:
         """Plain data."""
         tables = {name: table.to_dict() for name, table in self.tables.items()}
         return {"kind": self.kind, "title": self.title, "description": self.description, **tables}
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What to do: which recalibrator helps most on rows it has not seen, how much it removes, and how to learn it.
+
+    ``candidates`` has a row a recalibrator, the best first; ``command`` and ``code`` learn that one, in a shell and in Python.
+    """
+
+    headline: str
+    sentences: tuple[str, ...]
+    candidates: Table | None
+    command: str | None
+    code: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "candidates": None if self.candidates is None else self.candidates.to_dict(),
+            "command": self.command,
+            "code": self.code,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,6 +139,7 @@ class Report(Result):
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
+    advice: Advice | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -129,6 +154,7 @@ class Report(Result):
             "subject": self.subject,
             "pictures": [picture.to_dict() for picture in self.pictures],
             "sections": [section.to_dict() for section in self.sections],
+            "advice": None if self.advice is None else self.advice.to_dict(),
             "notes": list(self.notes),
             "settings": dict(self.settings),
         }
