@@ -41,7 +41,7 @@ def placed(charts: Sequence[Chart], *, after: int = 0) -> list[Chart]:
     [False, False, True]
     """
     found, column = [], after % 2
-    for chart, follower in zip(charts, [*charts[1:], None], strict=True):
+    for chart, follower in zip(charts, [*charts[1:], None], strict=False):
         is_alone = not chart.is_wide and column == 0 and (follower is None or follower.is_wide)
         found.append(replace(chart, is_alone=is_alone))
         column = 0 if chart.is_wide or is_alone else 1 - column

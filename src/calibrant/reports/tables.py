@@ -33,8 +33,8 @@ def plain(value: Any) -> str:
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(["claimed", "happened", "error", "calibration_error", "null_low", "null_high"], percent),
-    "change": "{:+.2g}".format,
-    "standard_error": "{:.1g}".format,
+    "change": lambda v: f"{v:+.2g}" if v else "",
+    "standard_error": lambda v: f"{v:.1g}" if v > 0 else "",
     "pvalue": pvalue,
 }
 """How columns are written; others as :func:`plain` does."""
@@ -80,7 +80,7 @@ def _column(table: Table, name: str) -> Column:
     second, between = PAIRS.get(name, ("", ""))
     if second in table:
         both = zip(texts, _texts(second, table[second].tolist()), strict=True)
-        texts = [between.join(pair) for pair in both]
+        texts = [between.join(filter(None, pair)) for pair in both]
     is_number = table[name].dtype.kind in "fiu"
     keys = tuple(repr(v) if is_number else str(v) for v in values)
     return Column(HEADINGS.get(name, name.replace("_", " ")), is_number, tuple(texts), keys)
