@@ -12,7 +12,8 @@ LAYERS = [
     ["typing"],
     ["_array"],
     ["_validate"],
-    ["_columns", "_fused", "_softmax", "spec"],
+    ["_columns", "_fused", "_lines", "_records", "_softmax", "spec"],
+    ["_parts"],
     ["_pairwise", "kernels"],
     ["expectation"],
     ["distributions"],
@@ -24,7 +25,7 @@ LAYERS = [
     ["estimators"],
     ["inference", "losses"],
     ["checks", "io", "lab", "reports", "sklearn"],
-    ["rewriting"],
+    ["batches", "rewriting"],
     ["cli"],
     ["__main__"],
 ]
@@ -68,7 +69,7 @@ HOMES = {
         "reports/forecast_charts.py",
     },
     "jinja2": {"reports/page.py"},
-    "polars": {"_columns.py"},
+    "polars": {"_columns.py", "_parts.py"},
     "rich": {"cli/display.py"},
     "cyclopts": {"cli/__init__.py", "cli/app.py", "cli/commands.py", "cli/recalibrate.py", "cli/studies.py"},
 }
