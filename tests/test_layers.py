@@ -12,7 +12,8 @@ LAYERS = [
     ["typing"],
     ["_array"],
     ["_validate"],
-    ["_columns", "_fused", "_softmax", "spec"],
+    ["_columns", "_fused", "_lines", "_records", "_softmax", "spec"],
+    ["_parts"],
     ["_pairwise", "kernels"],
     ["expectation"],
     ["distributions"],
@@ -25,7 +26,7 @@ LAYERS = [
     ["inference", "losses"],
     ["plots"],
     ["checks", "io", "lab", "reports", "sklearn"],
-    ["rewriting"],
+    ["batches", "rewriting"],
     ["cli"],
     ["__main__"],
 ]
@@ -76,7 +77,7 @@ HOMES = {
         "plots/style.py",
     },
     "jinja2": {"reports/page.py"},
-    "polars": {"_columns.py"},
+    "polars": {"_columns.py", "_parts.py"},
     "rich": {"cli/display.py"},
     "cyclopts": {"cli/__init__.py", "cli/app.py", "cli/commands.py", "cli/recalibrate.py", "cli/studies.py"},
 }
