@@ -22,7 +22,7 @@ LAYERS = [
     ["countwise"],
     ["recalibration"],
     ["estimators"],
-    ["inference", "losses"],
+    ["inference", "losses", "monitoring"],
     ["checks", "io", "lab", "reports", "sklearn"],
     ["rewriting"],
     ["cli"],
