@@ -48,6 +48,7 @@ class Monitor(Result):
     changes no digit beyond rounding. O(bets) a row: 66 for two classes, about 2 k more for k classes.
     Ramdas, Grünwald, Vovk & Shafer (2023); Arnold, Henzi & Ziegel (2023).
 
+    >>> from calibrant import Monitor
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(3000)
     >>> drift = np.where(np.arange(3000) < 1500, 0.0, 0.15)  # the world changes half way
