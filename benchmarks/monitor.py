@@ -10,10 +10,10 @@ at the end of a window. Both raise a false alarm in at most 5 % of calibrated st
 from collections.abc import Callable
 
 import numpy as np
+from harness import best
 
 from calibrant import ECE, EqualMass, ExactTest
 from calibrant.monitoring.monitor import Monitor
-from harness import best
 
 ROWS, CHANGE, WINDOW, STREAMS = 10_000, 5_000, 1_000, 100
 ALPHA = 0.05

@@ -7,8 +7,8 @@ from scipy.special import ndtri
 
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.coordinates import coordinate, dimensions
-from calibrant.estimators.pit import levels_of
 from calibrant.monitoring.bets import LOCAL_TILTS, TILTS, Bet, Bets, columns, shared, signed
+from calibrant.monitoring.levels import levels_by_row
 
 SPREADS = (0.5, 0.8, 1.25, 2.0)
 """Factors by which forecasts are taken to be too wide, below 1, or too narrow."""
@@ -43,17 +43,9 @@ class LevelBets(Bets):
     def log_ratios(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:
         """Of the levels."""
         if not dimensions(predictions):
-            return _of_levels(self._levels(targets, predictions, seen, 0))
-        parts = [(targets[:, i], coordinate(predictions, i)) for i in range(self.d)]
-        return np.concatenate([_of_levels(self._levels(*part, seen, i)) for i, part in enumerate(parts)], axis=1)
-
-    def _levels(self, targets: np.ndarray, predictions: Distribution, seen: int, stream: int) -> np.ndarray:
-        low, high = levels_of(predictions, self)(targets)
-        if low is high:
-            return low
-        # One number a row, whichever rows come together.
-        source = np.random.PCG64(np.random.SeedSequence([self.seed, stream])).advance(seen)
-        return low + np.random.Generator(source).random(len(targets)) * (high - low)
+            return _of_levels(levels_by_row(targets, predictions, seen, [self.seed]))
+        parts = [(targets[:, i], coordinate(predictions, i), seen, [self.seed, i]) for i in range(self.d)]
+        return np.concatenate([_of_levels(levels_by_row(*part)) for part in parts], axis=1)
 
 
 def _groups(noun: str) -> list[list[str]]:
