@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError
+from calibrant.plots.drawing import to_svg
 from calibrant.reports.build import Progress, evaluate
 from calibrant.reports.model import KeyNumber, Picture, Report
 from calibrant.results import Result, Table, percent
@@ -77,15 +78,7 @@ def rendered(template: str, **values: Any) -> str:
 
 def drawn(picture: Picture, beside: Table | None = None) -> str:
     """A picture as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
-    try:
-        from calibrant.reports.charts import reliability
-        from calibrant.reports.forecast_charts import CHARTS
-
-        if picture.kind == "reliability":
-            return reliability(picture.tables["curve"], picture.tables["histogram"], beside)
-        return CHARTS[picture.kind](picture.tables[picture.kind])
-    except ModuleNotFoundError as error:
-        raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
+    return to_svg(picture.kind, picture.tables if beside is None else {**picture.tables, "beside": beside})
 
 
 def encoded(result: Result) -> str:
