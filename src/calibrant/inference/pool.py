@@ -66,6 +66,11 @@ class Pool:
         """What these targets show."""
         return float(self.values[name][-1, column])
 
+    def excess(self, name: str) -> np.ndarray:
+        """How far each column exceeds what a calibrated model shows on average."""
+        values = self.values[name]
+        return values[-1] - values[:-1].mean(axis=0)
+
     def null_band(self, name: str, column: int = 0, level: float = 0.95) -> Interval:
         """The central range of what a calibrated model shows."""
         tail = (1 - level) / 2
