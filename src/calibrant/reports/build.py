@@ -1,8 +1,9 @@
 """From targets and predictions to the report, as plain data."""
 
 import platform
-from collections.abc import Callable, Mapping
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -56,9 +57,10 @@ def evaluate(
     if not isinstance(by, Mapping | None):
         raise InputError("by must map names to columns, such as by={'site': column}")
     weights = as_weights(sample_weight, len(predictions))
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=399)
+    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     problem: Problem
+    outline: Outline[Any]
     if isinstance(predictions, Categorical | Bernoulli):
         problem = ClassProblem(*parts)  # type: ignore[arg-type]
         outline = outline_of_classes(problem, dict(by or {}))
@@ -68,7 +70,7 @@ def evaluate(
     return _report(problem, outline, title, progress or _silent)
 
 
-def _report(problem: Problem, outline: Outline, title: str, progress: Progress) -> Report:
+def _report(problem: Problem, outline: Outline[Any], title: str, progress: Progress) -> Report:
     done = 0
 
     def step(name: str) -> None:
@@ -76,39 +78,54 @@ def _report(problem: Problem, outline: Outline, title: str, progress: Progress) 
         progress(name, done, outline.n_steps)
         done += 1
 
-    def made(parts: list[tuple[str, Callable[[], T]]]) -> list[T]:
+    def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
         found = []
         for name, make in parts:
             step(name)
-            found.append(make())
+            found.append(make(evidence))
         return found
 
-    numbers, pictures, sections = made(outline.numbers), made(outline.pictures), made(outline.sections)
+    step(outline.gather[0])
+    evidence = outline.gather[1]()
+    numbers, pictures, sections = (
+        made(outline.numbers, evidence),
+        made(outline.pictures, evidence),
+        made(outline.sections, evidence),
+    )
     step("Done")
     return Report(
         title=title,
         n=len(problem),
         kind=problem.kind,
         subject=outline.subject,
-        verdict=outline.judge(numbers, pictures),
+        verdict=outline.judge(evidence, numbers, sections),
         numbers=tuple(numbers),
         pictures=tuple(pictures),
         sections=tuple(sections),
-        notes=tuple(outline.notes),
+        notes=tuple(outline.notes()),
         settings=settings_of(problem),
     )
 
 
 def settings_of(problem: Problem) -> dict[str, object]:
-    """What repeats the run."""
+    """What repeats the run: versions, redraws, seed and level."""
     return {
         "calibrant": calibrant.__version__,
         "numpy": np.__version__,
+        "scipy": version("scipy"),
+        "numba": _installed("numba"),
         "python": platform.python_version(),
         "redraws": problem.n_resamples,
         "seed": str(problem.seeds.entropy),
         "level": 0.95,
     }
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _silent(step: str, done: int, total: int) -> None:
