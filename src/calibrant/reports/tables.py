@@ -80,8 +80,11 @@ def candidate_columns(table: Table) -> list[Column]:
 
 
 def flags_of(table: Table) -> list[bool]:
-    """Which rows show a defect: those with a small p-value."""
-    return (table["pvalue"] <= 0.05).tolist() if "pvalue" in table else [False] * table.n_rows
+    """Which rows show a defect: those with a small p-value; where none is told, those beyond their null band."""
+    if "pvalue" in table:
+        return (table["pvalue"] <= 0.05).tolist()
+    error = next((table[name] for name in ERRORS if name in table and "null_high" in table), None)
+    return [False] * table.n_rows if error is None else (error > table["null_high"]).tolist()
 
 
 def _column(table: Table, name: str) -> Column:
