@@ -29,7 +29,7 @@ def drawn(picture: Picture, beside: Table | None = None) -> str:
 
 def chart_of(picture: Picture, beside: Table | None = None) -> Chart:
     """A picture with its drawing, legend and width."""
-    drawing, svg = DRAWINGS[picture.kind], drawn(picture, beside)
+    svg, drawing = drawn(picture, beside), DRAWINGS[picture.kind]
     return Chart(
         picture.title, picture.caption, picture.description, svg, drawing.marks(picture.tables), drawing.is_wide
     )
