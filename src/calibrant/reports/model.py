@@ -170,10 +170,10 @@ class Report(Result):
         return to_html(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, or the data if its name ends in ``.json``."""
-        path = Path(path)
-        path.write_text(self.to_json() if path.suffix == ".json" else self.to_html(), encoding="utf-8")
-        return path
+        """Write the page to a file; its data if the name ends in ``.json``, or a print of it if in ``.pdf``."""
+        from calibrant.reports.saving import save
+
+        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *((x.label, x.line()) for x in self.numbers)]

@@ -1,0 +1,1 @@
+"""Pictures: tables prepared by estimators and tests, drawn in one visual language."""
