@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.cells import has_levels
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.estimators.crps import CRPS
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.dressing import Dressing
@@ -38,6 +40,8 @@ FEWEST, MOST = 2_000, 30_000
 """Rows that are never too many to learn from, and those that are enough."""
 
 AS_THEY_ARE = "as they are"
+
+P = TypeVar("P", bound=Problem)
 
 
 def candidates_for(predictions: Distribution) -> tuple[Recalibrator, ...]:
@@ -80,13 +84,15 @@ class Trial:
 class Trials:
     """All candidates on the same held-out rows, judged by one ``score``; the first is to leave predictions as they are.
 
-    ``refused`` says why others could not be fitted. ``weights`` sum to 1.
+    ``refused`` says why others could not be fitted. ``weights`` sum to 1. A promise needs a gain of ``certainty`` standard
+    errors.
     """
 
     score: str
     trials: tuple[Trial, ...]
     weights: np.ndarray
     refused: tuple[str, ...]
+    certainty: float = 2.0
 
     def mean(self, trial: Trial) -> float:
         """Its mean loss."""
@@ -98,23 +104,28 @@ class Trials:
         return float(mean), float(error)
 
     @property
+    def unchanged(self) -> Trial:
+        """Predictions as they are."""
+        return self.trials[0]
+
+    @property
     def lowest(self) -> Trial:
         """The one with the least mean loss."""
         return min(self.trials, key=self.mean)
 
     @property
     def chosen(self) -> Trial:
-        """The simplest whose loss is within one standard error of the least; as they are, unless two errors below that.
+        """The simplest whose loss is within one standard error of the least, if it gains enough; else as they are.
 
         Breiman, Friedman, Olshen & Stone (1984) for the one standard error. A map is a promise: of calibrated predictions,
         fewer than one data set in twenty gets one.
         """
-        unchanged, lowest = self.trials[0], self.lowest
+        unchanged, lowest = self.unchanged, self.lowest
         near = [trial for trial in self.trials[1:] if _is_within(*self.change(trial, lowest), errors=1)]
         if lowest is unchanged or not near:
             return unchanged
         gain, error = self.change(near[0], unchanged)
-        return near[0] if gain < -2 * error else unchanged
+        return near[0] if gain < -self.certainty * error else unchanged
 
 
 def _is_within(change: float, error: float, *, errors: float) -> bool:
@@ -134,12 +145,27 @@ def tried(problem: Problem) -> Trials | None:
             refused.append(f"{brief(one)} cannot be fitted: {error}")
     before = HeldOut(np.arange(len(problem)), problem.predictions)
     for score in _scores_in_common(targets, [(before,), *(parts for _, parts in fits)]) if fits else ():
-        losses = LOSSES[score](problem.predictions, targets)
+        losses = losses_before(score, problem.predictions, targets)
         if np.isfinite(losses).all():
             unchanged = Trial(None, (before,), losses)
             others = [Trial(one, parts, losses_in_order(score, targets, parts)) for one, parts in fits]
             return Trials(score, (unchanged, *others), w, tuple(refused))
     return None
+
+
+def losses_before(score: str, predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    """Losses of predictions as they are; of an ensemble, those of what its members were drawn from.
+
+    Else smoothing would be a gain wherever there are few members, of calibrated ones too. Ferro (2014).
+    """
+    if score == "CRPS" and is_sample(predictions):
+        return CRPS(fair=True).losses(targets, predictions)
+    return LOSSES[score](predictions, targets)
+
+
+def is_sample(predictions: Distribution) -> bool:
+    """Whether several members stand for the distribution they were drawn from."""
+    return isinstance(predictions, Ensemble) and predictions.weights is None and predictions.members.shape[1] > 1
 
 
 def _scores_in_common(targets: np.ndarray, tries: Sequence[Sequence[HeldOut]]) -> Iterator[str]:
@@ -148,10 +174,10 @@ def _scores_in_common(targets: np.ndarray, tries: Sequence[Sequence[HeldOut]]) -
     return (name for name in have[0] if all(name in names for names in have))
 
 
-def thinned(problem: Problem) -> Problem:
+def thinned(problem: P, most: int = MOST) -> P:
     """The problem of as many of its rows, drawn at random, as recalibrators need; rows without weight are left out."""
     rows = np.arange(len(problem)) if problem.weights is None else np.flatnonzero(problem.weights)
-    most = min(MOST, max(FEWEST, NUMBERS // _width(problem.predictions)))
+    most = min(most, max(FEWEST, NUMBERS // _width(problem.predictions)))
     if len(rows) > most:
         rows = np.sort(np.random.default_rng(problem.fresh_seeds).choice(rows, most, replace=False))
     return problem if len(rows) == len(problem) else problem.rows(rows)
@@ -163,4 +189,4 @@ def _width(predictions: Distribution) -> int:
         return predictions.n_classes
     if isinstance(predictions, Ensemble):
         return int(np.prod(predictions.members.shape[1:]))
-    return max(1, dimensions(predictions))
+    return max(1, 10 * dimensions(predictions))  # levels of vectors take draws

@@ -44,7 +44,9 @@ HEADINGS = {"null_low": "if calibrated", "pvalue": "p"}
 """Columns that are called otherwise on the page."""
 
 
-def columns_of(table: Table, *, noun: str = "", formats: dict[str, Callable[[float], str]] | None = None) -> list[Column]:
+def columns_of(
+    table: Table, *, noun: str = "", formats: dict[str, Callable[[float], str]] | None = None
+) -> list[Column]:
     """What a page shows of a table: the ends of the null band in one column, the first one under its noun.
 
     >>> [column.texts for column in columns_of(Table(group=["a"], null_low=[0.0], null_high=[0.01]), formats=FORMATS)]
