@@ -7,8 +7,6 @@ import pytest
 from calibrant import Normal, evaluate
 from calibrant.plots.drawing import to_svg
 
-pytest.importorskip("matplotlib")
-
 
 @pytest.fixture(scope="module")
 def pictures():

@@ -1,14 +1,15 @@
 """Every kind of picture by its name."""
 
 from calibrant._validate import InputError, did_you_mean
-from calibrant.plots import coverage, levels, reliability, spread
+from calibrant.plots import coverage_curve, level_histogram, spread_curve
 from calibrant.plots.picture import Drawing, Tables
+from calibrant.plots.reliability_diagram import ReliabilityDisplay
 
 DRAWINGS: dict[str, Drawing] = {
-    "coverage": coverage.DRAWING,
-    "levels": levels.DRAWING,
-    "reliability": reliability.DRAWING,
-    "spread": spread.DRAWING,
+    "coverage": coverage_curve.DRAWING,
+    "levels": level_histogram.DRAWING,
+    "reliability": ReliabilityDisplay.drawing,
+    "spread": spread_curve.DRAWING,
 }
 """What draws which kind of picture."""
 

@@ -145,7 +145,7 @@ def dress(axes: "Axes", palette: Palette, *, grid: bool = True) -> None:
         spine.set_color(palette.grid)
     axes.grid(visible=grid, color=palette.grid, linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.tick_params(length=0, colors=palette.muted, which="both")
+    axes.tick_params(length=0, colors=palette.muted, which="both", labelsize=10)
     for axis in (axes.xaxis, axes.yaxis):
         axis.label.set_color(palette.ink)
     plain_numbers(axes)

@@ -104,12 +104,12 @@ class BeforeAfter(Result):
 
     def _charts(self) -> list["Chart"]:
         """The diagrams before and after, on the same axes."""
-        from calibrant.reports.figures import drawn
+        from calibrant.reports.figures import chart_of
 
         sides = (("Before", self.before, self.after), ("After", self.after, self.before))
         return [
             replace(
-                drawn(one.picture, other.picture.tables["curve"]),
+                chart_of(one.picture, other.picture.tables["curve"]),
                 title=f"{name}: {one.error.label.lower()} {one.error.text(one.error.value)}",
                 description=f"{name} recalibration. {one.picture.description}",
             )

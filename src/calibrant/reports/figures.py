@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from calibrant._validate import InputError
+from calibrant.plots.drawing import DRAWINGS, to_svg
 from calibrant.reports.legible import visible
 from calibrant.reports.model import Picture
 from calibrant.results import Table
@@ -22,15 +22,14 @@ class Chart:
     is_alone: bool = False
 
 
-def drawn(picture: Picture, beside: Table | None = None) -> Chart:
-    """A picture with its drawing as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
-    try:
-        from calibrant.plots.drawing import DRAWINGS, to_svg
+def drawn(picture: Picture, beside: Table | None = None) -> str:
+    """A picture as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
+    return visible(to_svg(picture.kind, picture.tables if beside is None else {**picture.tables, "beside": beside}))
 
-        tables = picture.tables if beside is None else {**picture.tables, "beside": beside}
-        svg, drawing = visible(to_svg(picture.kind, tables)), DRAWINGS[picture.kind]
-    except ModuleNotFoundError as error:
-        raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
+
+def chart_of(picture: Picture, beside: Table | None = None) -> Chart:
+    """A picture with its drawing, legend and width."""
+    drawing, svg = DRAWINGS[picture.kind], drawn(picture, beside)
     return Chart(picture.title, picture.caption, picture.description, svg, drawing.legend, drawing.is_wide)
 
 
@@ -42,7 +41,7 @@ def placed(charts: Sequence[Chart], *, after: int = 0) -> list[Chart]:
     [False, False, True]
     """
     found, column = [], after % 2
-    for chart, follower in zip(charts, [*charts[1:], None], strict=True):
+    for chart, follower in zip(charts, [*charts[1:], None], strict=False):
         is_alone = not chart.is_wide and column == 0 and (follower is None or follower.is_wide)
         found.append(replace(chart, is_alone=is_alone))
         column = 0 if chart.is_wide or is_alone else 1 - column
@@ -51,4 +50,4 @@ def placed(charts: Sequence[Chart], *, after: int = 0) -> list[Chart]:
 
 def charts_of(pictures: Iterable[Picture], *, after: int = 0) -> list[Chart]:
     """All pictures of a page, drawn and placed."""
-    return placed([drawn(picture) for picture in pictures], after=after)
+    return placed([chart_of(picture) for picture in pictures], after=after)

@@ -2,16 +2,18 @@
 
 from calibrant.results import Result
 
+TURNS = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+"""Characters that turn the direction of the text around them."""
+
 CONTROLS = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n"},  # as pictures: NUL is ␀
     0x7F: 0x2421,
-    **dict.fromkeys([*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD),
-    **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD),
+    **dict.fromkeys([*range(0x80, 0xA0), *range(0xD800, 0xE000), *TURNS], 0xFFFD),
 }
-"""Characters that cannot be seen, or turn the direction of the text around them, and what is shown instead."""
+"""Characters that cannot be seen, and what is shown instead."""
 
-UNSAFE = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
-"""Characters that end a script element or a line of one, as JSON may write them too."""
+UNSAFE = {code: f"\\u{code:04x}" for code in [*map(ord, "<>&"), 0x2028, 0x2029, *TURNS]}
+"""Characters that end a script element or a line of one, or deceive who reads it, as JSON may write them too."""
 
 
 def visible(text: str) -> str:

@@ -12,8 +12,8 @@ from calibrant.reports.build import Progress, evaluate
 from calibrant.reports.figures import charts_of
 from calibrant.reports.legible import json_for_script, shortened, visible
 from calibrant.reports.model import KeyNumber, Report
-from calibrant.reports.tables import FORMATS, columns_of, flags_of, pvalue
-from calibrant.results import Result, percent
+from calibrant.reports.tables import candidate_columns, columns_of, flags_of, pvalue
+from calibrant.results import Result
 from calibrant.typing import ArrayLike, Engine, Seed
 
 
@@ -101,9 +101,8 @@ def rendered(template: str, report: Result, *, download: str = "calibrant-report
 
 FILTERS = {
     "columns": columns_of,
-    "section_columns": lambda table, noun: columns_of(table, noun=noun, formats=FORMATS),
+    "candidate_columns": candidate_columns,
     "flags": flags_of,
-    "percent": percent,
     "pvalue": pvalue,
     "shortened": shortened,
 }

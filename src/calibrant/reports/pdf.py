@@ -57,17 +57,23 @@ def find_browser() -> str | None:
     return next((path for path in found if path), None) or next((p for p in PLACES if Path(p).is_file()), None)
 
 
-def to_pdf(html: str) -> bytes:
-    """The page as PDF, by Chromium, Chrome or Edge without a window, with a profile that is thrown away.
-
-    Takes a few seconds. Raises :class:`InputError` where there is no such browser.
-    """
+def check_browser() -> str:
+    """The program of a browser that can print; an error that names the remedy where there is none."""
     browser = find_browser()
     if browser is None:
         raise InputError(
             "a PDF is printed by Chromium, Chrome or Edge, and none was found: install one (apt install chromium), "
             "or save the page as .html and print it from any browser"
         )
+    return browser
+
+
+def to_pdf(html: str) -> bytes:
+    """The page as PDF, by Chromium, Chrome or Edge without a window, with a profile that is thrown away.
+
+    Takes a few seconds. Raises :class:`InputError` where there is no such browser.
+    """
+    browser = check_browser()
     with tempfile.TemporaryDirectory(prefix="calibrant-", ignore_cleanup_errors=True) as folder:
         page, paper = Path(folder, "page.html"), Path(folder, "page.pdf")
         page.write_text(html, encoding="utf-8")

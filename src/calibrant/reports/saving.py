@@ -17,11 +17,12 @@ class Savable(Protocol):
 def save(result: Savable, path: str | Path) -> Path:
     """Write the page; the data if the name ends in ``.json``; the page on paper if it ends in ``.pdf``."""
     path = Path(path)
-    if path.suffix.lower() == ".pdf":
+    form = path.suffix.lower()
+    if form == ".pdf":
         from calibrant.reports.pdf import to_pdf
 
         path.write_bytes(to_pdf(result.to_html()))
     else:
-        text = result.to_json() if path.suffix.lower() == ".json" else result.to_html()
+        text = result.to_json() if form == ".json" else result.to_html()
         path.write_bytes(text.encode("utf-8", "backslashreplace"))  # a lone surrogate as JSON writes it
     return path
