@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeAlias, TypeVar
 
@@ -17,6 +18,7 @@ from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
+from calibrant.reports.label_advice import advise_on
 from calibrant.reports.model import Report
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
@@ -39,11 +41,14 @@ def evaluate(
     rng: Seed = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    advice: bool = True,
+    source: Sequence[str] | None = None,
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
 
     ``by`` maps names to columns that slice the rows. Large data get fewer redraws than ``n_resamples``, and the
-    report says how many. ``progress`` is told of each step.
+    report says how many. ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help;
+    ``source`` are the words of a command that name the file and its columns, for the one that learns it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -67,15 +72,27 @@ def evaluate(
     else:
         problem = ForecastProblem(*parts)
         outline = outline_of_forecasts(problem, dict(by or {}))
-    return _report(problem, outline, title, progress or _silent)
+    report = _report(problem, outline, title, progress or _silent, last=not advice)
+    return _advised(report, problem, outline, progress or _silent, source) if advice else report
 
 
-def _report(problem: Problem, outline: Outline[Any], title: str, progress: Progress) -> Report:
-    done = 0
+def _advised(
+    report: Report, problem: Problem, outline: Outline[Any], progress: Progress, source: Sequence[str] | None
+) -> Report:
+    """The report with what to do."""
+    progress("What to do", outline.n_steps, outline.n_steps + 1)
+    found = advise_on(problem, is_calibrated=report.verdict.tone == "good", source=source)
+    progress("Done", outline.n_steps + 1, outline.n_steps + 1)
+    more = () if found.picture is None else (found.picture,)
+    return replace(report, advice=found.advice, pictures=(*report.pictures, *more))
+
+
+def _report(problem: Problem, outline: Outline[Any], title: str, progress: Progress, *, last: bool) -> Report:
+    done, total = 0, outline.n_steps + (not last)
 
     def step(name: str) -> None:
         nonlocal done
-        progress(name, done, outline.n_steps)
+        progress(name, done, total)
         done += 1
 
     def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
@@ -92,7 +109,8 @@ def _report(problem: Problem, outline: Outline[Any], title: str, progress: Progr
         made(outline.pictures, evidence),
         made(outline.sections, evidence),
     )
-    step("Done")
+    if last:
+        step("Done")
     return Report(
         title=title,
         n=len(problem),
