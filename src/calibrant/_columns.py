@@ -79,11 +79,16 @@ class Columns(ABC):
 
 def open_columns(path: Path) -> Columns:
     """The columns of a file, by its ending."""
+    check_exists(path)
+    check_ending(path, "read")
+    return _Archive(path) if path.suffix.lower() == ".npz" else _Frame(path)
+
+
+def check_exists(path: Path) -> None:
+    """Refuse a file that is not there."""
     if not path.exists():
         near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
         raise InputError(f"there is no file {str(path)!r}{near if 'did you mean' in near else ''}")
-    check_ending(path, "read")
-    return _Archive(path) if path.suffix.lower() == ".npz" else _Frame(path)
 
 
 def check_ending(path: Path, verb: str) -> None:
@@ -183,6 +188,18 @@ class _Frame(Columns):
             _write_archive({name: _plain(frame[name], out) for name in frame.columns}, out)
         else:
             _write_frame(frame, out)
+
+
+class Part(_Frame):
+    """Some rows of a file, as a data frame in memory."""
+
+    def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
+        self.frame = frame
+        super().__init__(path)
+
+    def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
+        """The rows at hand."""
+        return self.frame.lazy()
 
 
 def _write_frame(frame: "polars.DataFrame", out: Path) -> None:

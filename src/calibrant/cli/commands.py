@@ -18,6 +18,7 @@ from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import groups
 from calibrant.reports.build import evaluate
 from calibrant.reports.model import Report
+from calibrant.reports.pdf import check_browser, to_pdf
 from calibrant.reports.slices import slices as slices_of
 from calibrant.results import Estimate, Table, TestResult, brief
 
@@ -45,6 +46,7 @@ def report(
     *,
     data: Data = Data(),  # noqa: B008  # frozen
     out: Path = Path("calibrant-report.html"),
+    pdf: Path | None = None,
     title: str | None = None,
     n_resamples: int = 999,
     seed: Seed = 0,
@@ -61,6 +63,8 @@ def report(
         predictions and truth: CSV, Parquet, JSONL or NPZ
     out
         where to write the page (or, ending in .json, the data)
+    pdf
+        where to print the page, too, by Chromium, Chrome or Edge
     title
         heading of the page
     n_resamples
@@ -68,7 +72,12 @@ def report(
     """
     gates = [Gate.parse(text) for text in fail_if]
     check_writable(out, "--out")
+    if pdf is not None:
+        check_writable(pdf, "--pdf")
+        check_browser()
     result = _write_report(data.read(file), out, title or f"Calibration of {file.name}", n_resamples, seed, format)
+    if pdf is not None:
+        pdf.write_bytes(to_pdf(result.to_html()))
     first = result.numbers[0]
     numbers = {} if first.pvalue is None else {"pvalue": first.pvalue}
     for x in reversed(result.numbers):  # the first error is the one meant by ECE
