@@ -41,4 +41,4 @@ def test_numbers_stand_to_the_right():
 
 
 def test_intervals():
-    assert "0.95 interval = <b>0.1 to 0.2</b>" in Interval(0.1, 0.2, 0.95, "bootstrap")._repr_html_()
+    assert "95 % interval = <b>0.1 to 0.2</b>" in Interval(0.1, 0.2, 0.95, "bootstrap")._repr_html_()

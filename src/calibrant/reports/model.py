@@ -169,10 +169,22 @@ class Report(Result):
 
         return to_html(self)
 
+    def to_markdown(self) -> str:
+        """A summary in GitHub's Markdown, for a comment on a pull request."""
+        from calibrant.reports.markdown import to_markdown
+
+        return to_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from calibrant.reports.notebook import to_notebook
+
+        return to_notebook(self)
+
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, or the data if its name ends in ``.json``."""
+        """Write the page to a file; the data if its name ends in ``.json``, the summary if in ``.md``."""
         path = Path(path)
-        path.write_text(self.to_json() if path.suffix == ".json" else self.to_html(), encoding="utf-8")
+        forms = {".json": self.to_json, ".md": self.to_markdown}
+        path.write_text(forms.get(path.suffix.lower(), self.to_html)(), encoding="utf-8")
         return path
 
     def _lines(self) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ class Interval:
         return f"{number(self.low)} to {number(self.high)}"
 
     def _repr_html_(self) -> str:
-        return notebook.card(f"{self.level:.4g} interval", str(self), [("found by", self.method)])
+        return notebook.card(f"{100 * self.level:.4g} % interval", str(self), [("found by", self.method)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

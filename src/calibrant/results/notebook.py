@@ -17,7 +17,7 @@ TEXT = "text-align:left;padding:1px 18px 1px 0;vertical-align:top"
 NUMBER = (
     "text-align:right;padding:1px 18px 1px 0;vertical-align:top;white-space:nowrap;font-variant-numeric:tabular-nums"
 )
-TABLE = "border-collapse:collapse;margin:4px 0 0;border:none"
+TABLE = "border-collapse:collapse;margin:4px 0 0;border:none;font-size:inherit"
 TONES = {"good": "#2e9e6b", "unsure": "#c98a00", "bad": "#d9502e"}
 """Readable on white and on black."""
 
