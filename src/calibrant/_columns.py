@@ -79,15 +79,20 @@ class Columns(ABC):
 
 def open_columns(path: Path, format: str | None = None) -> Columns:
     """The columns of a file, by its ending or in the format that is said."""
-    if not path.exists():
-        near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
-        raise InputError(f"there is no file {str(path)!r}{near if 'did you mean' in near else ''}")
+    check_exists(path)
     kind = path.suffix.lower() if format is None else f".{format}"
     if format is None:
         check_ending(path, "read")
     elif kind not in ENDINGS:
         raise InputError(f"format {format!r} is not known{did_you_mean(format, [ending[1:] for ending in ENDINGS])}")
     return _Archive(path) if kind == ".npz" else _Frame(path, kind)
+
+
+def check_exists(path: Path) -> None:
+    """Refuse a file that is not there."""
+    if not path.exists():
+        near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
+        raise InputError(f"there is no file {str(path)!r}{near if 'did you mean' in near else ''}")
 
 
 def check_ending(path: Path, verb: str) -> None:
@@ -186,6 +191,18 @@ class _Frame(Columns):
             _write_archive({name: _plain(frame[name], out) for name in frame.columns}, out)
         else:
             _write_frame(frame, out)
+
+
+class Part(_Frame):
+    """Some rows of a file, as a data frame in memory."""
+
+    def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
+        self.frame = frame
+        super().__init__(path, path.suffix.lower())
+
+    def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
+        """The rows at hand."""
+        return self.frame.lazy()
 
 
 def _write_frame(frame: "polars.DataFrame", out: Path) -> None:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from calibrant import io
 from calibrant._validate import check_fraction
 from calibrant.cli import display, reporting
-from calibrant.cli.app import OUTPUT, Comment, Data, File, Gates, Seed, Texts, command, print_json
+from calibrant.cli.app import OUTPUT, Comment, Data, File, Gates, Seed, Texts, check_writable, command, print_json
 from calibrant.cli.comments import comment_of_estimates, comment_of_test
 from calibrant.cli.gate import Gate, judge, numbers_of
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
@@ -19,6 +19,7 @@ from calibrant.cli.streams import name_of
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import groups
+from calibrant.reports.pdf import check_browser, to_pdf
 from calibrant.reports.slices import slices as slices_of
 from calibrant.results import Estimate, Table, TestResult, brief
 
@@ -30,6 +31,7 @@ def report(
     *,
     data: Data = Data(),  # noqa: B008  # frozen
     out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
+    pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     n_resamples: int = 999,
     seed: Seed = 0,
@@ -45,6 +47,8 @@ def report(
     ----------
     out
         where to write the page, or by its ending .json the data or .md a comment; - for the standard output
+    pdf
+        where to print the page, too, by Chromium, Chrome or Edge
     title
         heading of the page
     n_resamples
@@ -52,9 +56,14 @@ def report(
     """
     gates = [Gate.parse(text) for text in fail_if]
     reporting.check_place(out, format)
+    if pdf is not None:
+        check_writable(pdf, "--pdf")
+        check_browser()
     heading = title or f"Calibration of {name_of(file)}"
     result = reporting.made(data.read(file), heading, n_resamples, seed)
     reporting.write(result, out)
+    if pdf is not None:
+        pdf.write_bytes(to_pdf(result.to_html()))
     reporting.show(result, out, format)
     return judge(gates, numbers_of(result))
 

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 import calibrant
 from calibrant.cli.self_test import Check, known_values, timings
+from calibrant.reports.pdf import find_browser
 from calibrant.results import SCHEMA
 
 LIBRARIES = {
@@ -177,9 +177,5 @@ def _jax() -> Aid:
 
 
 def _browser() -> Aid:
-    found = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge"))), None
-    )
-    return Aid(
-        "browser", found is not None, found or "none found: reports can be printed to PDF with Chromium, Chrome or Edge"
-    )
+    found = find_browser()
+    return Aid("browser", found is not None, found or "none found: a PDF needs Chromium, Chrome or Edge")

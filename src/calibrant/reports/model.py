@@ -181,11 +181,10 @@ class Report(Result):
         return to_notebook(self)
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file; the data if its name ends in ``.json``, the summary if in ``.md``."""
-        path = Path(path)
-        forms = {".json": self.to_json, ".md": self.to_markdown}
-        path.write_text(forms.get(path.suffix.lower(), self.to_html)(), encoding="utf-8")
-        return path
+        """Write the page to a file; by the ending of its name the data (.json), a comment (.md) or a print of it (.pdf)."""
+        from calibrant.reports.saving import save
+
+        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *((x.label, x.line()) for x in self.numbers)]

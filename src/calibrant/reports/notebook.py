@@ -4,6 +4,7 @@ import re
 from html import escape
 
 from calibrant._validate import InputError
+from calibrant.reports.legible import visible
 from calibrant.reports.model import Advice, Report
 from calibrant.reports.standouts import standouts
 from calibrant.results import number
@@ -39,7 +40,7 @@ def to_notebook(report: Report) -> str:
     evidence = "".join(f"<div>{escape(sentence)}</div>" for sentence in report.verdict.evidence)
     left = f"{_numbers(report)}{_standing_out(report)}{_advice(report.advice)}"
     colours = ";".join(f"{name}:{colour}" for name, colour in COLOURS.items())
-    return frame(
+    shown = frame(
         f"<div style='{colours};border-left:4px solid {tone};padding-left:14px;max-width:1000px'>"
         f"<div style='opacity:.7'>{about}</div>"
         f"<div style='font-size:17px;font-weight:600;margin:2px 0 6px'>{escape(report.verdict.headline)}</div>{evidence}"
@@ -48,6 +49,7 @@ def to_notebook(report: Report) -> str:
         "<div style='opacity:.7;margin-top:8px'>All pictures, tables and settings: "
         "<code>report.save(&quot;report.html&quot;)</code></div></div>"
     )
+    return visible(shown)
 
 
 def _numbers(report: Report) -> str:
@@ -93,12 +95,12 @@ def _picture(report: Report) -> str:
     """The first picture, where what draws it is installed."""
     if not report.pictures:
         return ""
-    from calibrant.reports.page import drawn
+    from calibrant.reports.figures import drawn
 
     first = report.pictures[0]
     try:
         chart = drawn(first)
-    except InputError:  # matplotlib is optional
+    except (InputError, ModuleNotFoundError):  # matplotlib is optional
         return ""
     # A style sheet within a picture would hold for the whole notebook.
     chart = re.sub(r"<style.*?</style>", "", chart, flags=re.DOTALL)

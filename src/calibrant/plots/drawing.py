@@ -1,0 +1,27 @@
+"""Every kind of picture by its name."""
+
+from calibrant._validate import InputError, did_you_mean
+from calibrant.plots import coverage_curve, level_histogram, spread_curve
+from calibrant.plots.picture import Drawing, Tables
+from calibrant.plots.reliability_diagram import ReliabilityDisplay
+
+DRAWINGS: dict[str, Drawing] = {
+    "coverage": coverage_curve.DRAWING,
+    "levels": level_histogram.DRAWING,
+    "reliability": ReliabilityDisplay.drawing,
+    "spread": spread_curve.DRAWING,
+}
+"""What draws which kind of picture."""
+
+
+def to_svg(kind: str, tables: Tables) -> str:
+    """A picture of a kind, from its tables alone, as an inline SVG element whose colours are CSS variables.
+
+    >>> from calibrant.results import Table
+    >>> table = Table(lower=[0.0, 0.5], upper=[0.5, 1.0], observed=[0.4, 0.6], low=[0.3, 0.3], high=[0.7, 0.7])
+    >>> to_svg("levels", {"levels": table})[:4]
+    '<svg'
+    """
+    if kind not in DRAWINGS:
+        raise InputError(f"there is no picture of kind {kind!r}{did_you_mean(kind, list(DRAWINGS))}")
+    return DRAWINGS[kind].to_svg(tables)
