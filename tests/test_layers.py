@@ -24,6 +24,7 @@ LAYERS = [
     ["recalibration"],
     ["estimators"],
     ["inference", "losses"],
+    ["monitoring"],
     ["plots"],
     ["checks", "io", "lab", "reports", "sklearn"],
     ["batches", "rewriting"],

@@ -41,6 +41,7 @@ NAMES = [
     "Lp",
     "MMCE",
     "Mixture",
+    "Monitor",
     "MultiLabel",
     "MultivariateNormal",
     "NegativeBinomial",

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from calibrant.inference.rank_test import RankTest
     from calibrant.inference.reliability import ReliabilityCurve
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
+    from calibrant.monitoring.monitor import Monitor
     from calibrant.reports.build import evaluate
     from calibrant.reports.page import report
     from calibrant.thresholds import Exceeds, Within
@@ -107,6 +108,7 @@ _HOME = {
     "Lp": "estimators.distances",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
+    "Monitor": "monitoring.monitor",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
     "NegativeBinomial": "distributions.negative_binomial",
@@ -173,6 +175,7 @@ __all__ = [
     "Logistic",
     "Lp",
     "Mixture",
+    "Monitor",
     "MultiLabel",
     "MultivariateNormal",
     "NegativeBinomial",
