@@ -26,13 +26,13 @@ def colour_options(environment: Mapping[str, str]) -> dict[str, Any]:
     >>> colour_options({"CLICOLOR": "0"}), colour_options({"CLICOLOR_FORCE": "1"}), colour_options({})
     ({'no_color': True}, {'force_terminal': True}, {})
     """
-    asked = environment.get("FORCE_COLOR") or environment.get("CLICOLOR_FORCE", "0")
-    refused = environment.get("CLICOLOR") == "0" or environment.get("FORCE_COLOR") == "0"
-    if environment.get("NO_COLOR"):
-        return {"no_color": True, **({"force_terminal": False} if "FORCE_COLOR" in environment else {})}
-    if asked not in ("", "0", "false"):
+    forced = environment.get("FORCE_COLOR")  # Rich takes any, even 0, for a wish
+    asked = forced or environment.get("CLICOLOR_FORCE", "0")
+    if not environment.get("NO_COLOR") and asked not in ("", "0", "false"):
         return {"force_terminal": True}
-    return {"no_color": True} if refused else {}
+    plain = {} if forced is None else {"force_terminal": False}
+    refused = environment.get("NO_COLOR") or environment.get("CLICOLOR") == "0" or forced == "0"
+    return {"no_color": True, **plain} if refused else {}
 
 
 out = Stream(highlight=False, **colour_options(os.environ))
