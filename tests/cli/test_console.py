@@ -42,7 +42,12 @@ def shown(command, **environment):
 
 @pytest.mark.parametrize(
     ("environment", "has_colours"),
-    [({}, False), ({"FORCE_COLOR": "1"}, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False), ({"FORCE_COLOR": "0"}, False)],
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": "0"}, False),
+    ],
 )
 def test_pipes_have_colours_where_they_are_forced(environment, has_colours):
     assert (ESCAPE in shown(["doctor", "--help"], TERM="xterm-256color", **environment)) is has_colours

@@ -27,12 +27,14 @@ def _run(arguments: list[str] | None) -> int:
     try:
         from calibrant.cli import commands, completion, demo, doctor, recalibrate, studies  # noqa: F401  # add themselves
         from calibrant.cli.app import app
+        from calibrant.cli.streams import renamed
     except ModuleNotFoundError as error:
         return _fail(f"the command line needs {error.name}: pip install 'calibrant[cli]'")
     from cyclopts import CycloptsError
 
     try:
-        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        tokens = renamed(sys.argv[1:] if arguments is None else arguments)
+        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except (InputError, OSError) as error:

@@ -37,8 +37,10 @@ ESTIMATE = (
 TEST = (
     Example("Are these probabilities calibrated?", f"calibrant test {DIGITS}"),
     Example("By slices:", f"calibrant test {DIGITS} --by ink"),
-    Example("Stop a pipeline where the test rejects:", f"calibrant test {DIABETES} --alpha 0.001 --gate"),
-    Example("Another test:", f"calibrant test {DIABETES} --test 'RankTest()'"),
+    Example(
+        "Another test, which stops a pipeline where it rejects:",
+        f"calibrant test {DIABETES} --test 'ExactTest(PITError())' --gate",
+    ),
 )
 
 RECALIBRATE = (

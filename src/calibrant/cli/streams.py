@@ -2,18 +2,25 @@
 
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
 
 from calibrant._validate import InputError
 
-DASH = Path("-")
+DASH = Path(":-:")
+"""The standard input or output. A dash alone looks like an option to the parser, so it comes by this name."""
 
 ENOUGH = 4096
 """Bytes that tell the format."""
 
 _folders: list[TemporaryDirectory[str]] = []  # removed when the program ends
+
+
+def renamed(arguments: Sequence[str]) -> list[str]:
+    """Arguments of the program with every dash that stands alone under its other name."""
+    return [str(DASH) if argument == "-" else argument for argument in arguments]
 
 
 def is_stream(path: Path) -> bool:
