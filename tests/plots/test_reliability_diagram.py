@@ -8,7 +8,6 @@ from calibrant._validate import InputError
 from calibrant.estimators.curves import Isotonic
 from calibrant.plots import ReliabilityDisplay, reliability
 from calibrant.plots.drawing import to_svg
-from calibrant.plots.reliability_diagram import redraws
 
 
 @pytest.fixture
@@ -168,13 +167,6 @@ def test_axes_have_room_for_the_curve_beside(rng):
     wide = ReliabilityDisplay.from_predictions(y, rng.random(500), n_resamples=99).tables
     axes = ReliabilityDisplay({**close, "beside": wide["curve"]}).ax_
     assert axes.get_xlim() == (-0.02, 1.02)
-
-
-def test_redraws_grow_fewer_where_rows_are_many():
-    assert [redraws(None, n, 200_000_000) for n in (10, 500_000, 10**8)] == [999, 400, 199]
-    assert redraws(50, 10**8, 1) == 50
-    with pytest.raises(InputError, match="n_resamples must be a whole number"):
-        redraws(0, 10, 100)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Axes of probabilities: whole, close up, or in log-odds."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,17 +58,26 @@ def ticks_of(low: float, high: float, apart: float) -> list[float]:
     return sorted(chosen)
 
 
-def frame_probabilities(axes: "Axes", x: tuple[float, float], y: tuple[float, float], floor: float | None) -> None:
-    """Limits of both axes, and log-odds with a floor."""
+def frame_probabilities(
+    axes: "Axes", x: tuple[float, float], y: tuple[float, float], floor: float | None, *, apart: float | None = None
+) -> None:
+    """Limits of both axes, and log-odds with a floor, their labels ``apart`` by this share at least."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     if floor is not None:
         axes.set(xscale="logit", yscale="logit")
         for name, axis, ends in (("x", axes.xaxis, x), ("y", axes.yaxis, y)):
-            axis.set_major_locator(FixedLocator(ticks_of(*ends, APART[name])))
+            axis.set_major_locator(FixedLocator(ticks_of(*ends, apart or APART[name])))
             axis.set_major_formatter(FuncFormatter(lambda p, _: f"{p:.6f}".rstrip("0")))
             axis.set_minor_locator(NullLocator())
     axes.set(xlim=x, ylim=y)
+
+
+def inches_of(axes: "Axes") -> tuple[float, float]:
+    """Width and height."""
+    figure: Any = axes.figure
+    box, (width, height) = axes.get_position(), figure.get_size_inches()
+    return box.width * width, box.height * height
 
 
 def share_of_rows(axes: "Axes", histogram: Table, palette: Palette) -> None:

@@ -9,7 +9,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.normal import Normal
 from calibrant.plots.legend import add_legend
-from calibrant.plots.picture import Drawing, Tables, plotting_library
+from calibrant.plots.picture import Drawing, Tables, plotting_library, room
 from calibrant.plots.style import Palette, Theme, palette_of, settings
 from calibrant.typing import ArrayLike
 
@@ -39,8 +39,8 @@ class Display:
             if ax is None:
                 from matplotlib import pyplot
 
-                figure = pyplot.figure(figsize=self.drawing.inches(self.tables, legend=legend), facecolor=palette.paper)
-                ax = self.drawing.room(figure, legend=legend)
+                layout = self.drawing.layout(self.tables, legend=legend)
+                ax = room(pyplot.figure(figsize=layout.size, facecolor=palette.paper), layout)
             self._draw(ax, palette, legend=legend)
         self._axes = ax
         return self
@@ -48,7 +48,7 @@ class Display:
     def _draw(self, axes: "Axes", palette: Palette, *, legend: bool) -> None:
         self.drawing.draw(axes, self.tables, palette)
         if legend:
-            add_legend(axes, self.drawing.marks(self.tables), palette)
+            add_legend(axes, self.drawing.marks(self.tables), palette, raised=self.drawing.raised)
 
     def to_svg(self) -> str:
         """The picture for a page, its colours CSS variables such as ``var(--ink)``."""

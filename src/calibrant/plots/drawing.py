@@ -2,14 +2,22 @@
 
 from calibrant._validate import InputError, did_you_mean
 from calibrant.plots import coverage_curve, level_histogram, spread_curve
+from calibrant.plots.class_panels import ClasswiseDisplay
+from calibrant.plots.confusion_map import ConfusionDisplay
 from calibrant.plots.picture import Drawing, Tables
 from calibrant.plots.reliability_diagram import ReliabilityDisplay
+from calibrant.plots.simplex_map import SimplexDisplay
+from calibrant.plots.witness_map import WitnessDisplay
 
 DRAWINGS: dict[str, Drawing] = {
+    "classwise": ClasswiseDisplay.drawing,
+    "confusion": ConfusionDisplay.drawing,
     "coverage": coverage_curve.DRAWING,
     "levels": level_histogram.DRAWING,
     "reliability": ReliabilityDisplay.drawing,
+    "simplex": SimplexDisplay.drawing,
     "spread": spread_curve.DRAWING,
+    "witness": WitnessDisplay.drawing,
 }
 """What draws which kind of picture."""
 

@@ -2,21 +2,22 @@
 
 from typing import TYPE_CHECKING, Any
 
-from calibrant.plots.picture import Mark
+from calibrant.plots.axes import inches_of
+from calibrant.plots.picture import Legend, Mark
 from calibrant.plots.style import Palette
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def add_legend(axes: "Axes", marks: tuple[tuple[Mark, str], ...], palette: Palette) -> None:
-    """One line of marks and words above the axes."""
+def add_legend(axes: "Axes", marks: Legend, palette: Palette, *, raised: float = 0.0) -> None:
+    """One line of marks and words above the axes, so many inches higher."""
     if marks:
         axes.legend(
             [_handle(mark, palette) for mark, _ in marks],
             [words for _, words in marks],
             loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
+            bbox_to_anchor=(0.0, 1.0 + raised / inches_of(axes)[1]),
             ncols=len(marks),
             frameon=False,
             borderaxespad=0.3,

@@ -32,12 +32,20 @@ HEADROOM = 0.26
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Width and height in inches, and the margins left, right, below and above of the axes."""
+
+    size: tuple[float, float] = (5.2, 4.3)
+    margins: tuple[float, float, float, float] = MARGINS
+
+
+@dataclass(frozen=True)
 class Drawing:
     """How one kind of picture is drawn.
 
     ``draw`` puts the tables on axes, in a palette; ``size`` is in inches, ``margins`` are those left, right, below and above
-    of the axes; ``is_wide`` pictures want the whole width of a page. ``legend`` has marks and words; where either depends
-    on the numbers, ``size_of`` and ``legend_of`` say how.
+    of the axes; ``is_wide`` pictures want the whole width of a page. ``legend`` has marks and words. Where these depend on
+    the numbers, ``layout_of`` and ``legend_of`` say how. A legend stands ``raised`` inches above the axes.
     """
 
     draw: Callable[["Axes", Tables, Palette], None]
@@ -45,23 +53,20 @@ class Drawing:
     legend: Legend = ()
     is_wide: bool = False
     margins: tuple[float, float, float, float] = MARGINS
-    size_of: Callable[[Tables], tuple[float, float]] | None = None
+    layout_of: Callable[[Tables], Layout] | None = None
     legend_of: Callable[[Tables], Legend] | None = None
+    raised: float = 0.0
 
     def marks(self, tables: Tables) -> Legend:
         """The legend of these tables."""
         return self.legend if self.legend_of is None else self.legend_of(tables)
 
-    def inches(self, tables: Tables, *, legend: bool = False) -> tuple[float, float]:
-        """Width and height, with room for a legend if there is one."""
-        width, height = self.size if self.size_of is None else self.size_of(tables)
-        return width, height + HEADROOM * legend
-
-    def room(self, figure: "Figure", *, legend: bool = False) -> "Axes":
-        """Axes that leave the margins free, and room for a legend."""
-        (width, height), (left, right, below, above) = figure.get_size_inches(), self.margins
-        across, up = width - left - right, height - below - above - HEADROOM * legend
-        return figure.add_axes((left / width, below / height, across / width, up / height))
+    def layout(self, tables: Tables, *, legend: bool = False) -> Layout:
+        """The room of these tables, more of it above with a legend."""
+        plain = Layout(self.size, self.margins) if self.layout_of is None else self.layout_of(tables)
+        (width, height), (left, right, below, above) = plain.size, plain.margins
+        more = HEADROOM * legend
+        return Layout((width, height + more), (left, right, below, above + more))
 
     def to_svg(self, tables: Tables, palette: Palette = CSS) -> str:
         """The picture as an inline SVG element without a fixed size; its colours are CSS variables, or those of a palette."""
@@ -69,9 +74,17 @@ class Drawing:
         from matplotlib.figure import Figure
 
         with mpl.rc_context(settings(palette)):
-            figure = Figure(figsize=self.inches(tables))
-            self.draw(self.room(figure), tables, palette)
+            layout = self.layout(tables)
+            figure = Figure(figsize=layout.size)
+            self.draw(room(figure, layout), tables, palette)
             return svg_of(figure)
+
+
+def room(figure: "Figure", layout: Layout) -> "Axes":
+    """Axes that leave the margins free."""
+    (width, height), (left, right, below, above) = layout.size, layout.margins
+    across, up = width - left - right, height - below - above
+    return figure.add_axes((left / width, below / height, across / width, up / height))
 
 
 def plotting_library() -> Any:

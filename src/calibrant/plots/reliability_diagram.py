@@ -1,17 +1,17 @@
 """The reliability diagram: what was claimed against what happened."""
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from calibrant._validate import InputError, check_count, check_one_of
+from calibrant._array import to_numpy
 from calibrant.distributions.conversion import as_weighted_problem
-from calibrant.estimators.binning import Binning, EqualMass, EqualWidth
-from calibrant.estimators.curves import Curve, Isotonic, KernelSmooth
-from calibrant.inference.reliability import ReliabilityCurve, beyond_chance
+from calibrant.estimators.binning import Binning
+from calibrant.inference.reliability import beyond_chance
 from calibrant.lenses import Lens
 from calibrant.plots.axes import frame_probabilities, limits_of, share_of_rows
-from calibrant.plots.claims import NARROW, claims_of, floor_of, histogram_of, is_crowded
+from calibrant.plots.claims import claims_of, histogram_of
+from calibrant.plots.curves import Axis, Band, Curves, Method, floor_for
 from calibrant.plots.display import PredictionDisplay, plotter
 from calibrant.plots.picture import Drawing, Legend, Tables
 from calibrant.plots.style import Palette, dress
@@ -20,12 +20,6 @@ from calibrant.typing import ArrayLike, Engine, Seed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-CURVES: dict[str, Curve | None] = {"binned": None, "isotonic": Isotonic(), "smooth": KernelSmooth()}
-"""What the methods fit."""
-
-WORK = {"binned": 200_000_000, "isotonic": 20_000_000, "smooth": 40_000_000}
-"""Redrawn targets that a band may cost before it makes do with fewer redraws, but not fewer than 199."""
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
@@ -52,8 +46,8 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
         part.yaxis.set_label_coords(-0.115, 0.5)
 
 
-def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Palette) -> None:
-    """One curve with its band and the diagonal."""
+def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Palette, *, size: float = 1.0) -> None:
+    """One curve with its band and the diagonal; marks may be smaller."""
     floor = settings["floor"]
     x, observed = (_within(curve[name], floor) for name in ("predicted", "observed"))
     outside = beyond_of(curve, settings)
@@ -70,9 +64,9 @@ def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Pa
         every = max(1, len(x) // 12)
         axes.plot(x, wrong, color=palette.bad, linewidth=2.4, marker="D", markersize=5, markevery=every, zorder=5)
         return
-    size = 26 + 60 * np.sqrt(curve["weight"] / curve["weight"].max())
+    area = size * (26 + 60 * np.sqrt(curve["weight"] / curve["weight"].max()))
     for chosen, colour, marker in ((~outside, palette.accent, "o"), (outside, palette.bad, "D")):
-        axes.scatter(x[chosen], observed[chosen], s=size[chosen], color=colour, marker=marker, linewidth=0, zorder=5)
+        axes.scatter(x[chosen], observed[chosen], s=area[chosen], color=colour, marker=marker, linewidth=0, zorder=5)
 
 
 def settings_of(tables: Tables) -> dict[str, Any]:
@@ -134,9 +128,9 @@ class ReliabilityDisplay(PredictionDisplay):
         y_true: ArrayLike,
         y_pred: ArrayLike,
         *,
-        method: Literal["binned", "isotonic", "smooth"] = "binned",
-        band: Literal["consistency", "confidence"] | None = "consistency",
-        axis: Literal["probability", "logit", "auto"] = "probability",
+        method: Method = "binned",
+        band: Band = "consistency",
+        axis: Axis = "probability",
         bins: Binning | None = None,
         lens: Lens | None = None,
         level: float = 0.95,
@@ -152,46 +146,16 @@ class ReliabilityDisplay(PredictionDisplay):
         there are 15 of equal width, or of equal mass where those would leave the picture empty. ``n_resamples`` is 999, or less
         where rows are many.
         """
-        check_one_of(method, tuple(CURVES), "method")
-        check_one_of(axis, ("probability", "logit", "auto"), "axis")
-        if band is not None:
-            check_one_of(band, ("consistency", "confidence"), "band")
-        if bins is not None and method != "binned":
-            raise InputError(f"bins go with method='binned'; method={method!r} needs none")
-        problem = claims_of(*as_weighted_problem(y_true, y_pred, sample_weight), lens)
-        scores, n = problem[1].probs, len(problem[1])
-        floor = floor_of(n) if axis == "logit" or (axis == "auto" and is_crowded(scores, problem[2])) else None
-        curve = ReliabilityCurve(
-            bins=bins or bins_of(scores, floor),
-            level=level,
-            n_resamples=redraws(n_resamples, n, WORK[method]),
-            curve=CURVES[method],
-            band=band or "confidence",
-        )
-        table = curve(*problem[:2], sample_weight=problem[2], rng=rng, engine=engine)
+        y, p, weights = claims_of(*as_weighted_problem(y_true, y_pred, sample_weight), lens)
+        floor = floor_for(axis, p.probs, len(p), weights)
+        curves = Curves(method, band, level, n_resamples, floor, bins)
         return cls(
             {
-                "curve": table if band else Table({k: v for k, v in table.items() if k not in ("low", "high")}),
-                "histogram": histogram_of(scores, problem[2], floor),
-                "settings": Table(
-                    method=[method], band=[band or ""], level=[level], floor=[np.nan if floor is None else floor]
-                ),
+                "curve": curves.of((y, p), weights, rng, engine),
+                "histogram": histogram_of(to_numpy(p.probs), weights, floor),
+                "settings": Table(curves.settings()),
             }
         )
-
-
-def bins_of(scores: np.ndarray, floor: float | None) -> Binning:
-    """Equal widths spread marks over the picture; probabilities close together, or close to an end, need equal mass."""
-    low, high = np.quantile(scores, [0.01, 0.99])
-    return EqualWidth(15) if floor is None and high - low > NARROW else EqualMass(15)
-
-
-def redraws(wanted: int | None, n: int, work: int) -> int:
-    """As many as wanted; else 999, or fewer where rows are many."""
-    if wanted is None:
-        return min(999, max(199, work // n))
-    check_count(wanted, "n_resamples")
-    return wanted
 
 
 reliability = plotter(ReliabilityDisplay.from_predictions, "reliability")

@@ -8,10 +8,10 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.inference.coverage import coverage
 from calibrant.recalibration.held_out import HeldOut, in_order
+from calibrant.reports.class_pictures import reliability_of
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.classes import curve_of
+from calibrant.reports.forecast_pictures import COVERED
 from calibrant.reports.forecast_problem import ForecastProblem, levels_of_targets
-from calibrant.reports.forecasts import COVERED
 from calibrant.reports.model import Picture
 from calibrant.reports.problem import Problem
 from calibrant.results import Table
@@ -31,7 +31,7 @@ def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
 def claims_of(problem: Problem) -> Table:
     """What was claimed, and what happened: the reliability curve of classes, the coverage of central intervals of forecasts."""
     if isinstance(problem, ClassProblem):
-        return curve_of(problem)
+        return reliability_of(problem).tables["curve"]
     levels = problem.levels if isinstance(problem, ForecastProblem) else problem
     table = coverage(levels.targets, levels.predictions, levels=COVERED, sample_weight=levels.weights)
     return Table(predicted=table["level"], **{name: table[name] for name in ("observed", "low", "high")})

@@ -14,8 +14,9 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.recalibration.held_out import HeldOut, scores
 from calibrant.reports.build import settings_of
+from calibrant.reports.class_pictures import reliability_of
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.classes import MEANINGS, reliability_of
+from calibrant.reports.classes import MEANINGS
 from calibrant.reports.model import KeyNumber, Picture, Verdict
 from calibrant.reports.problem import TEST_WORK, affordable
 from calibrant.results import SCHEMA, Result, Table, number

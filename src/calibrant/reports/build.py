@@ -2,8 +2,9 @@
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
 from calibrant.inference.draws import as_seed_sequence
+from calibrant.reports.advice import Advised
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
 from calibrant.reports.forecast_problem import ForecastProblem
@@ -61,72 +63,88 @@ def evaluate(
     if not isinstance(by, Mapping | None):
         raise InputError("by must map names to columns, such as by={'site': column}")
     weights = as_weights(sample_weight, len(predictions))
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=399)
+    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     problem: Problem
+    outline: Outline[Any]
     if isinstance(predictions, Categorical | Bernoulli):
         problem = ClassProblem(*parts)  # type: ignore[arg-type]
         outline = outline_of_classes(problem, dict(by or {}))
     else:
         problem = ForecastProblem(*parts)
         outline = outline_of_forecasts(problem, dict(by or {}))
-    report = _report(problem, outline, title, progress or _silent, last=not advice)
-    return _advised(report, problem, outline, progress or _silent, source) if advice else report
+    advise = partial(advise_on, problem, source=source) if advice else None
+    return _report(problem, outline, title, progress or _silent, advise)
 
 
-def _advised(
-    report: Report, problem: Problem, outline: Outline, progress: Progress, source: Sequence[str] | None
+def _report(
+    problem: Problem,
+    outline: Outline[Any],
+    title: str,
+    progress: Progress,
+    advise: Callable[..., Advised] | None,
 ) -> Report:
-    """The report with what to do."""
-    progress("What to do", outline.n_steps, outline.n_steps + 1)
-    found = advise_on(problem, is_calibrated=report.verdict.tone == "good", source=source)
-    progress("Done", outline.n_steps + 1, outline.n_steps + 1)
-    more = () if found.picture is None else (found.picture,)
-    return replace(report, advice=found.advice, pictures=(*report.pictures, *more))
-
-
-def _report(problem: Problem, outline: Outline, title: str, progress: Progress, *, last: bool) -> Report:
-    done, total = 0, outline.n_steps + (not last)
+    done, total = 0, outline.n_steps + (advise is not None)
 
     def step(name: str) -> None:
         nonlocal done
         progress(name, done, total)
         done += 1
 
-    def made(parts: list[tuple[str, Callable[[], T]]]) -> list[T]:
+    def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
         found = []
         for name, make in parts:
             step(name)
-            found.append(make())
+            found.append(make(evidence))
         return found
 
-    numbers, pictures, sections = made(outline.numbers), made(outline.pictures), made(outline.sections)
-    if last:
-        step("Done")
+    step(outline.gather[0])
+    evidence = outline.gather[1]()
+    numbers, pictures, sections = (
+        made(outline.numbers, evidence),
+        made(outline.pictures, evidence),
+        made(outline.sections, evidence),
+    )
+    verdict, advised = outline.judge(evidence, numbers, sections), None
+    if advise is not None:
+        step("What to do")
+        advised = advise(is_calibrated=verdict.tone == "good")
+        pictures += [] if advised.picture is None else [advised.picture]
+    step("Done")
     return Report(
         title=title,
         n=len(problem),
         kind=problem.kind,
         subject=outline.subject,
-        verdict=outline.judge(numbers, pictures),
+        verdict=verdict,
         numbers=tuple(numbers),
         pictures=tuple(pictures),
         sections=tuple(sections),
-        notes=tuple(outline.notes),
+        notes=tuple(outline.notes()),
         settings=settings_of(problem),
+        advice=None if advised is None else advised.advice,
     )
 
 
 def settings_of(problem: Problem) -> dict[str, object]:
-    """What repeats the run."""
+    """What repeats the run: versions, redraws, seed and level."""
     return {
         "calibrant": calibrant.__version__,
         "numpy": np.__version__,
+        "scipy": version("scipy"),
+        "numba": _installed("numba"),
         "python": platform.python_version(),
         "redraws": problem.n_resamples,
         "seed": str(problem.seeds.entropy),
         "level": 0.95,
     }
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _silent(step: str, done: int, total: int) -> None:

@@ -48,6 +48,11 @@ class LevelProblem(Problem):
         return CENTRAL, float(np.average(within, weights=self.weights))
 
     @property
+    def kernel_error(self) -> None:
+        """None: levels are compared with even ones, whatever was forecast."""
+        return None
+
+    @property
     def kernel_width(self) -> int:
         """Never asked for."""
         return 0

@@ -56,15 +56,33 @@ class KeyNumber:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer in words: one sentence, its evidence, and its tone."""
+    """The answer in words: one sentence, its evidence, and its tone.
+
+    ``pvalue`` is that of all tests together. ``finding`` says in one word what was found, for programs: ``none``,
+    ``too few rows``, ``over-confident``, ``under-confident``, ``too high``, ``too low``, ``too narrow``, ``too wide``,
+    ``class``, ``label``, ``local``, ``slice``, ``mixed``; pages that judge something else leave both out.
+    """
 
     tone: Literal["good", "unsure", "bad"]
     headline: str
     evidence: tuple[str, ...]
+    pvalue: float | None = None
+    finding: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"tone": self.tone, "headline": self.headline, "evidence": list(self.evidence)}
+        return {
+            "tone": self.tone,
+            "headline": self.headline,
+            "evidence": list(self.evidence),
+            "pvalue": self.pvalue,
+            "finding": self.finding,
+        }
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether something was found that calibrated predictions show in at most 5 % of cases."""
+        return self.finding not in (None, "none", "too few rows")
 
 
 @dataclass(frozen=True, eq=False)
