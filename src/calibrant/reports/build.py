@@ -19,8 +19,7 @@ from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
-from calibrant.reports.label_advice import advise_on
-from calibrant.reports.model import Report
+from calibrant.reports.model import Report, Verdict
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
 from calibrant.typing import ArrayLike, Engine, Seed
@@ -58,6 +57,45 @@ def evaluate(
     >>> report.verdict.headline
     'These probabilities agree with what happened.'
     """
+    problem, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    advise = partial(advise_on, problem, source=source) if advice else None
+    return _report(problem, outline, title, progress or _silent, advise)
+
+
+def judge(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    by: Mapping[str, ArrayLike] | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_resamples: int = 999,
+    rng: Seed = None,
+    engine: Engine | None = None,
+) -> Verdict:
+    """The verdict of :func:`evaluate` alone, without pictures and notes.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(300)
+    >>> judge((rng.random(300) < y_pred**3) * 1, y_pred, n_resamples=199).finding
+    'too high'
+    """
+    _, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    evidence = outline.gather[1]()
+    numbers, sections = ([make(evidence) for _, make in parts] for parts in (outline.numbers, outline.sections))
+    return outline.judge(evidence, numbers, sections)
+
+
+def _planned(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    by: Mapping[str, ArrayLike] | None,
+    sample_weight: ArrayLike | None,
+    n_resamples: int,
+    rng: Seed,
+    engine: Engine | None,
+) -> tuple[Problem, Outline[Any]]:
+    """The checked problem, and what its report consists of."""
     targets, predictions = as_problem(y_true, y_pred)
     check_count(n_resamples, "n_resamples", least=99)
     if not isinstance(by, Mapping | None):
@@ -65,16 +103,11 @@ def evaluate(
     weights = as_weights(sample_weight, len(predictions))
     draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
-    problem: Problem
-    outline: Outline[Any]
     if isinstance(predictions, Categorical | Bernoulli):
-        problem = ClassProblem(*parts)  # type: ignore[arg-type]
-        outline = outline_of_classes(problem, dict(by or {}))
-    else:
-        problem = ForecastProblem(*parts)
-        outline = outline_of_forecasts(problem, dict(by or {}))
-    advise = partial(advise_on, problem, source=source) if advice else None
-    return _report(problem, outline, title, progress or _silent, advise)
+        classes = ClassProblem(*parts)  # type: ignore[arg-type]
+        return classes, outline_of_classes(classes, dict(by or {}))
+    forecasts = ForecastProblem(*parts)
+    return forecasts, outline_of_forecasts(forecasts, dict(by or {}))
 
 
 def _report(
