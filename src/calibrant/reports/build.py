@@ -19,6 +19,7 @@ from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
+from calibrant.reports.label_advice import advise_on
 from calibrant.reports.model import Report, Verdict
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
