@@ -83,7 +83,8 @@ def judge(
     """
     _, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
     evidence = outline.gather[1]()
-    numbers, sections = ([make(evidence) for _, make in parts] for parts in (outline.numbers, outline.sections))
+    numbers = [make(evidence) for _, make in outline.numbers]
+    sections = [make(evidence) for _, make in outline.sections]
     return outline.judge(evidence, numbers, sections)
 
 
