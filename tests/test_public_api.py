@@ -70,6 +70,7 @@ NAMES = [
     "evaluate",
     "groups",
     "report",
+    "state",
 ]
 
 
