@@ -23,7 +23,7 @@ LAYERS = [
     ["countwise"],
     ["recalibration"],
     ["estimators"],
-    ["inference", "losses"],
+    ["inference", "losses", "streams"],
     ["monitoring"],
     ["plots"],
     ["checks", "io", "lab", "reports", "sklearn"],
@@ -84,8 +84,16 @@ HOMES = {
     },
     "jinja2": {"reports/page.py"},
     "polars": {"_columns.py", "_parts.py"},
-    "rich": {"cli/display.py"},
-    "cyclopts": {"cli/__init__.py", "cli/app.py", "cli/commands.py", "cli/recalibrate.py", "cli/studies.py"},
+    "rich": {"cli/console.py", "cli/display.py", "cli/doctor.py", "cli/progress.py"},
+    "cyclopts": {
+        "cli/__init__.py",
+        "cli/app.py",
+        "cli/commands.py",
+        "cli/completion.py",
+        "cli/demo.py",
+        "cli/recalibrate.py",
+        "cli/studies.py",
+    },
 }
 """The files that may name an optional or wrapped library."""
 

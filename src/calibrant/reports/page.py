@@ -29,6 +29,7 @@ def report(
     rng: Seed = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    advice: bool = True,
 ) -> Report:
     """Evaluate, and write the page (or, for a path that ends in ``.json``, the data).
 
@@ -50,6 +51,7 @@ def report(
         rng=rng,
         engine=engine,
         progress=progress,
+        advice=advice,
     )
     result.save(path)
     return result
