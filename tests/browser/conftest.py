@@ -86,6 +86,7 @@ def hostile(rng):
         by={HOSTILE[1]: rng.choice(HOSTILE, ROWS)},
         title=HOSTILE[0] + HOSTILE[-1],
         n_resamples=99,
+        advice=False,
         rng=0,
     )
     advice = replace(ADVICE, headline=HOSTILE[1], sentences=tuple(HOSTILE), command=HOSTILE[2], code=HOSTILE[0])
@@ -93,7 +94,7 @@ def hostile(rng):
 
 
 def options(rng):
-    return {"by": {"site": rng.choice(["north", "south"], ROWS)}, "n_resamples": 99, "rng": 0}
+    return {"by": {"site": rng.choice(["north", "south"], ROWS)}, "n_resamples": 99, "rng": 0, "advice": False}
 
 
 MAKERS = {
