@@ -91,6 +91,7 @@ HOMES = {
         "cli/commands.py",
         "cli/completion.py",
         "cli/demo.py",
+        "cli/monitor.py",
         "cli/recalibrate.py",
         "cli/studies.py",
     },
