@@ -151,7 +151,9 @@ CASES = (
     Case("counts", 200, partial(counts, 0.0), "calibrated"),
     Case("seven members", 300, partial(ensemble, 1.0, 0.0), "calibrated"),
     Case("two classes, too sure", 1000, lab(Sigmoid(0.4)), "over-confident", ("over-confident",)),
-    Case("two classes, 50 rows, too sure", 50, lab(Sigmoid(0.0)), "over-confident: p means nothing", ("over-confident",)),
+    Case(
+        "two classes, 50 rows, too sure", 50, lab(Sigmoid(0.0)), "over-confident: p means nothing", ("over-confident",)
+    ),
     Case("two classes, too timid", 1000, lab(Sigmoid(3.0)), "under-confident", ("under-confident",)),
     Case("two classes, shifted up", 1000, lab(Sigmoid(1.0, -0.8)), "claims too high", ("too high",)),
     Case("two classes, shifted down", 1000, lab(Sigmoid(1.0, 0.8)), "claims too low", ("too low",)),
@@ -162,7 +164,13 @@ CASES = (
     Case("three classes, too sure", 1000, lab(Tempered(3, 2.0)), "over-confident", ("over-confident",)),
     Case("ten classes, too timid", 1000, lab(Tempered(10, 0.5)), "under-confident", ("under-confident",)),
     Case("one class claimed too often", 1000, one_class, "class b too often", ("class b is claimed too often",)),
-    Case("two classes swapped", 2000, swapped, "c for b", ("class b is claimed too seldom", "class c is claimed too often")),
+    Case(
+        "two classes swapped",
+        2000,
+        swapped,
+        "c for b",
+        ("class b is claimed too seldom", "class c is claimed too often"),
+    ),
     Case("too sure of one class", 2000, one_favourite, "over-confident in b", ("favours class b", "class b")),
     Case("one of five labels", 1000, partial(labels, 5, 0.2), "last label too high", ("label label 4 is too high",)),
     Case("five labels, too sure", 500, all_labels, "over-confident", ("over-confident",)),
