@@ -4,7 +4,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from calibrant.distributions.conversion import as_problem
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
+from calibrant.reports.costs import LAST, Progress, announcer
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
 from calibrant.reports.label_advice import advise_on
@@ -26,8 +27,7 @@ from calibrant.typing import ArrayLike, Engine, Seed
 
 T = TypeVar("T")
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called before each step with its name, its number and how many there are."""
+ADVICE = "What to do"
 
 
 def evaluate(
@@ -72,45 +72,37 @@ def evaluate(
     else:
         problem = ForecastProblem(*parts)
         outline = outline_of_forecasts(problem, dict(by or {}))
-    report = _report(problem, outline, title, progress or _silent, last=not advice)
-    return _advised(report, problem, outline, progress or _silent, source) if advice else report
+    tell = announcer([*outline.steps, *([ADVICE] if advice else [])], progress or _silent)
+    report = _report(problem, outline, title, tell)
+    if advice:
+        tell(ADVICE)
+        report = _advised(report, problem, source)
+    tell(LAST)
+    return report
 
 
-def _advised(
-    report: Report, problem: Problem, outline: Outline[Any], progress: Progress, source: Sequence[str] | None
-) -> Report:
+def _advised(report: Report, problem: Problem, source: Sequence[str] | None) -> Report:
     """The report with what to do."""
-    progress("What to do", outline.n_steps, outline.n_steps + 1)
     found = advise_on(problem, is_calibrated=report.verdict.tone == "good", source=source)
-    progress("Done", outline.n_steps + 1, outline.n_steps + 1)
     more = () if found.picture is None else (found.picture,)
     return replace(report, advice=found.advice, pictures=(*report.pictures, *more))
 
 
-def _report(problem: Problem, outline: Outline[Any], title: str, progress: Progress, *, last: bool) -> Report:
-    done, total = 0, outline.n_steps + (not last)
-
-    def step(name: str) -> None:
-        nonlocal done
-        progress(name, done, total)
-        done += 1
-
+def _report(problem: Problem, outline: Outline[Any], title: str, tell: Callable[[str], None]) -> Report:
     def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
         found = []
         for name, make in parts:
-            step(name)
+            tell(name)
             found.append(make(evidence))
         return found
 
-    step(outline.gather[0])
+    tell(outline.gather[0])
     evidence = outline.gather[1]()
     numbers, pictures, sections = (
         made(outline.numbers, evidence),
         made(outline.pictures, evidence),
         made(outline.sections, evidence),
     )
-    if last:
-        step("Done")
     return Report(
         title=title,
         n=len(problem),
@@ -146,5 +138,5 @@ def _installed(name: str) -> str:
         return "not installed"
 
 
-def _silent(step: str, done: int, total: int) -> None:
+def _silent(step: str, done: float, total: float) -> None:
     """Report no progress."""
