@@ -23,7 +23,7 @@ LAYERS = [
     ["countwise"],
     ["recalibration"],
     ["estimators"],
-    ["inference", "losses"],
+    ["inference", "losses", "streams"],
     ["monitoring"],
     ["plots"],
     ["checks", "io", "lab", "reports", "sklearn"],

@@ -33,7 +33,11 @@ def block(writer: Any, node: nodes.math_block) -> None:
 
 def _write(writer: Any, node: nodes.Element, *, is_block: bool) -> None:
     from docutils import nodes
-    from docutils.utils.math import latex2mathml
+    from docutils.utils.math import MathError, latex2mathml
+    from sphinx.util import logging
 
-    writer.body.append(str(latex2mathml.tex2mathml(node.astext(), as_block=is_block)))
+    try:
+        writer.body.append(str(latex2mathml.tex2mathml(node.astext(), as_block=is_block)))
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s in %r", error, node.astext(), location=node)
     raise nodes.SkipNode

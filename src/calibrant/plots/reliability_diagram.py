@@ -117,7 +117,7 @@ class ReliabilityDisplay(PredictionDisplay):
     >>> p = rng.random(500)
     >>> display = ReliabilityDisplay.from_predictions((rng.random(500) < p**2) * 1, p, n_resamples=199)
     >>> display.tables["curve"]["observed"].round(1)[[0, 7, 14]]
-    array([0. , 0.2, 0.9])
+    array([0. , 0.3, 0.9])
     """
 
     drawing = Drawing(draw, size=(5.2, 6.1), legend_of=legend_of)

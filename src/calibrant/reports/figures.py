@@ -29,8 +29,10 @@ def drawn(picture: Picture, beside: Table | None = None) -> str:
 
 def chart_of(picture: Picture, beside: Table | None = None) -> Chart:
     """A picture with its drawing, legend and width."""
-    drawing, svg = DRAWINGS[picture.kind], drawn(picture, beside)
-    return Chart(picture.title, picture.caption, picture.description, svg, drawing.legend, drawing.is_wide)
+    svg, drawing = drawn(picture, beside), DRAWINGS[picture.kind]
+    return Chart(
+        picture.title, picture.caption, picture.description, svg, drawing.marks(picture.tables), drawing.is_wide
+    )
 
 
 def placed(charts: Sequence[Chart], *, after: int = 0) -> list[Chart]:
