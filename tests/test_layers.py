@@ -41,6 +41,7 @@ HOMES = {
         "losses/calibration.py",
         "losses/heads.py",
         "losses/sharpness.py",
+        "streams/metric.py",
     },
     "jax": {"_array.py"},
     "lightgbm": {"recalibration/tree_libraries.py"},
