@@ -18,7 +18,7 @@ def lines(n=600, change=None, seed=1):
     """JSON lines of a stream that is calibrated, up to a row."""
     rng = np.random.default_rng(seed)
     p = rng.random(n)
-    said = p if change is None else np.where(np.arange(n) < change, p, np.clip(p + 0.3, 0, 0.99))
+    said = p if change is None else np.where(np.arange(n) < change, p, 5 * p / (1 + 4 * p))
     y = (rng.random(n) < p).astype(int)
     return [json.dumps({"y": int(a), "p": round(float(b), 6)}) for a, b in zip(y, said, strict=True)]
 
