@@ -54,3 +54,17 @@ def test_time_left_is_work_left_at_the_speed_so_far(monkeypatch):
     assert progress.seconds_left(60.0, 3.0, 10.0, 60.0) == 0.0  # longer than expected, and not less than nothing
     assert progress.seconds_left(8.0, 3.0, None, 110.0) is None
     assert progress.seconds_left(8.0, 0.0, 10.0, 110.0) is None
+
+
+def test_a_step_moves_on_with_its_tasks(terminal):
+    with progress.steps() as advance:
+        advance("999 redraws", 0, 60)
+        places = [advance.bar.tasks[0].completed for _ in advance.map(abs, range(5))]
+        assert places == pytest.approx([9, 18, 27, 36, 45])
+        assert list(advance.map(abs, [-1])) == [1]
+        assert advance.bar.tasks[0].completed == pytest.approx(45)  # never back, and never beyond the step
+        advance("Brier score", 50, 60)
+        assert advance.bar.tasks[0].completed == 50
+        advance("Done", 60, 60)
+        assert list(advance.map(abs, [-1])) == [1]
+        assert advance.bar.tasks[0].completed == 60

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +12,7 @@ import calibrant
 from calibrant import io
 from calibrant._validate import InputError
 from calibrant.cli import console, manual
-from calibrant.cli.streams import DASH, local
+from calibrant.cli.streams import DASH, is_stream, local
 from calibrant.results import jsonable
 
 app = App(
@@ -67,6 +67,12 @@ class Fields:
         said = asdict(self)
         format = said.pop("input_format")
         return io.read(local(file, format), **said, format=format)
+
+    def source(self, file: Path) -> list[str]:
+        """The words that name the file and its columns to other commands; of a pipe, a file to be saved first."""
+        said = {f.name: getattr(self, f.name) for f in fields(Fields) if getattr(self, f.name) is not None}
+        words = [word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", value)]
+        return ["FILE" if is_stream(file) else str(file), *words]
 
 
 @Parameter(name="*", group=DATA)

@@ -41,7 +41,7 @@ def report(
     """Write a page that says whether to trust the model, and print its summary.
 
     Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
-    LogLoss, of forecasts PITError, LevelsWithin, SKCE, CRPS and LogLoss; and pvalue, of the exact test of the first number.
+    LogLoss, of forecasts PITError, LevelsWithin, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def report(
         check_writable(pdf, "--pdf")
         check_browser()
     heading = title or f"Calibration of {name_of(file)}"
-    result = reporting.made(data.read(file), heading, n_resamples, seed)
+    result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file))
     reporting.write(result, out)
     if pdf is not None:
         pdf.write_bytes(to_pdf(result.to_html()))

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from calibrant import io
 from calibrant.cli import display
-from calibrant.cli.app import OUTPUT, Seed, check_writable, command
+from calibrant.cli.app import OUTPUT, Fields, Seed, check_writable, command
 from calibrant.cli.reporting import check_place, made, show, write
 from calibrant.cli.streams import DASH
 
@@ -61,7 +61,9 @@ def demo(
     if data is not None:
         check_writable(data, "--data")
         shutil.copyfile(io.example(name), data)
-    report = made(io.read(io.example(name), **chosen.columns), chosen.title, 999, seed)
+    fields = Fields(**{key: value for key, value in chosen.columns.items() if key != "by"})
+    source = fields.source(data or Path(f"{name}.csv"))
+    report = made(io.read(io.example(name), **chosen.columns), chosen.title, 999, seed, source)
     write(report, out)
     show(report, out, "table")
     with display.aside(out == DASH):

@@ -47,15 +47,15 @@ class Gate:
 
 
 def numbers_of(report: Report) -> dict[str, float]:
-    """What gates on a report may name: its numbers by their estimator and by their label, and the p-value of its first.
+    """What gates on a report may name: its numbers by their estimator and by their label, and the p-value of its verdict.
 
     Of several numbers of one estimator, its name means the first, which the verdict rests on.
     """
     named: dict[str, float] = {}
     for x in reversed(report.numbers):
         named |= {x.label: x.value, x.estimator.partition("(")[0]: x.value}
-    first = report.numbers[0]
-    return {**named, **({} if first.pvalue is None else {"pvalue": first.pvalue})}
+    pvalue = report.verdict.pvalue
+    return named if pvalue is None else {**named, "pvalue": pvalue}
 
 
 def judge(gates: Sequence[Gate], numbers: Mapping[str, float]) -> int:

@@ -12,19 +12,38 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from calibrant.cli.console import err, is_watched
-from calibrant.reports.build import Progress as StepProgress
+from calibrant.reports.costs import cost
+
+
+class Steps:
+    """A bar for work of several steps: called before each step, and an engine that moves it on within one."""
+
+    def __init__(self, bar: Progress, first: str) -> None:
+        self.bar, self.task = bar, bar.add_task(first, total=None)
+        self.done, self.room = 0.0, 0.0
+
+    def __call__(self, step: str, done: float, total: float) -> None:
+        """Tell of the step that begins."""
+        self.done, self.room = done, cost(step) if total > done else 0.0
+        self._move(done, description=step, total=total)
+
+    def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
+        """Apply ``fn`` to each task, here; as a step may do so more than once, the bar goes no further than it would take."""
+        columns = [list(column) for column in tasks]
+        for i, result in enumerate(map(fn, *columns)):
+            self._move(self.done + 0.9 * self.room * (i + 1) / len(columns[0]))
+            yield result
+
+    def _move(self, completed: float, **more: Any) -> None:
+        further = max(completed, self.bar.tasks[0].completed if not more else 0.0)
+        self.bar.update(self.task, completed=further, moment=time.monotonic(), **more)
 
 
 @contextmanager
-def steps(first: str = "Reading") -> Iterator[StepProgress]:
-    """A bar for work of several steps, each as long as the work that is expected of it; nothing where nobody looks on."""
+def steps(first: str = "Reading") -> Iterator[Steps]:
+    """Such a bar, each step as long as the work that is expected of it; nothing where nobody looks on."""
     with _bar() as bar:
-        task = bar.add_task(first, total=None)
-
-        def advance(step: str, done: float, total: float) -> None:
-            bar.update(task, description=step, completed=done, total=total, moment=time.monotonic())
-
-        yield advance
+        yield Steps(bar, first)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """A report made, written and shown."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from calibrant import io
@@ -19,8 +20,8 @@ def check_place(out: Path, format: str) -> None:
         raise InputError(f"--out - and --format {format} both go to the standard output: leave one out")
 
 
-def made(data: io.Dataset, title: str, n_resamples: int, seed: int) -> Report:
-    """The report on what a file held, with progress."""
+def made(data: io.Dataset, title: str, n_resamples: int, seed: int, source: Sequence[str] | None) -> Report:
+    """The report on what a file held, with progress; ``source`` are the words that name the file and its columns."""
     with display.steps() as progress:
         return evaluate(
             data.y_true,
@@ -30,7 +31,9 @@ def made(data: io.Dataset, title: str, n_resamples: int, seed: int) -> Report:
             title=title,
             n_resamples=n_resamples,
             rng=seed,
+            engine=progress,
             progress=progress,
+            source=source,
         )
 
 
