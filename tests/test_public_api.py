@@ -41,6 +41,7 @@ NAMES = [
     "Lp",
     "MMCE",
     "Mixture",
+    "Monitor",
     "MultiLabel",
     "MultivariateNormal",
     "NegativeBinomial",
@@ -70,6 +71,7 @@ NAMES = [
     "evaluate",
     "groups",
     "report",
+    "state",
 ]
 
 

@@ -62,8 +62,10 @@ if TYPE_CHECKING:
     from calibrant.inference.rank_test import RankTest
     from calibrant.inference.reliability import ReliabilityCurve
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
+    from calibrant.monitoring.monitor import Monitor
     from calibrant.reports.build import evaluate
     from calibrant.reports.page import report
+    from calibrant.streams.choose import state
     from calibrant.thresholds import Exceeds, Within
 
 __version__ = "0.1.0"
@@ -107,6 +109,7 @@ _HOME = {
     "Lp": "estimators.distances",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
+    "Monitor": "monitoring.monitor",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
     "NegativeBinomial": "distributions.negative_binomial",
@@ -124,6 +127,7 @@ _HOME = {
     "report": "reports.page",
     "SKCE": "estimators.skce",
     "SmoothECE": "estimators.smooth",
+    "state": "streams.choose",
     "StudentT": "distributions.student_t",
     "Sweep": "estimators.sweep",
     "TangentKDE": "estimators.tangent",
@@ -173,6 +177,7 @@ __all__ = [
     "Logistic",
     "Lp",
     "Mixture",
+    "Monitor",
     "MultiLabel",
     "MultivariateNormal",
     "NegativeBinomial",
@@ -199,6 +204,7 @@ __all__ = [
     "evaluate",
     "groups",
     "report",
+    "state",
 ]
 
 

@@ -107,18 +107,42 @@ def read(
     by: Sequence[str] = (),
     sample_weight: str | None = None,
     pos_label: str | None = None,
+    format: str | None = None,
 ) -> Dataset:
     """Read targets and predictions from a file.
 
     ``y_true`` and ``y_pred`` name columns; several, by a pattern (``p_*``) or separated by commas. The part of a name
     that the star stands for is the class. ``predict`` names a family and its columns instead:
-    ``Categorical.from_logits(logits='z_*')``. Without names, usual ones are looked for.
+    ``Categorical.from_logits(logits='z_*')``. Without names, usual ones are looked for. ``format`` is ``csv``, ``parquet``,
+    ``jsonl`` or ``npz`` where the file's ending does not say.
 
     >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
     >>> data.y_pred
     <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
-    table = open_columns(Path(path))
+    return dataset_of(
+        open_columns(Path(path), format),
+        y_true=y_true,
+        y_pred=y_pred,
+        predict=predict,
+        by=by,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+
+
+def dataset_of(
+    table: Columns,
+    *,
+    y_true: str | None = None,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    by: Sequence[str] = (),
+    sample_weight: str | None = None,
+    pos_label: str | None = None,
+    is_part: bool = False,
+) -> Dataset:
+    """Targets and predictions from columns, as for :func:`read`; in a part of a file the positive label may be missing."""
     truth_names = table.find(y_true, TRUTH_NAMES, "--y-true")
     truth = _whole(table.values(truth_names), truth_names)
     truth = truth if truth.shape[1] > 1 else truth[:, 0]
@@ -130,7 +154,7 @@ def read(
         if truth.ndim == 2:
             names = _in_order_of(truth_names, names, y_true, y_pred)
         stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
-        y, prediction = _classes(truth, table.values(names), stars, pos_label)
+        y, prediction = _classes(truth, table.values(names), stars, pos_label, is_part)
         source = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
     return Dataset(
         y_true=y,
@@ -142,14 +166,19 @@ def read(
 
 
 def read_predictions(
-    path: str | Path, *, y_pred: str | None = None, predict: str | None = None, pos_label: str | None = None
+    path: str | Path,
+    *,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    pos_label: str | None = None,
+    format: str | None = None,
 ) -> Predictions:
     """Read predictions from a file that need not have the truth; columns are named as for :func:`read`.
 
     >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
     {'loc': ['mu'], 'scale': ['sigma']}
     """
-    table = open_columns(Path(path))
+    table = open_columns(Path(path), format)
     if predict is not None:
         _check_alone(y_pred, pos_label)
         return _family(predict, table)
@@ -159,9 +188,9 @@ def read_predictions(
     return Predictions(classes, "Categorical", {"probs": names}, table)
 
 
-def has_truth(path: str | Path) -> bool:
+def has_truth(path: str | Path, format: str | None = None) -> bool:
     """Whether a file has a column of a usual name for the truth."""
-    return bool(open_columns(Path(path)).usual(TRUTH_NAMES))
+    return bool(open_columns(Path(path), format).usual(TRUTH_NAMES))
 
 
 def _check_alone(y_pred: str | None, pos_label: str | None) -> None:
@@ -171,13 +200,13 @@ def _check_alone(y_pred: str | None, pos_label: str | None) -> None:
 
 
 def _classes(
-    truth: np.ndarray, probs: np.ndarray, stars: tuple[str, ...] | None, pos_label: str | None
+    truth: np.ndarray, probs: np.ndarray, stars: tuple[str, ...] | None, pos_label: str | None, is_part: bool
 ) -> tuple[np.ndarray, Distribution]:
     """Truth and class probabilities, with the names that the file's column names give the classes."""
     if truth.ndim == 2 and pos_label is None:
         return truth, Bernoulli(probs, stars)
     if probs.shape[1] == 1:
-        return _against(truth, pos_label), Categorical(probs[:, 0])
+        return _against(truth, pos_label, is_part), Categorical(probs[:, 0])
     if pos_label is not None:
         raise InputError("--pos-label goes with a single column of probabilities; with a column a class, leave it out")
     return truth, Categorical(probs, stars)
@@ -196,16 +225,15 @@ def _in_order_of(truth: list[str], names: list[str], y_true: str | None, y_pred:
     return [names[found.index(label)] for label in labels]
 
 
-def _against(truth: np.ndarray, pos_label: str | None) -> np.ndarray:
+def _against(truth: np.ndarray, pos_label: str | None, is_part: bool) -> np.ndarray:
     """Zeros and ones: whether each target is the positive label."""
-    names = truth.astype(str)
-    found = np.unique(names).tolist()
     if pos_label is not None:
-        if pos_label not in found:
+        names = truth.astype(str)
+        if not is_part and pos_label not in (found := np.unique(names).tolist()):
             raise InputError(f"--pos-label {pos_label!r} never occurs{did_you_mean(pos_label, found)}")
         return (names == pos_label).astype(np.uint8)
     if truth.dtype.kind not in "iubf":
-        found = found[:4]
+        found = np.unique(truth.astype(str)).tolist()[:4]
         raise InputError(f"the truth holds text like {found}: say which one is predicted, --pos-label {found[-1]}")
     return truth
 
@@ -241,6 +269,20 @@ def _family(text: str, table: Columns) -> Predictions:
     if not isinstance(found, Predictions):
         raise InputError(f"--predict {text!r} is not a family; known: {', '.join(FAMILIES)}")
     return found
+
+
+def columns_of_family(text: str, table: Columns) -> list[str]:
+    """The columns that ``predict`` names."""
+
+    def named(*args: object, **options: object) -> list[str]:
+        found: list[str] = []
+        for value in (*args, *options.values()):
+            found += table.find(value, (), "--predict") if isinstance(value, str) else []
+            found += value if isinstance(value, list) else []
+        return found
+
+    found = parse(_quoted(text), dict.fromkeys(FAMILIES, named), word=str)
+    return found if isinstance(found, list) else []
 
 
 def _quoted(text: str) -> str:

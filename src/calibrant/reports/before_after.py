@@ -1,9 +1,9 @@
 """What recalibration does to predictions that it has not seen: scores, errors and diagrams before and after."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -14,12 +14,16 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.recalibration.held_out import HeldOut, scores
 from calibrant.reports.build import settings_of
+from calibrant.reports.class_pictures import reliability_of
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.classes import MEANINGS, reliability_of
+from calibrant.reports.classes import MEANINGS
 from calibrant.reports.model import KeyNumber, Picture, Verdict
 from calibrant.reports.problem import TEST_WORK, affordable
 from calibrant.results import SCHEMA, Result, Table, number
 from calibrant.typing import ArrayLike, Seed
+
+if TYPE_CHECKING:
+    from calibrant.reports.figures import Chart
 
 NAMES = {"log loss": "Log loss", "Brier": "Brier score"}
 """Scores as a page calls them."""
@@ -87,19 +91,37 @@ class BeforeAfter(Result):
 
     def to_html(self) -> str:
         """One self-contained page."""
-        from calibrant.reports.page import drawn, encoded, rendered
+        from calibrant.reports.page import rendered
 
-        sides = [(self.before, self.after), (self.after, self.before)]
-        charts = [drawn(one.picture, other.picture.tables["curve"]) for one, other in sides]
         return rendered(
-            "before_after.html.jinja", report=self, charts=charts, data=encoded(self), number=number, names=NAMES
+            "before_after.html.jinja",
+            self,
+            download="calibrant-recalibration.json",
+            parts={"numbers": "Numbers", "pictures": "Pictures", "notes": "Fit", "methods": "Methods"},
+            charts=self._charts(),
+            number=number,
+            names=NAMES,
         )
 
+    def _charts(self) -> list["Chart"]:
+        """The diagrams before and after, on the same axes."""
+        from calibrant.reports.figures import chart_of
+
+        sides = (("Before", self.before, self.after), ("After", self.after, self.before))
+        return [
+            replace(
+                chart_of(one.picture, other.picture.tables["curve"]),
+                title=f"{name}: {one.error.label.lower()} {one.error.text(one.error.value)}",
+                description=f"{name} recalibration. {one.picture.description}",
+            )
+            for name, one, other in sides
+        ]
+
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, or the data if its name ends in ``.json``."""
-        path = Path(path)
-        path.write_text(self.to_json() if path.suffix == ".json" else self.to_html(), encoding="utf-8")
-        return path
+        """Write the page to a file; its data if the name ends in ``.json``, or a print of it if in ``.pdf``."""
+        from calibrant.reports.saving import save
+
+        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]

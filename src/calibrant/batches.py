@@ -1,0 +1,132 @@
+"""Files and pipes of any length as data sets of some rows at a time, at constant memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from calibrant._columns import Columns, Part, check_exists
+from calibrant._parts import Frames, TextParts, parquet_parts
+from calibrant._records import BadLines, Needed
+from calibrant._validate import InputError, check_count
+from calibrant.io import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of
+
+ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+@dataclass(frozen=True, eq=False)
+class Batch(Dataset):
+    """Some consecutive good rows of a file; ``start`` is how many came before."""
+
+    start: int
+
+
+class Batches:
+    """The rows of a file or pipe, some at a time: CSV, JSON lines or Parquet, in memory that does not grow.
+
+    ``source`` is a path or a binary handle such as ``sys.stdin.buffer``; ``kind`` says what a handle gives where its first
+    character does not. The other arguments name columns as for :func:`calibrant.io.read`. A batch has at most ``rows`` rows,
+    and fewer where a pipe has not given more for ``flush`` seconds.
+
+    Lines that are not JSON, or lack a column that is needed, are left out. ``bad`` has their number and the first few; with
+    ``strict`` the first one is an error. Where no line can be used, or the positive label never occurs, that is an error
+    at the end in any case. Values that no line should have, such as probabilities above 1, are errors at once.
+
+    >>> from io import BytesIO
+    >>> lines = BytesIO(b'{"y": 1, "p": 0.8}\\nwhat?\\n{"y": 0, "p": 0.3}\\n')
+    >>> batches = Batches(lines, y_true="y", y_pred="p")
+    >>> for batch in batches:
+    ...     print(batch.y_true, batch.y_pred.probability(1))
+    [1 0] [0.8 0.3]
+    >>> print(batches.bad)
+    1 line could not be used: line 2 is not JSON: 'what?'
+    """
+
+    def __init__(
+        self,
+        source: str | Path | IO[bytes],
+        *,
+        rows: int = 100_000,
+        flush: float = 1.0,
+        strict: bool = False,
+        kind: Literal["csv", "jsonl"] | None = None,
+        y_true: str | None = None,
+        y_pred: str | None = None,
+        predict: str | None = None,
+        by: Sequence[str] = (),
+        sample_weight: str | None = None,
+        pos_label: str | None = None,
+    ) -> None:
+        check_count(rows, "rows")
+        if not flush > 0:
+            raise InputError(f"flush must be a positive number of seconds; got {flush!r}")
+        self.source = Path(source) if isinstance(source, str) else source
+        self.rows, self.flush, self.strict, self.kind = rows, flush, strict, kind
+        self.columns: dict[str, Any] = {
+            "y_true": y_true,
+            "y_pred": y_pred,
+            "predict": predict,
+            "by": tuple(by),
+            "sample_weight": sample_weight,
+            "pos_label": pos_label,
+        }
+        self.bad = BadLines()
+        self.n = 0
+
+    @property
+    def path(self) -> Path:
+        """What messages call the source."""
+        if isinstance(self.source, Path):
+            return self.source
+        name = getattr(self.source, "name", None)
+        return Path("standard input" if name == "<stdin>" else name if isinstance(name, str) else "the stream")
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.bad, self.n, found = BadLines(), 0, self.columns["pos_label"] is None
+        for frame in self._frames():
+            for start in range(0, len(frame), self.rows):
+                batch = self._batch(Part(self.path, frame[start : start + self.rows]))
+                self.n += len(batch.y_true)
+                found = found or bool(np.any(batch.y_true))
+                yield batch
+        if not self.n:
+            raise InputError(f"{self.path.name} has no rows{f' of use: {self.bad}' if self.bad.count else ''}")
+        if not found:
+            raise InputError(f"--pos-label {self.columns['pos_label']!r} never occurs in {self.n:,} rows")
+
+    def _batch(self, table: Columns) -> Batch:
+        try:
+            return Batch(**vars(dataset_of(table, **self.columns, is_part=True)), start=self.n)
+        except InputError as error:
+            raise InputError(f"{self.path.name}, rows from {self.n:,}: {error}") from error
+
+    def _frames(self) -> Frames:
+        parts = TextParts(self.path, self._wish, self.bad, strict=self.strict)
+        if not isinstance(self.source, Path):
+            is_csv = None if self.kind is None else self.kind == "csv"
+            yield from parts.frames(self.source, is_csv=is_csv, rows=self.rows, flush=self.flush)
+            return
+        check_exists(self.source)
+        kind = ENDINGS.get(self.source.suffix.lower())
+        if kind is None:
+            raise InputError(f"{self.path.name}: batches are read from {', '.join(ENDINGS)}; io.read takes more kinds")
+        if kind == "parquet":
+            yield from parquet_parts(self.source, self._wish)
+            return
+        with self.source.open("rb") as handle:
+            yield from parts.frames(handle, is_csv=kind == "csv", rows=self.rows, flush=None)
+
+    def _wish(self, table: Columns) -> Needed:
+        """The columns that data sets are made of."""
+        names = self.columns
+        truth = table.find(names["y_true"], TRUTH_NAMES, "--y-true")
+        if names["predict"] is None:
+            numbers = table.find(names["y_pred"], PREDICTION_NAMES, "--y-pred")
+        else:
+            numbers = columns_of_family(names["predict"], table)
+        if names["sample_weight"] is not None:
+            numbers += table.find(names["sample_weight"], (), "--sample-weight")
+        by = [found for name in names["by"] for found in table.find(name, (), "--by")]
+        return Needed(tuple(dict.fromkeys([*truth, *numbers, *by])), frozenset(numbers))
