@@ -21,10 +21,10 @@ REDRAWS = 199
 PAGE = Path(__file__).parents[1] / "docs" / "studies" / "verdicts.md"
 WORDS = """# What the report says of thirty-six worlds
 
-Data drawn from worlds whose truth is known, and the sentence that the report gives ({redraws} redraws). In calibrated worlds an
-alarm is false: at most 5 % of data sets may raise one, at any number of rows. Of {sets} data sets that is at most {most} in 99.9 % of
-studies like this one. In the other worlds the sentence must name what is wrong: `named` is the share of data sets in which it did. Too
-few rows to tell is no alarm. Repeat by `python benchmarks/verdicts.py --write`.
+Data drawn from worlds whose truth is known, and the sentence that the report gives ({redraws} redraws). In calibrated
+worlds an alarm is false: at most 5 % of data sets may raise one, at any number of rows; of {sets} data sets that is at most
+{most} in 99.9 % of studies like this one. In the other worlds the sentence must name what is wrong: `named` is the share of data
+sets in which it did. Too few rows to tell is no alarm. Repeat by `python benchmarks/verdicts.py --write`.
 
 ## Calibrated
 

@@ -6,6 +6,7 @@ from calibrant import evaluate
 from calibrant.results import Table
 
 display = pytest.importorskip("calibrant.cli.display")
+console = pytest.importorskip("calibrant.cli.console")
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def terminal(monkeypatch):
     from rich.console import Console
 
     text = io.StringIO()
-    monkeypatch.setattr(display, "out", Console(file=text, width=100, highlight=False))
+    monkeypatch.setattr(console, "out", Console(file=text, width=100, highlight=False))
     return text
 
 

@@ -10,34 +10,64 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from calibrant.plots.class_panels import ClasswiseDisplay, classwise
     from calibrant.plots.confusion_map import ConfusionDisplay, confusion
+    from calibrant.plots.coverage_curve import CoverageDisplay, coverage
+    from calibrant.plots.fan_chart import FanDisplay, fan
+    from calibrant.plots.level_deviation import LevelCurveDisplay, level_curve
+    from calibrant.plots.level_histogram import LevelsDisplay, levels
     from calibrant.plots.reliability_diagram import ReliabilityDisplay, reliability
+    from calibrant.plots.sharpness_chart import SharpnessDisplay, sharpness
     from calibrant.plots.simplex_map import SimplexDisplay, simplex
+    from calibrant.plots.spread_curve import SpreadDisplay, spread
     from calibrant.plots.witness_map import WitnessDisplay, witness
 
 # Where each name lives. As calibrant itself, this imports nothing before its first use.
 _HOME = {
     "ClasswiseDisplay": "class_panels",
     "ConfusionDisplay": "confusion_map",
+    "CoverageDisplay": "coverage_curve",
+    "FanDisplay": "fan_chart",
+    "LevelCurveDisplay": "level_deviation",
+    "LevelsDisplay": "level_histogram",
     "ReliabilityDisplay": "reliability_diagram",
+    "SharpnessDisplay": "sharpness_chart",
     "SimplexDisplay": "simplex_map",
+    "SpreadDisplay": "spread_curve",
     "WitnessDisplay": "witness_map",
     "classwise": "class_panels",
     "confusion": "confusion_map",
+    "coverage": "coverage_curve",
+    "fan": "fan_chart",
+    "level_curve": "level_deviation",
+    "levels": "level_histogram",
     "reliability": "reliability_diagram",
+    "sharpness": "sharpness_chart",
     "simplex": "simplex_map",
+    "spread": "spread_curve",
     "witness": "witness_map",
 }
 
 __all__ = [
     "ClasswiseDisplay",
     "ConfusionDisplay",
+    "CoverageDisplay",
+    "FanDisplay",
+    "LevelCurveDisplay",
+    "LevelsDisplay",
     "ReliabilityDisplay",
+    "SharpnessDisplay",
     "SimplexDisplay",
+    "SpreadDisplay",
     "WitnessDisplay",
     "classwise",
     "confusion",
+    "coverage",
+    "fan",
+    "level_curve",
+    "levels",
     "reliability",
+    "sharpness",
     "simplex",
+    "spread",
     "witness",
 ]
 

@@ -9,15 +9,19 @@ from calibrant.plots.style import Palette
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LEFT = 0.3
+"""Inches that a legend begins left of the axes."""
+
 
 def add_legend(axes: "Axes", marks: Legend, palette: Palette, *, raised: float = 0.0) -> None:
     """One line of marks and words above the axes, so many inches higher."""
     if marks:
+        width, height = inches_of(axes)
         axes.legend(
             [_handle(mark, palette) for mark, _ in marks],
             [words for _, words in marks],
             loc="lower left",
-            bbox_to_anchor=(0.0, 1.0 + raised / inches_of(axes)[1]),
+            bbox_to_anchor=(-LEFT / width, 1.0 + raised / height),
             ncols=len(marks),
             frameon=False,
             borderaxespad=0.3,

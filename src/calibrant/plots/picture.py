@@ -87,6 +87,12 @@ def room(figure: "Figure", layout: Layout) -> "Axes":
     return figure.add_axes((left / width, below / height, across / width, up / height))
 
 
+def level_in(tables: Tables) -> str:
+    """The level of the bands in words: 95 % where nothing is said."""
+    level = float(tables["settings"]["level"][0]) if "settings" in tables else 0.95
+    return f"{100 * level:.3g} %"
+
+
 def plotting_library() -> Any:
     """Matplotlib, or words on how to get it."""
     try:

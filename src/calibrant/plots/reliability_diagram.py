@@ -13,9 +13,9 @@ from calibrant.plots.axes import frame_probabilities, limits_of, share_of_rows
 from calibrant.plots.claims import claims_of, histogram_of
 from calibrant.plots.curves import Axis, Band, Curves, Method, floor_for
 from calibrant.plots.display import PredictionDisplay, plotter
-from calibrant.plots.picture import Drawing, Legend, Tables
+from calibrant.plots.picture import Drawing, Legend, Tables, level_in
 from calibrant.plots.style import Palette, dress
-from calibrant.results import Table, percent
+from calibrant.results import Table
 from calibrant.typing import ArrayLike, Engine, Seed
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def settings_of(tables: Tables) -> dict[str, Any]:
     """How the curve was made; bins with a consistency band where nothing is said."""
     given = next(tables["settings"].rows()) if "settings" in tables else {}
     floor = float(given.get("floor", np.nan))
-    return {"band": "consistency", "level": 0.95, **given, "floor": None if np.isnan(floor) else floor}
+    return {"band": "consistency", **given, "floor": None if np.isnan(floor) else floor}
 
 
 def beyond_of(curve: Table, settings: dict[str, Any]) -> np.ndarray:
@@ -98,7 +98,7 @@ def _span(curve: Table) -> tuple[np.ndarray, np.ndarray]:
 def legend_of(tables: Tables) -> Legend:
     """Marks and words, which depend on the band."""
     settings, curve = settings_of(tables), tables["curve"]
-    level = percent(settings["level"]).replace(".0 ", " ")
+    level = level_in(tables)
     words = {"consistency": f"{level} band if calibrated", "confidence": f"{level} confidence band"}
     band: Legend = (("band", words[settings["band"]]),) if "low" in curve else ()
     beyond: Legend = (("diamond", "beyond chance"),) if "low" in curve else ()
@@ -117,7 +117,7 @@ class ReliabilityDisplay(PredictionDisplay):
     >>> p = rng.random(500)
     >>> display = ReliabilityDisplay.from_predictions((rng.random(500) < p**2) * 1, p, n_resamples=199)
     >>> display.tables["curve"]["observed"].round(1)[[0, 7, 14]]
-    array([0. , 0.2, 0.9])
+    array([0. , 0.3, 0.9])
     """
 
     drawing = Drawing(draw, size=(5.2, 6.1), legend_of=legend_of)

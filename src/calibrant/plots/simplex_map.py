@@ -90,7 +90,7 @@ class SimplexDisplay(PredictionDisplay):
     >>> p = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], 800)
     >>> cells = SimplexDisplay.from_predictions(p.argmax(axis=1), p, n_resamples=99).tables["cells"]
     >>> cells.n_rows, cells["adjusted"].min()
-    (34, np.float64(0.01))
+    (25, np.float64(0.01))
     """
 
     drawing = Drawing(
@@ -126,7 +126,7 @@ class SimplexDisplay(PredictionDisplay):
         rows = np.bincount(cell)
         shown = np.flatnonzero(rows >= min(min_rows, rows.max()))
         gaps = CellGaps.of(cell, p, weights)
-        gather = partial(_largest_class, shown)
+        gather = partial(_largest_class, gaps, shown)
         adjusted = gaps.adjusted(y, predictions, gather, redraws(n_resamples, len(p), WORK), rng, engine)
         claimed = gaps.counts.predicted[shown] / gaps.counts.weight[shown, None]
         happened = claimed - gaps.counts.gaps(y[None])[0][shown]
@@ -138,9 +138,9 @@ class SimplexDisplay(PredictionDisplay):
         return cls({"cells": cells, "classes": Table(name=list(predictions.class_names))})
 
 
-def _largest_class(shown: np.ndarray, standardised: np.ndarray) -> np.ndarray:
+def _largest_class(gaps: CellGaps, shown: np.ndarray, sums: np.ndarray) -> np.ndarray:
     """The largest of the classes of each cell that is shown, ``(m, cells)``."""
-    largest: np.ndarray = np.abs(standardised[:, shown]).max(axis=2)
+    largest: np.ndarray = gaps.standardised(sums)[:, shown].max(axis=2)
     return largest
 
 

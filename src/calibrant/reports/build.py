@@ -4,7 +4,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from calibrant.inference.draws import as_seed_sequence
 from calibrant.reports.advice import Advised
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
+from calibrant.reports.costs import LAST, Progress, announcer
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
 from calibrant.reports.label_advice import advise_on
@@ -27,8 +28,7 @@ from calibrant.typing import ArrayLike, Engine, Seed
 
 T = TypeVar("T")
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called before each step with its name, its number and how many there are."""
+ADVICE = "What to do"
 
 
 def evaluate(
@@ -83,7 +83,8 @@ def judge(
     """
     _, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
     evidence = outline.gather[1]()
-    numbers, sections = ([make(evidence) for _, make in parts] for parts in (outline.numbers, outline.sections))
+    numbers = [make(evidence) for _, make in outline.numbers]
+    sections = [make(evidence) for _, make in outline.sections]
     return outline.judge(evidence, numbers, sections)
 
 
@@ -118,21 +119,16 @@ def _report(
     progress: Progress,
     advise: Callable[..., Advised] | None,
 ) -> Report:
-    done, total = 0, outline.n_steps + (advise is not None)
-
-    def step(name: str) -> None:
-        nonlocal done
-        progress(name, done, total)
-        done += 1
+    tell = announcer([*outline.steps, *([] if advise is None else [ADVICE])], progress)
 
     def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
         found = []
         for name, make in parts:
-            step(name)
+            tell(name)
             found.append(make(evidence))
         return found
 
-    step(outline.gather[0])
+    tell(outline.gather[0])
     evidence = outline.gather[1]()
     numbers, pictures, sections = (
         made(outline.numbers, evidence),
@@ -141,10 +137,10 @@ def _report(
     )
     verdict, advised = outline.judge(evidence, numbers, sections), None
     if advise is not None:
-        step("What to do")
+        tell(ADVICE)
         advised = advise(is_calibrated=verdict.tone == "good")
         pictures += [] if advised.picture is None else [advised.picture]
-    step("Done")
+    tell(LAST)
     return Report(
         title=title,
         n=len(problem),
@@ -181,5 +177,5 @@ def _installed(name: str) -> str:
         return "not installed"
 
 
-def _silent(step: str, done: int, total: int) -> None:
+def _silent(step: str, done: float, total: float) -> None:
     """Report no progress."""
