@@ -17,6 +17,7 @@ def test_slices():
         null_low=[0.0, 0.01],
         null_high=[0.02, 0.03],
         pvalue=[0.004, 0.5],
+        pvalue_alone=[0.002, 0.4],
     )
     assert shown(columns_of(table, "site")) == {
         "site": ("<a>", "b"),

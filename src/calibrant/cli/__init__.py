@@ -25,7 +25,15 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _run(arguments: list[str] | None) -> int:
     try:
-        from calibrant.cli import commands, completion, demo, doctor, recalibrate, studies  # noqa: F401  # add themselves
+        from calibrant.cli import (  # noqa: F401  # add themselves
+            commands,
+            completion,
+            demo,
+            doctor,
+            monitor,
+            recalibrate,
+            studies,
+        )
         from calibrant.cli.app import app
         from calibrant.cli.streams import renamed
     except ModuleNotFoundError as error:

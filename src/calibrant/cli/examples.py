@@ -62,6 +62,15 @@ RECALIBRATE = (
     ),
 )
 
+MONITOR = (
+    Example("Is there a row from which on forecasts went wrong?", f"calibrant monitor {DIABETES} --window 100"),
+    Example(
+        "As rows come, with a state to go on from tomorrow:",
+        f"cat {DIABETES.replace(' ', ' | calibrant monitor - ', 1)} --alpha 0.01 --state state.json",
+    ),
+    Example("For programs, one JSON object a line:", f"calibrant monitor {DIABETES} --window 100 --format json"),
+)
+
 SIMULATE = (
     Example("How biased are binned errors on data like mine?", f"calibrant simulate {DIGITS} --data-sets 20"),
     Example(
@@ -80,6 +89,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "test": TEST,
     "estimate": ESTIMATE,
     "recalibrate": RECALIBRATE,
+    "monitor": MONITOR,
     "simulate": SIMULATE,
     "reproduce": (
         Example("A quick look at a study:", "calibrant reproduce estimator-error --data-sets 100"),

@@ -1,5 +1,6 @@
 """Pictures as a page shows them: drawn, with their legends, and with a place in two columns."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,12 @@ class Chart:
     legend: tuple[tuple[str, str], ...]
     is_wide: bool
     is_alone: bool = False
+
+    @property
+    def width(self) -> float:
+        """In points as drawn: pictures are enlarged alike, so that their letters are of one size."""
+        found = re.search(r'viewBox="\S+ \S+ (\S+) ', self.svg)
+        return float(found[1]) if found else 0.0
 
 
 def drawn(picture: Picture, beside: Table | None = None) -> str:

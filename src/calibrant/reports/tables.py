@@ -52,6 +52,9 @@ PAIRS = {"null_low": ("null_high", " to "), "change": ("standard_error", " ± ")
 ERRORS = ("error", "calibration_error")
 """Columns that a null band belongs to."""
 
+HIDDEN = ("excess", "pvalue_alone")
+"""Columns that only the data have."""
+
 HEADINGS = {"null_low": "if calibrated", "pvalue": "p"}
 """Columns that are called otherwise on the page."""
 
@@ -63,7 +66,7 @@ def columns_of(table: Table, noun: str = "") -> list[Column]:
     [('a',), ('0.0 % to 1.2 %',)]
     """
     seconds = {second for first, (second, _) in PAIRS.items() if first in table}
-    columns = [_column(table, name) for name in table if name not in seconds]
+    columns = [_column(table, name) for name in table if name not in seconds and name not in HIDDEN]
     if noun:
         columns[0] = replace(columns[0], heading=noun)
     return columns

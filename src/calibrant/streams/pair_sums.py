@@ -45,17 +45,17 @@ class PairSums:
     @property
     def first(self) -> float:
         """``sum a``."""
-        return self.sums[0] / (1 << UNIT) + self.special
+        return _quotient(self.sums[0], 1 << UNIT) + self.special
 
     @property
     def second(self) -> float:
         """``sum b``."""
-        return self.sums[1] / (1 << UNIT)
+        return _quotient(self.sums[1], 1 << UNIT)
 
     @property
     def ratio(self) -> float:
         """``R = sum a / sum b``."""
-        return self.sums[0] / self.sums[1] + self.special
+        return _quotient(self.sums[0], self.sums[1]) + self.special
 
     @property
     def squares(self) -> float:
@@ -63,7 +63,7 @@ class PairSums:
         if self.special != 0:
             return np.nan
         a, b, aa, ab, bb = self.sums
-        return (aa * b * b - 2 * a * b * ab + a * a * bb) / (b * b << UNIT)
+        return _quotient(aa * b * b - 2 * a * b * ab + a * a * bb, b * b << UNIT)
 
     def to_list(self) -> list[str]:
         """Texts for JSON."""
@@ -75,3 +75,11 @@ class PairSums:
         *sums, special = texts
         exact: Any = tuple(int(x) for x in from_text(sums))
         return cls(exact, float(special))
+
+
+def _quotient(a: int, b: int) -> float:
+    """The nearest double; infinite where there is none."""
+    try:
+        return a / b
+    except OverflowError:
+        return np.inf if (a > 0) == (b > 0) else -np.inf

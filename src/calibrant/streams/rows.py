@@ -60,14 +60,16 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, Distribution):
         name = type(value).__name__
         if name not in families():
-            raise InputError(f"{name} predictions cannot be written as JSON: give a family of calibrant's own")
+            raise InputError(f"{name} predictions cannot be written as JSON: give those of a family of calibrant's own")
         return {"family": name, "fields": {part: to_plain(getattr(value, part)) for part in field_names(value)}}
     if is_array(value):
         host = to_numpy(value)
         return {"values": host.tolist(), "dtype": str(host.dtype), "shape": list(host.shape)}
     if isinstance(value, tuple):
         return {"tuple": [to_plain(part) for part in value]}
-    return value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise InputError(f"{value!r} cannot be written as JSON: give predictions of a family of calibrant's own")
 
 
 def from_plain(data: Any) -> Any:
