@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """Shares of outcomes at the levels of their forecasts, with the band that holds all bars of a calibrated one."""
+    """Shares of outcomes at the levels of their forecasts, with the band that holds all bars of a calibrated one.
+
+    There is room for the bars of the table ``beside``, too, where there is one.
+    """
     table = tables["levels"]
     lower, upper, share = table["lower"], table["upper"], 100 * table["observed"]
     low, high = 100 * table["low"], 100 * table["high"]
@@ -30,7 +33,8 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     axes.axhline(100 / len(share), color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
     draw_beyond(axes, (lower + upper)[outside] / 2, share[outside], palette)
     axes.set(xlabel="Level of the outcome in its forecast", ylabel="% of rows", xlim=(-0.01, 1.01))
-    axes.set_ylim(0, 1.08 * max(share.max(), high.max()))
+    beside = 100 * tables["beside"]["observed"].max() if "beside" in tables else 0.0
+    axes.set_ylim(0, 1.08 * max(share.max(), high.max(), beside))
     dress(axes, palette)
 
 
