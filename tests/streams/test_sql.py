@@ -57,3 +57,11 @@ def test_what_is_refused():
         from_bins(ECE(), [(15, 1, 1, 1)])
     with pytest.raises(InputError, match="observed must not exceed weight; got 50.0 of 10.0"):
         from_bins(ECE(), [(14, 10, 9.5, 50)])
+
+
+def test_duckdb_on_a_file(table, tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: the same query runs in SQLite")
+    y, p, _ = table
+    pytest.importorskip("polars").DataFrame({"y": y, "p": p}).write_parquet(tmp_path / "x.parquet")
+    rows = duckdb.sql(bin_query(ECE(), f"'{tmp_path / 'x.parquet'}'")).fetchall()
+    assert from_bins(ECE(), rows).finalize().value == pytest.approx(ECE()(y, p).value, rel=1e-12)
