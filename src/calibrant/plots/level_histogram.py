@@ -6,6 +6,7 @@ import numpy as np
 
 from calibrant.distributions.conversion import as_distribution
 from calibrant.distributions.coordinates import dimensions
+from calibrant.estimators.member_ranks import Prerank
 from calibrant.inference.pit_histogram import PITHistogram
 from calibrant.plots.display import PredictionDisplay, plotter
 from calibrant.plots.picture import Drawing, Legend, Tables, level_in
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """Shares of outcomes at the levels of their forecasts, with the band that holds all bars of a calibrated one."""
+    """Shares of outcomes at the levels of their forecasts, with the band that holds all bars of a calibrated one.
+
+    There is room for the bars of the table ``beside``, too, where there is one.
+    """
     table = tables["levels"]
     lower, upper, share = table["lower"], table["upper"], 100 * table["observed"]
     low, high = 100 * table["low"], 100 * table["high"]
@@ -30,7 +34,8 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     axes.axhline(100 / len(share), color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
     draw_beyond(axes, (lower + upper)[outside] / 2, share[outside], palette)
     axes.set(xlabel="Level of the outcome in its forecast", ylabel="% of rows", xlim=(-0.01, 1.01))
-    axes.set_ylim(0, 1.08 * max(share.max(), high.max()))
+    beside = 100 * tables["beside"]["observed"].max() if "beside" in tables else 0.0
+    axes.set_ylim(0, 1.08 * max(share.max(), high.max(), beside))
     dress(axes, palette)
 
 
@@ -65,12 +70,20 @@ class LevelsDisplay(PredictionDisplay):
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, y_pred: ArrayLike, *, n_bins: int = 20, level: float = 0.95, seed: int = 0
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        n_bins: int = 20,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        seed: int = 0,
     ) -> Self:
         """The histogram with ``n_bins`` bars; ``seed`` is that of levels of single values with a probability of their own."""
         predictions = as_distribution(y_pred)
-        prerank = "average" if dimensions(predictions) else None
-        table = PITHistogram(n_bins, level, prerank=prerank, seed=seed)(y_true, predictions)  # type: ignore[arg-type]
+        prerank: Prerank | None = "average" if dimensions(predictions) else None
+        made = PITHistogram(n_bins, level, prerank=prerank, seed=seed)
+        table = made(y_true, predictions, sample_weight=sample_weight)
         return cls({"levels": table, "settings": Table(level=[level])})
 
 

@@ -9,7 +9,7 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.binning import Binning
 from calibrant.inference.reliability import beyond_chance
 from calibrant.lenses import Lens
-from calibrant.plots.axes import frame_probabilities, limits_of, share_of_rows
+from calibrant.plots.axes import frame_probabilities, inches_of, limits_of, share_of_rows
 from calibrant.plots.claims import claims_of, histogram_of
 from calibrant.plots.curves import Axis, Band, Curves, Method, floor_for
 from calibrant.plots.display import PredictionDisplay, plotter
@@ -29,21 +29,26 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     """
     from mpl_toolkits.axes_grid1 import make_axes_locatable  # type: ignore[import-untyped]
 
+    draw_pair(axes, make_axes_locatable(axes).append_axes("bottom", size="21%", pad=0.12, sharex=axes), tables, palette)
+
+
+def draw_pair(axes: "Axes", below: "Axes", tables: Tables, palette: Palette) -> None:
+    """The curve on the first axes, the spread of the predictions on the second, which share the first one's x."""
     curve, settings = tables["curve"], settings_of(tables)
-    dress(axes, palette)
+    for part in (axes, below):
+        dress(part, palette)
     draw_curve(axes, curve, settings, palette)
+    share_of_rows(below, tables["histogram"], palette)
     spans = [_span(one) for one in (curve, tables.get("beside", curve))]
     claims, outcomes = (np.concatenate(parts) for parts in zip(*spans, strict=True))
-    below = make_axes_locatable(axes).append_axes("bottom", size="21%", pad=0.12, sharex=axes)
-    dress(below, palette)
-    share_of_rows(below, tables["histogram"], palette)
     floor = settings["floor"]
     frame_probabilities(axes, limits_of(claims, floor), limits_of(outcomes, floor), floor)
     axes.set(ylabel="Observed frequency")
     axes.tick_params(labelbottom=False)
     below.set(xlabel="Predicted probability")
+    left = -0.5 / inches_of(axes)[0]
     for part in (axes, below):
-        part.yaxis.set_label_coords(-0.115, 0.5)
+        part.yaxis.set_label_coords(left, 0.5)
 
 
 def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Palette, *, size: float = 1.0) -> None:
