@@ -31,7 +31,6 @@ html_math_renderer = "mathml"
 autosummary_generate = False
 autodoc_class_signature = "mixed"
 autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
 autodoc_mock_imports = [library for library in ("torch", "sklearn") if find_spec(library) is None]
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
@@ -57,3 +56,14 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "tour": [], "theory": [], "choose": [], "peers": [], "changelog": [], "contributing": []}
+
+
+def setup(app: object) -> None:  # noqa: ARG001  # Sphinx calls it so
+    """Load all modules of the command line: each adds its commands to the program."""
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    import calibrant.cli
+
+    for module in iter_modules(calibrant.cli.__path__, "calibrant.cli."):
+        import_module(module.name)

@@ -21,19 +21,27 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def inline(writer: Any, node: nodes.math) -> None:
     """A formula within a line."""
-    _write(writer, node, is_block=False)
+    from docutils.nodes import SkipNode
+
+    writer.body.append(mathml(node, is_block=False))
+    raise SkipNode
 
 
 def block(writer: Any, node: nodes.math_block) -> None:
     """A formula on a line of its own."""
-    writer.body.append('<div class="math">')
-    _write(writer, node, is_block=True)
-    writer.body.append("</div>\n")
+    from docutils.nodes import SkipNode
+
+    writer.body.append(f'<div class="formula">{mathml(node, is_block=True)}</div>\n')
+    raise SkipNode
 
 
-def _write(writer: Any, node: nodes.Element, *, is_block: bool) -> None:
-    from docutils import nodes
-    from docutils.utils.math import latex2mathml
+def mathml(node: nodes.Element, *, is_block: bool) -> str:
+    """The formula, or a warning with its place and nothing."""
+    from docutils.utils.math import MathError, latex2mathml
+    from sphinx.util import logging
 
-    writer.body.append(str(latex2mathml.tex2mathml(node.astext(), as_block=is_block)))
-    raise nodes.SkipNode
+    try:
+        return str(latex2mathml.tex2mathml(node.astext(), as_block=is_block))
+    except MathError as error:
+        logging.getLogger(__name__).warning("%s in %r", error, node.astext(), location=node)
+        return ""

@@ -2,8 +2,9 @@
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,10 +14,13 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
 from calibrant.inference.draws import as_seed_sequence
+from calibrant.reports.advice import Advised
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
+from calibrant.reports.costs import LAST, Progress, announcer
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
+from calibrant.reports.label_advice import advise_on
 from calibrant.reports.model import Report, Verdict
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
@@ -24,8 +28,7 @@ from calibrant.typing import ArrayLike, Engine, Seed
 
 T = TypeVar("T")
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called before each step with its name, its number and how many there are."""
+ADVICE = "What to do"
 
 
 def evaluate(
@@ -39,11 +42,14 @@ def evaluate(
     rng: Seed = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    advice: bool = True,
+    source: Sequence[str] | None = None,
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
 
     ``by`` maps names to columns that slice the rows. Large data get fewer redraws than ``n_resamples``, and the
-    report says how many. ``progress`` is told of each step.
+    report says how many. ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help;
+    ``source`` are the words of a command that name the file and its columns, for the one that learns it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -53,7 +59,8 @@ def evaluate(
     'These probabilities agree with what happened.'
     """
     problem, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
-    return _report(problem, outline, title, progress or _silent)
+    advise = partial(advise_on, problem, source=source) if advice else None
+    return _report(problem, outline, title, progress or _silent, advise)
 
 
 def judge(
@@ -105,40 +112,47 @@ def _planned(
     return forecasts, outline_of_forecasts(forecasts, dict(by or {}))
 
 
-def _report(problem: Problem, outline: Outline[Any], title: str, progress: Progress) -> Report:
-    done = 0
-
-    def step(name: str) -> None:
-        nonlocal done
-        progress(name, done, outline.n_steps)
-        done += 1
+def _report(
+    problem: Problem,
+    outline: Outline[Any],
+    title: str,
+    progress: Progress,
+    advise: Callable[..., Advised] | None,
+) -> Report:
+    tell = announcer([*outline.steps, *([] if advise is None else [ADVICE])], progress)
 
     def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
         found = []
         for name, make in parts:
-            step(name)
+            tell(name)
             found.append(make(evidence))
         return found
 
-    step(outline.gather[0])
+    tell(outline.gather[0])
     evidence = outline.gather[1]()
     numbers, pictures, sections = (
         made(outline.numbers, evidence),
         made(outline.pictures, evidence),
         made(outline.sections, evidence),
     )
-    step("Done")
+    verdict, advised = outline.judge(evidence, numbers, sections), None
+    if advise is not None:
+        tell(ADVICE)
+        advised = advise(is_calibrated=verdict.tone == "good")
+        pictures += [] if advised.picture is None else [advised.picture]
+    tell(LAST)
     return Report(
         title=title,
         n=len(problem),
         kind=problem.kind,
         subject=outline.subject,
-        verdict=outline.judge(evidence, numbers, sections),
+        verdict=verdict,
         numbers=tuple(numbers),
         pictures=tuple(pictures),
         sections=tuple(sections),
         notes=tuple(outline.notes()),
         settings=settings_of(problem),
+        advice=None if advised is None else advised.advice,
     )
 
 
@@ -163,5 +177,5 @@ def _installed(name: str) -> str:
         return "not installed"
 
 
-def _silent(step: str, done: int, total: int) -> None:
+def _silent(step: str, done: float, total: float) -> None:
     """Report no progress."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError
-from calibrant.reports.build import Progress, evaluate
+from calibrant.reports.build import evaluate
+from calibrant.reports.costs import Progress
 from calibrant.reports.figures import charts_of
 from calibrant.reports.legible import json_for_script, shortened, visible
 from calibrant.reports.model import KeyNumber, Report
@@ -29,6 +30,7 @@ def report(
     rng: Seed = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    advice: bool = True,
 ) -> Report:
     """Evaluate, and write the page (or, for a path that ends in ``.json``, the data).
 
@@ -50,6 +52,7 @@ def report(
         rng=rng,
         engine=engine,
         progress=progress,
+        advice=advice,
     )
     result.save(path)
     return result
