@@ -30,7 +30,8 @@ def label_ends(axes: "Axes", ends: Sequence[End], *, most: int = 24) -> None:
 
 
 def apart(wanted: np.ndarray, least: float) -> np.ndarray:
-    """The nearest places in the same order that are so far apart: pools of crowded ones are centred on their mean.
+    """The nearest places in the same order within [0, 1] that are so far apart, also
+    from the ends by half of it: crowded ones are centred on their mean.
 
     >>> apart(np.array([0.5, 0.1, 0.5]), 0.2).round(2)
     array([0.4, 0.1, 0.6])
@@ -44,6 +45,7 @@ def apart(wanted: np.ndarray, least: float) -> np.ndarray:
             mean, size = (before * count + mean * size) / (count + size), count + size
         pools.append((mean, size))
     level = np.concatenate([np.full(size, mean) for mean, size in pools])
+    level = np.clip(level, least / 2, max(1 - least * (len(wanted) - 0.5), least / 2))
     found = np.empty_like(wanted, dtype=np.float64)
     found[order] = level + least * np.arange(len(wanted))
     return found

@@ -51,13 +51,13 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
         for a, b in zip(start[chosen], end[chosen], strict=True):
             _draw_arrow(axes, a, b, color=colour, alpha=alpha)
     places = (
-        (0.0, -0.035, "left", "top"),
-        (1.0, -0.035, "right", "top"),
+        (0.0, -0.07, "left", "top"),
+        (1.0, -0.07, "right", "top"),
         (0.5, np.sqrt(3) / 2 + 0.03, "center", "bottom"),
     )
     for name, (x, y, across, up) in zip(names, places, strict=True):
         axes.text(x, y, shortened(name, 24), ha=across, va=up, color=palette.ink, fontsize=11)
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.1, np.sqrt(3) / 2 + 0.1), aspect="equal")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.14, np.sqrt(3) / 2 + 0.1), aspect="equal")
     axes.set_axis_off()
 
 

@@ -11,10 +11,10 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.plots.cell_gaps import ALPHA, WORK, CellGaps
 from calibrant.plots.curves import redraws
 from calibrant.plots.display import PredictionDisplay, plotter
-from calibrant.plots.heat_map import draw_cells, draw_scale, label_cells, limit_of, scale_below, width_of
+from calibrant.plots.heat_map import draw_cells, draw_scale, is_slanted, label_cells, limit_of, scale_below, width_of
 from calibrant.plots.outcomes import Outcomes, Smoother
 from calibrant.plots.picture import Drawing, Layout, Tables
-from calibrant.plots.style import Palette
+from calibrant.plots.style import Palette, compact
 from calibrant.results import Table
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -48,7 +48,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     draw_cells(axes, gap, palette, limit=limit, gap=0.0)
     marked = np.argwhere(adjusted <= ALPHA)
     axes.scatter(marked[:, 1], marked[:, 0], s=7, color=palette.ink, linewidth=0, zorder=3)
-    label_cells(axes, outcomes, every_other(short_numbers(along)))
+    label_cells(axes, outcomes, with_gaps(short_numbers(along)))
     across, down = AXES[kind]
     axes.set(xlabel=across, ylabel=down)
     draw_scale(scale_below(axes, 0.5), palette, limit, WORDS[kind])
@@ -124,20 +124,25 @@ def _smoothed(gaps: CellGaps, kernel: np.ndarray, k: int, sums: np.ndarray) -> n
 
 
 def short_numbers(values: np.ndarray) -> list[str]:
-    """Numbers with two digits; of those just below one, two digits of what is missing.
+    """Numbers with two digits; of those just below one, one digit of what is missing.
 
-    >>> short_numbers(np.array([0.512, 0.9941, 12.34]))
-    ['0.51', '0.994', '12']
+    >>> short_numbers(np.array([0.512, 0.9941, 12_345.0]))
+    ['0.51', '0.994', '12k']
     """
     missing = np.where((values < 1) & (values > 0.9), 1 - values, values)
     return [
-        f"{x:.{int(np.ceil(-np.log10(m)))}f}" if m != x else f"{x:.2g}" for x, m in zip(values, missing, strict=True)
+        f"{x:.{int(np.ceil(-np.log10(m)))}f}" if m != x else compact(float(f"{x:.2g}"))
+        for x, m in zip(values, missing, strict=True)
     ]
 
 
-def every_other(texts: list[str]) -> list[str]:
-    """As many as there is room for."""
-    return [text if i % 2 == 0 or len(texts) < 7 else "" for i, text in enumerate(texts)]
+def with_gaps(texts: list[str]) -> list[str]:
+    """As many as there is room for side by side, at even steps."""
+    for step in range(1, len(texts)):
+        shown = [text if i % step == 0 else "" for i, text in enumerate(texts)]
+        if not is_slanted(shown):
+            return shown
+    return texts
 
 
 witness = plotter(WitnessDisplay.from_predictions, "witness")
