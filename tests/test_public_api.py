@@ -71,6 +71,7 @@ NAMES = [
     "evaluate",
     "groups",
     "report",
+    "state",
 ]
 
 

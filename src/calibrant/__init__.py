@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from calibrant.monitoring.monitor import Monitor
     from calibrant.reports.build import evaluate
     from calibrant.reports.page import report
+    from calibrant.streams.choose import state
     from calibrant.thresholds import Exceeds, Within
 
 __version__ = "0.1.0"
@@ -126,6 +127,7 @@ _HOME = {
     "report": "reports.page",
     "SKCE": "estimators.skce",
     "SmoothECE": "estimators.smooth",
+    "state": "streams.choose",
     "StudentT": "distributions.student_t",
     "Sweep": "estimators.sweep",
     "TangentKDE": "estimators.tangent",
@@ -202,6 +204,7 @@ __all__ = [
     "evaluate",
     "groups",
     "report",
+    "state",
 ]
 
 

@@ -3,7 +3,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from calibrant.estimators.exact_sums import BLOCK, UNIT, add_shares, joined, sum_any, to_float, wholes
+from calibrant.estimators.exact_sums import (
+    BLOCK,
+    UNIT,
+    add_shares,
+    dot,
+    from_text,
+    joined,
+    sum_any,
+    to_float,
+    to_text,
+    total,
+    wholes,
+)
 
 
 def count_and_sum(shares, cell, size):
@@ -56,3 +68,32 @@ def test_order_and_splits_change_nothing(rng):
 
 def test_whole_numbers_are_sums():
     assert to_float(wholes(np.array([3, 0, 10**9]))).tolist() == [3.0, 0.0, 1e9]
+
+
+@pytest.mark.parametrize("spread", [0, 3, 300])
+def test_totals_are_exact(spread, rng):
+    values = rng.normal(size=2 * BLOCK + 3) * 10.0 ** rng.uniform(-spread, spread, 2 * BLOCK + 3)
+    assert Fraction(total(values), 1 << UNIT) == sum(map(Fraction, values.tolist()))
+    assert total(np.zeros(0)) == 0
+    assert Fraction(total(np.full(BLOCK, 1.7976931348623157e308)), 1 << UNIT) == BLOCK * Fraction(
+        1.7976931348623157e308
+    )
+    assert total(np.full(3, 5e-324)) == 3
+
+
+@pytest.mark.parametrize("spread", [0, 3, 100, 150])
+def test_products_are_exact(spread, rng):
+    a, b = rng.normal(size=(2, 1000)) * 10.0 ** rng.uniform(-spread, spread, (2, 1000))
+    exact = sum(Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True))
+    assert abs(Fraction(dot(a, b), 1 << UNIT) - exact) <= 3000 * Fraction(1, 2**1074)
+
+
+def test_products_of_huge_numbers():
+    a, b = np.array([1e300, -1e300, 1e-300]), np.array([1e300, 1e300, 1e300])
+    assert Fraction(dot(a, b), 1 << UNIT) == pytest.approx(1.0, rel=1e-15)
+
+
+def test_text_and_back(rng):
+    sums = [0, 1, -5, total(rng.normal(size=9)), total(np.array([-1e300]))]
+    assert from_text(to_text(sums)).tolist() == sums
+    assert to_text([total(np.array([-0.75]))]) == ["-3p-2"]

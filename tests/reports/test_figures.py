@@ -23,7 +23,10 @@ def test_a_chart_is_the_picture_with_its_drawing(picture):
     assert (chart.title, chart.caption, chart.description) == ("Levels", "How to read it", "What it shows")
     assert chart.svg == drawn(picture)
     assert chart.svg.startswith("<svg")
-    assert chart.legend == DRAWINGS["levels"].legend
+    assert chart.legend == DRAWINGS["levels"].marks(picture.tables)
+    assert chart.legend
+    assert chart.width == pytest.approx(72 * 5.2, abs=0.01)
+    assert NARROW.width == 0
     assert [c.is_alone for c in charts_of([picture, picture, picture], after=1)] == [False, False, False]
 
 

@@ -17,6 +17,7 @@ def test_slices():
         null_low=[0.0, 0.01],
         null_high=[0.02, 0.03],
         pvalue=[0.004, 0.5],
+        pvalue_alone=[0.002, 0.4],
     )
     assert shown(columns_of(table, "site")) == {
         "site": ("<a>", "b"),
@@ -27,6 +28,13 @@ def test_slices():
     }
     assert flags_of(table) == [True, False]
     assert flags_of(Table(group=["a"])) == [False]
+    assert flags_of(Table(calibration_error=[0.3, 0.1], null_high=[0.2, 0.2])) == [True, False]
+
+
+def test_errors_are_drawn_beside_their_null_band():
+    table = Table(error=[0.08, 0.02, np.nan], null_low=[0.0, 0.01, 0.0], null_high=[0.02, 0.04, 0.02])
+    assert columns_of(table)[0].bars == ((0.0, 25.0, 100.0), (12.5, 50.0, 25.0), (0.0, 25.0, 0.0))
+    assert columns_of(Table(error=[0.1]))[0].bars == ()
 
 
 def test_keys_are_the_numbers_themselves():

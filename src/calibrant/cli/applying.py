@@ -13,6 +13,7 @@ from calibrant._validate import InputError
 from calibrant.cli import display
 from calibrant.cli.app import Fields
 from calibrant.cli.learning import check_drawable
+from calibrant.cli.streams import DASH
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import load_map
@@ -49,7 +50,8 @@ class Applied:
             display.say(f"note: {note}")
         first, last = self.columns[0], self.columns[-1]
         which = first if len(self.columns) == 1 else f"{first} … {last} ({len(self.columns)} columns)"
-        display.say(f"Written to {self.out}: {self.n:,} rows with better predictions in {which}")
+        place = "the standard output" if self.out == DASH else self.out
+        display.say(f"Written to {place}: {self.n:,} rows with better predictions in {which}")
 
 
 def apply_map(
@@ -57,7 +59,8 @@ def apply_map(
 ) -> Applied:
     """Put a file's predictions right and write them."""
     chosen = load_map(path)
-    old = io.read_predictions(file, y_pred=fields.y_pred, predict=fields.predict, pos_label=fields.pos_label)
+    said = {"y_pred": fields.y_pred, "predict": fields.predict, "pos_label": fields.pos_label}
+    old = io.read_predictions(file, **said, format=fields.input_format)
     better = chosen(old.prediction)
     data, notes = _with_truth(file, fields)
     table, page = (None, None) if data is None else _judged(data, better, seed, f"{file.name} through {path.name}")
@@ -70,7 +73,7 @@ def apply_map(
 
 def _with_truth(file: Path, fields: Fields) -> tuple[io.Dataset | None, tuple[str, ...]]:
     """What the file holds, if the truth is among it; one that was not asked for and cannot be used is left alone."""
-    if fields.y_true is None and not io.has_truth(file):
+    if fields.y_true is None and not io.has_truth(file, fields.input_format):
         return None, ()
     try:
         data = fields.read(file)

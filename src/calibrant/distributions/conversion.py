@@ -1,5 +1,7 @@
 """From what the caller gave to targets and predictions that belong together."""
 
+import warnings
+
 import numpy as np
 
 from calibrant._array import to_numpy
@@ -32,7 +34,7 @@ def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distributio
     check_not_empty(truth, "y_true")
     predictions = y_pred if isinstance(y_pred, Distribution) else adapted(y_pred)
     if predictions is None:
-        if _is_fractional(truth) and not _is_fractional(as_array(y_pred, "y_pred")):
+        if is_fractional(truth) and not is_fractional(as_array(y_pred, "y_pred")):
             raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
         predictions = Categorical(y_pred)
     check_same_length(truth.shape[0], len(predictions), "y_true", "y_pred")
@@ -51,7 +53,25 @@ def as_weighted_problem(
     return targets[rows, ...], predictions[rows], weights[rows]
 
 
-def _is_fractional(x: Array) -> bool:
+def as_part(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Array, Distribution, np.ndarray | None] | None:
+    """The same of a part of the data, which may have no rows, or none that counts: then ``None``.
+
+    It may lack classes, too, and nobody is warned of it.
+    """
+    if hasattr(y_true, "__len__") and hasattr(y_pred, "__len__") and not len(y_true) and not len(y_pred):
+        return None
+    weights = None if sample_weight is None else to_numpy(as_array(sample_weight, "sample_weight"))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "class 0 never occurs")
+        if weights is None or not len(weights) or weights.any():
+            return as_weighted_problem(y_true, y_pred, weights)
+        as_weighted_problem(y_true, y_pred, np.ones_like(weights))  # which checks the rest
+        return None
+
+
+def is_fractional(x: Array) -> bool:
     """Whether the first rows hold numbers that are not whole."""
     first = to_numpy(x[: min(1000, x.shape[0]), ...])
     return first.dtype.kind == "f" and bool(np.any(first != np.round(first)))

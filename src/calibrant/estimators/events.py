@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.lensed import LensedEstimator, View
+from calibrant.lenses import Lens
 from calibrant.results import Estimate, Interval, Table
 from calibrant.typing import Array
 
@@ -49,30 +50,38 @@ class EventEstimator(LensedEstimator):
             self.of_event(e.probability.astype(np.float64), e.happened(targets).astype(np.float64), weights)
             for e in view.events
         ]
-        resolved: Any = replace(self, lens=view.lens)  # type: ignore[type-var]
+        return self.assembled(found, [e.name for e in view.events], view.lens, view.reduction, len(predictions))
+
+    def assembled(
+        self, found: list[OfEvent], names: list[str], lens: Lens | None, reduction: str | None, n: int
+    ) -> Estimate:
+        """The estimate from those of the events."""
+        resolved: Any = replace(self, lens=lens)  # type: ignore[type-var]
         if len(found) > 1:
-            return self._averaged(found, view, resolved, len(predictions))
+            return self._averaged(found, names, resolved, reduction, n)
         (one,) = found
         return Estimate(
             name=self.name,
             value=one.value,
-            n=len(predictions),
+            n=n,
             estimator=replace(resolved, **one.settings),
-            reduction=view.reduction,
+            reduction=reduction,
             standard_error=one.standard_error,
             interval=one.interval,
             notes=one.notes,
         )
 
-    def _averaged(self, found: list[OfEvent], view: View, resolved: object, n: int) -> Estimate:
+    def _averaged(
+        self, found: list[OfEvent], names: list[str], resolved: object, reduction: str | None, n: int
+    ) -> Estimate:
         values = np.array([one.value for one in found])
         errors = [one.standard_error for one in found]
         with np.errstate(invalid="ignore"):  # infinities of both signs have no mean
             mean = float(values.mean())
-        columns: dict[str, Any] = {"event": [e.name for e in view.events], "value": values}
+        columns: dict[str, Any] = {"event": names, "value": values}
         if any(error is not None for error in errors):
             columns["standard_error"] = [np.nan if error is None else error for error in errors]
         notes = tuple(dict.fromkeys(note for one in found for note in one.notes))
         if self.signed:
             notes = (f"mean over {len(found)} events, whose errors may cancel: the table has each", *notes)
-        return Estimate(self.name, mean, n, resolved, view.reduction, table=Table(columns), notes=notes)
+        return Estimate(self.name, mean, n, resolved, reduction, table=Table(columns), notes=notes)

@@ -4,6 +4,8 @@ Every double is a whole multiple of ``2^-1074``. Sums are kept as Python integer
 of doubles that are exact, because the rows of one block cannot fill 53 bits.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 UNIT = 1074
@@ -23,6 +25,15 @@ ROWS = 1 << 26
 
 STEP = 32
 """Bits of a number of any size that are added at a time."""
+
+WIDE_STEP = 36
+"""The same for the rows of one block."""
+
+HUGE = 2.0**480
+"""Numbers whose products and parts of products are sure to be finite lie below."""
+
+SPLITTER = 2.0**27 + 1
+"""Cuts the digits of a double in half."""
 
 
 def add_shares(totals: np.ndarray, shares: np.ndarray, cell: np.ndarray) -> None:
@@ -70,6 +81,88 @@ def sum_any(values: np.ndarray, cell: np.ndarray, size: int) -> np.ndarray:
         rest = rest - np.ldexp(part, shift)
         total += _shifted(np.bincount(cell, weights=part, minlength=size).astype(np.int64), UNIT + shift)
     return total
+
+
+def total(values: np.ndarray) -> int:
+    """The sum of finite numbers, of any size and however many.
+
+    >>> total(np.array([1e300, 1.0, -1e300])) == total(np.array([0.25, 0.75]))
+    True
+    """
+    return sum(_block_total(values[i : i + BLOCK].astype(np.float64)) for i in range(0, len(values), BLOCK))
+
+
+def _block_total(rest: np.ndarray) -> int:
+    found = 0
+    while largest := np.abs(rest).max():
+        shift = max(int(np.frexp(largest)[1]) - WIDE_STEP, -UNIT)
+        part = np.trunc(_times_power(rest, -shift))
+        rest = rest - _times_power(part, shift)
+        found += int(part.sum()) << (UNIT + shift)
+    return found
+
+
+def _times_power(x: np.ndarray, exponent: int) -> np.ndarray:
+    """``x 2^exponent``; products are faster where the power is a number."""
+    return x * 2.0**exponent if abs(exponent) < 1000 else np.ldexp(x, exponent)
+
+
+def dot(a: np.ndarray, b: np.ndarray) -> int:
+    """The sum of the products of finite numbers; what the products have below the unit is dropped.
+
+    >>> dot(np.array([1e200, 3.0]), np.array([1e200, 0.5])) - dot(np.array([1e200]), np.array([1e200])) == total(np.array([1.5]))
+    True
+    """
+    cuts = [slice(i, i + BLOCK) for i in range(0, len(a), BLOCK)]
+    return sum(_block_dot(a[cut].astype(np.float64), b[cut].astype(np.float64)) for cut in cuts)
+
+
+def _block_dot(a: np.ndarray, b: np.ndarray) -> int:
+    found, fits = 0, (np.abs(a) < HUGE) & (np.abs(b) < HUGE)
+    if not fits.all():
+        large = zip(a[~fits].tolist(), b[~fits].tolist(), strict=True)
+        found = sum(_whole(x) * _whole(y) >> UNIT for x, y in large)
+        a, b = a[fits], b[fits]
+    product, error = _two_product(a, b)
+    return found + total(product) + total(error)
+
+
+def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Products and what their rounding left out, exactly. Dekker (1971)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def _split(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers as sums of two of half the digits."""
+    scaled = x * SPLITTER
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _whole(x: float) -> int:
+    numerator, denominator = x.as_integer_ratio()
+    return (numerator << UNIT) // denominator
+
+
+def to_text(sums: Iterable[int]) -> list[str]:
+    """Sums as short text, ``ap-3`` for 10 / 8, from which they come back as they were.
+
+    >>> to_text([total(np.array([1.25])), 0]), from_text(["5p-2", "0p0"])[0] == total(np.array([1.25]))
+    (['5p-2', '0p0'], True)
+    """
+    found = []
+    for x in sums:
+        zeros = (x & -x).bit_length() - 1 if x else UNIT
+        found.append(f"{x >> zeros:x}p{zeros - UNIT}")
+    return found
+
+
+def from_text(texts: Iterable[str]) -> np.ndarray:
+    """The sums of :func:`to_text`."""
+    parts = [text.split("p") for text in texts]
+    return np.array([int(digits, 16) << (int(power) + UNIT) for digits, power in parts], dtype=object)
 
 
 def _shifted(whole: np.ndarray, bits: int) -> np.ndarray:

@@ -32,21 +32,26 @@ def all_pairs(
 def block_mean(form: KernelForm, rows: KernelRows, size: int) -> tuple[Array, float | None, tuple[str, ...]]:
     """The mean of the U-statistics of consecutive blocks with its standard error, and notes."""
     n = len(rows)
-    if size > n:
-        raise InputError(f"block must not exceed the number of rows, {n:,}; got {size:,}")
+    notes = notes_on_blocks(n, size)
     if rows.weights is not None:
         raise InputError("block takes no sample_weight: blocks are of equal weight")
-    means = _block_sums(form, rows, size) / (size * (size - 1))
-    left_out = n % size
-    notes = (f"the last {left_out:,} rows do not fill a block of {size:,} and are left out",) if left_out else ()
+    means = block_sums(form, rows, size) / (size * (size - 1))
     error = None
     if means.shape[0] > 1 and not is_traced(means):
         error = float(np.std(to_numpy(means), ddof=1) / np.sqrt(means.shape[0]))
     return namespace(means).mean(means), error, notes
 
 
-def _block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
-    """Each large block by the best path, small ones in tiles."""
+def notes_on_blocks(n: int, size: int) -> tuple[str, ...]:
+    """What is to be said of n rows in blocks of a size; fewer rows than one block are refused."""
+    if size > n:
+        raise InputError(f"block must not exceed the number of rows, {n:,}; got {size:,}")
+    left_out = n % size
+    return (f"the last {left_out:,} rows do not fill a block of {size:,} and are left out",) if left_out else ()
+
+
+def block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
+    """Sums over the pairs of each complete block, ``(n / size,)``: of large ones by the best path, of small ones in tiles."""
     if size <= FEW:
         return Pairwise(form, rows, min(size, tile_of(rows))).block_sums(size)
     totals = [moments_of(form, rows[i * size : (i + 1) * size], FEW).total for i in range(len(rows) // size)]

@@ -1,6 +1,6 @@
 """The kernel error by random waves: a statistic that is affordable at any number of rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -54,10 +54,22 @@ class RandomFeatureSKCE(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The statistic of the observed targets."""
+        n = len(predictions)
+        if n < 2:
+            raise InputError("the unbiased SKCE needs at least two rows; got 1")
         statistic = self.given(predictions, weights)
-        value = float(statistic(to_numpy(targets)[None])[0])
-        resolved = RandomFeatureSKCE(statistic.on_predictions, statistic.on_targets, self.n_features, self.seed)
-        return Estimate("SKCE", value, len(predictions), resolved, route="random features")
+        w = statistic.weights
+        sums, diagonal = statistic.sums(to_numpy(targets))
+        value = float(((sums**2).sum() - diagonal) / (n**2 - w @ w))
+        return self.settled(statistic.on_predictions, statistic.on_targets).of_value(value, n)
+
+    def settled(self, on_predictions: Kernel, on_targets: Kernel) -> "RandomFeatureSKCE":
+        """The estimator with its kernels resolved."""
+        return replace(self, on_predictions=on_predictions, on_targets=on_targets)
+
+    def of_value(self, value: float, n: int) -> Estimate:
+        """The estimate of a resolved estimator from n rows."""
+        return Estimate("SKCE", value, n, self, route="random features")
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> "WaveSums":
         """Waves of the predictions are made once."""
@@ -97,6 +109,18 @@ class WaveSums:
     frequencies: np.ndarray
     features: TargetFeatures
     weights: np.ndarray
+
+    def sums(self, targets: np.ndarray) -> tuple[np.ndarray, float]:
+        """``sum_i w_i phi(P_i) r_i``, ``(2 D, q)``, and ``sum_i w_i^2 |r_i|^2``, in double precision."""
+        total = np.zeros((2 * len(self.frequencies), self.features.width))
+        size = max(1, BATCH // (4 * len(total)))
+        for start in range(0, len(targets), size):
+            rows = slice(start, start + size)
+            phase = self.frequencies @ self.points[rows].T
+            residuals = self.features.of_targets(targets[rows]) - self.features.expected[rows]
+            residuals *= self.weights[rows, None]
+            total += np.concatenate([np.cos(phase), np.sin(phase)]) @ residuals
+        return total * len(self.frequencies) ** -0.5, float(self.weights**2 @ self.features.squares(targets))
 
     @cached_property
     def _fixed(self) -> tuple[np.ndarray, np.ndarray]:

@@ -43,10 +43,14 @@ class CalibrationRatio(EventEstimator):
         """The ratio with its interval."""
         w = np.ones(len(scores)) if weights is None else weights
         observed, expected = float(w @ happened), float(w @ scores)
+        ratio = observed / expected if expected > 0 else 0.0
+        return self.of_sums(observed, expected, float(w**2 @ (happened - ratio * scores) ** 2), len(scores))
+
+    def of_sums(self, observed: float, expected: float, squares: float, n: int) -> OfEvent:
+        """The ratio from ``sum w y``, ``sum w f`` and ``sum w^2 (y - R f)^2`` of n rows."""
         if expected == 0:
             raise InputError("y_pred expects no event at all (every score is 0): the ratio needs a score above 0")
-        ratio, n = observed / expected, len(scores)
-        variance = float(w**2 @ (happened - ratio * scores) ** 2) * n / max(n - 1, 1)
+        ratio, variance = observed / expected, squares * n / max(n - 1, 1)
         if observed == 0:
             return OfEvent(0.0, notes=("nothing happened: there is no interval on the log scale",))
         if variance <= 1e-24 * observed**2:

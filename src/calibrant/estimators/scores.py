@@ -29,9 +29,12 @@ class Score(BaseEstimator):
         mean = losses @ w / w.sum()
         with np.errstate(invalid="ignore"):  # an infinite loss has no spread
             spread = np.sqrt((w**2 * (losses - mean) ** 2).sum()) / w.sum()
-        n = np.count_nonzero(w)
-        error = float(spread * np.sqrt(n / (n - 1))) if n > 1 and np.isfinite(mean) else None
-        return Estimate(self.name, float(mean), len(predictions), self, standard_error=error)
+        return self.of_mean(float(mean), float(spread), len(predictions), int(np.count_nonzero(w)))
+
+    def of_mean(self, mean: float, spread: float, n: int, counted: int) -> Estimate:
+        """The estimate from the mean and ``sqrt(sum w^2 (loss - mean)^2) / sum w`` of n rows, of which some have weight."""
+        error = float(spread * np.sqrt(counted / (counted - 1))) if counted > 1 and np.isfinite(mean) else None
+        return Estimate(self.name, mean, n, self, standard_error=error)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """The mean over rows of every redraw at once."""

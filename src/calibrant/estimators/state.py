@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_real
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.conversion import as_part
 from calibrant.estimators.binned import ECE, binned_estimate
 from calibrant.estimators.binning import Edges, EqualWidth
 from calibrant.estimators.exact_sums import sum_any
@@ -46,12 +46,16 @@ class BinnedState:
         if not isinstance(self.ece, ECE) or not self.ece.bins.is_fixed or self.ece.label_binned:
             raise InputError(
                 "a state keeps sums in bins that do not depend on the data: use ECE(EqualWidth(15)) or "
-                f"ECE(Edges((0, 0.5, 1))), with label_binned=False; got {self.ece!r}"
+                "ECE(Edges((0, 0.5, 1))), with label_binned=False; or take the bins "
+                f"from a first sample, state(..., like=(y_true, y_pred)); got {self.ece!r}"
             )
 
     def update(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
-        """The state after these rows too."""
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        """The state after these rows too; there may be none."""
+        part = as_part(y_true, y_pred, sample_weight)
+        if part is None:
+            return self
+        targets, predictions, weights = part
         ece, events, reduction = self.ece.look(predictions)
         tallies = tuple(
             tally(e.probability, e.happened(targets), ece.bins.bins(e.probability), weights) for e in events
@@ -115,6 +119,7 @@ class BinnedState:
         True
         """
         return {
+            "state": "binned",
             "ece": repr(self.ece),
             "n": self.n,
             "reduction": self.reduction,

@@ -50,10 +50,13 @@ def ticks_of(low: float, high: float, apart: float) -> list[float]:
     [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
     """
     start, end = logit(np.array([low, high]))
+    edge = apart * (end - start) / 4  # half a label must fit between the last one and the end
     chosen: list[float] = []
     for p in LABELS:
         place = logit(np.array(p))
-        if start <= place <= end and all(abs(place - logit(np.array(q))) > apart * (end - start) for q in chosen):
+        if start + edge <= place <= end - edge and all(
+            abs(place - logit(np.array(q))) > apart * (end - start) for q in chosen
+        ):
             chosen.append(p)
     return sorted(chosen)
 

@@ -21,7 +21,7 @@ ALPHA = 0.05
 """What has an adjusted p-value up to this is marked."""
 
 Gather = Callable[[np.ndarray], np.ndarray]
-"""Standardised sums ``(m, cells, classes)`` to the statistics that are marked, ``(m, ...)``."""
+"""Sums ``(m, cells, classes)`` to the statistics that are marked, ``(m, ...)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,21 +30,26 @@ class CellGaps:
 
     counts: CellCounts
     variance: np.ndarray
+    one_row: float
 
     @classmethod
     def of(cls, cell: np.ndarray, p: np.ndarray, weights: np.ndarray | None) -> Self:
         """Rows in cells ``(n,)``, with probabilities ``(n, classes)``."""
         squares = np.ones(len(p)) if weights is None else weights**2
         variance = np.stack([np.bincount(cell, squares * x * (1 - x)) for x in p.T.astype(np.float64)], axis=1)
-        return cls(CellCounts.in_cells(cell, p.astype(np.float64), weights), variance + squares.mean())
+        return cls(CellCounts.in_cells(cell, p.astype(np.float64), weights), variance, float(squares.mean()))
 
-    def standardised(self, targets: np.ndarray) -> np.ndarray:
-        """Sums in units of their spread, ``(m, cells, classes)``.
+    def sums(self, targets: np.ndarray) -> np.ndarray:
+        """What was claimed less what happened, ``(m, cells, classes)``."""
+        return self.counts.gaps(targets) * self.counts.weight[:, None]
+
+    def standardised(self, sums: np.ndarray) -> np.ndarray:
+        """Sizes of sums in units of their spread.
 
         One row's worth is added to the variance, so that single surprises in cells where nothing was expected do not drown the
         rest.
         """
-        return self.counts.gaps(targets) * self.counts.weight[:, None] / np.sqrt(self.variance)
+        return np.abs(sums) / np.sqrt(self.variance + self.one_row)
 
     def adjusted(
         self,
@@ -56,7 +61,7 @@ class CellGaps:
         engine: Engine | None,
     ) -> np.ndarray:
         """p-values of the statistics that ``gather`` makes, adjusted for their number: targets are redrawn."""
-        observed = gather(self.standardised(targets[None]))[0]
+        observed = gather(self.sums(targets[None]))[0]
         task = partial(_largest, self, predictions, gather)
         largest = draw(task, n_resamples, width=len(predictions), rng=rng, engine=engine)
         return westfall_young(observed, largest)
@@ -65,7 +70,7 @@ class CellGaps:
 def _largest(
     gaps: CellGaps, predictions: Distribution, gather: Gather, seed: np.random.SeedSequence, size: int
 ) -> np.ndarray:
-    drawn = gather(gaps.standardised(predictions.sample(np.random.default_rng(seed), size)))
+    drawn = gather(gaps.sums(predictions.sample(np.random.default_rng(seed), size)))
     return drawn.reshape(size, -1).max(axis=1)
 
 

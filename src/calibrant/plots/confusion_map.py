@@ -103,7 +103,7 @@ class ConfusionDisplay(PredictionDisplay):
     >>> y = np.array([np.random.default_rng(i).choice(3, p=0.7 * row + 0.1) for i, row in enumerate(p)])
     >>> cells = ConfusionDisplay.from_predictions(y, p, n_resamples=99).tables["cells"]
     >>> cells["gap"][[0, 4, 8]].round(2), cells["adjusted"].min()
-    (array([0.16, 0.18, 0.17]), np.float64(0.01))
+    (array([0.14, 0.12, 0.06]), np.float64(0.01))
     """
 
     drawing = Drawing(draw, layout_of=layout_of)
@@ -128,8 +128,8 @@ class ConfusionDisplay(PredictionDisplay):
         p, y = to_numpy(predictions.matrix), to_numpy(targets)
         favoured, cell = np.unique(p.argmax(axis=1), return_inverse=True)
         gaps = CellGaps.of(cell, p, weights)
-        adjusted = gaps.adjusted(y, predictions, np.abs, redraws(n_resamples, len(p), WORK), rng, engine)
-        size = np.abs(gaps.standardised(y[None])[0])
+        adjusted = gaps.adjusted(y, predictions, gaps.standardised, redraws(n_resamples, len(p), WORK), rng, engine)
+        size = gaps.standardised(gaps.sums(y[None]))[0]
         kept = _standing_out(size, favoured, max_classes)
         rows, columns = np.flatnonzero(np.isin(favoured, kept)), np.array(kept)
         table = _table(gaps, y, adjusted, names_of(predictions), favoured, (rows, columns))

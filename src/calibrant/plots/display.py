@@ -10,7 +10,7 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.normal import Normal
 from calibrant.plots.legend import add_legend
 from calibrant.plots.picture import Drawing, Tables, plotting_library, room
-from calibrant.plots.style import Palette, Theme, palette_of, settings
+from calibrant.plots.style import Theme, palette_of, settings
 from calibrant.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -35,20 +35,19 @@ class Display:
         """Draw on these axes, or on a new figure of pyplot."""
         mpl, palette = plotting_library(), palette_of(theme)
         legend = legend and bool(self.drawing.marks(self.tables))
+        left = 0.3
         with mpl.rc_context(settings(palette)):
             if ax is None:
                 from matplotlib import pyplot
 
                 layout = self.drawing.layout(self.tables, legend=legend)
                 ax = room(pyplot.figure(figsize=layout.size, facecolor=palette.paper), layout)
-            self._draw(ax, palette, legend=legend)
+                left = layout.margins[0] - 0.4
+            self.drawing.draw(ax, self.tables, palette)
+            if legend:
+                add_legend(ax, self.drawing.marks(self.tables), palette, raised=self.drawing.raised, left=left)
         self._axes = ax
         return self
-
-    def _draw(self, axes: "Axes", palette: Palette, *, legend: bool) -> None:
-        self.drawing.draw(axes, self.tables, palette)
-        if legend:
-            add_legend(axes, self.drawing.marks(self.tables), palette, raised=self.drawing.raised)
 
     def to_svg(self) -> str:
         """The picture for a page, its colours CSS variables such as ``var(--ink)``."""
@@ -128,7 +127,7 @@ def plotter(make: Callable[..., D], name: str) -> Callable[..., D]:
     own, more = inspect.signature(make), inspect.signature(plot)
     drawn = [more.parameters[p] for p in ("ax", "theme", "legend")]
     plot.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[*own.parameters.values(), *drawn], return_annotation=display
+        parameters=sorted([*own.parameters.values(), *drawn], key=lambda p: p.kind), return_annotation=display
     )
     plot.__name__ = plot.__qualname__ = name
     plot.__module__ = display.__module__

@@ -1,22 +1,38 @@
 """Every kind of picture by its name."""
 
 from calibrant._validate import InputError, did_you_mean
-from calibrant.plots import coverage_curve, level_histogram, spread_curve
+from calibrant.plots.bias_curves import BiasDisplay
 from calibrant.plots.class_panels import ClasswiseDisplay
 from calibrant.plots.confusion_map import ConfusionDisplay
+from calibrant.plots.coverage_curve import CoverageDisplay
+from calibrant.plots.fan_chart import FanDisplay
+from calibrant.plots.level_deviation import LevelCurveDisplay
+from calibrant.plots.level_histogram import LevelsDisplay
+from calibrant.plots.model_rows import ComparisonDisplay
+from calibrant.plots.null_histogram import NullDisplay
 from calibrant.plots.picture import Drawing, Tables
 from calibrant.plots.reliability_diagram import ReliabilityDisplay
+from calibrant.plots.sharpness_chart import SharpnessDisplay
+from calibrant.plots.side_by_side import BeforeAfterDisplay
 from calibrant.plots.simplex_map import SimplexDisplay
+from calibrant.plots.spread_curve import SpreadDisplay
 from calibrant.plots.witness_map import WitnessDisplay
 
 DRAWINGS: dict[str, Drawing] = {
+    "before_after": BeforeAfterDisplay.drawing,
+    "bias": BiasDisplay.drawing,
     "classwise": ClasswiseDisplay.drawing,
+    "comparison": ComparisonDisplay.drawing,
     "confusion": ConfusionDisplay.drawing,
-    "coverage": coverage_curve.DRAWING,
-    "levels": level_histogram.DRAWING,
+    "coverage": CoverageDisplay.drawing,
+    "fan": FanDisplay.drawing,
+    "level_curve": LevelCurveDisplay.drawing,
+    "levels": LevelsDisplay.drawing,
+    "null": NullDisplay.drawing,
     "reliability": ReliabilityDisplay.drawing,
+    "sharpness": SharpnessDisplay.drawing,
     "simplex": SimplexDisplay.drawing,
-    "spread": spread_curve.DRAWING,
+    "spread": SpreadDisplay.drawing,
     "witness": WitnessDisplay.drawing,
 }
 """What draws which kind of picture."""

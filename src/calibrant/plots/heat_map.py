@@ -41,7 +41,8 @@ def limit_of(values: np.ndarray) -> float:
     >>> limit_of(np.array([0.031, -0.172])), limit_of(np.zeros(3))
     (0.2, 0.02)
     """
-    largest = max(float(np.nanmax(np.abs(values))), LEAST)
+    known = values[np.isfinite(values)]
+    largest = max(float(np.abs(known).max(initial=0.0)), LEAST)
     unit = 10.0 ** np.floor(np.log10(largest))
     return float(np.ceil(np.round(largest / unit, 9)) * unit)
 

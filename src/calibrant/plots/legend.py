@@ -10,14 +10,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def add_legend(axes: "Axes", marks: Legend, palette: Palette, *, raised: float = 0.0) -> None:
-    """One line of marks and words above the axes, so many inches higher."""
+def add_legend(axes: "Axes", marks: Legend, palette: Palette, *, raised: float = 0.0, left: float = 0.3) -> None:
+    """One line of marks and words above the axes, so many inches higher, and beginning so many left of them."""
     if marks:
+        width, height = inches_of(axes)
         axes.legend(
             [_handle(mark, palette) for mark, _ in marks],
             [words for _, words in marks],
             loc="lower left",
-            bbox_to_anchor=(0.0, 1.0 + raised / inches_of(axes)[1]),
+            bbox_to_anchor=(-left / width, 1.0 + raised / height),
             ncols=len(marks),
             frameon=False,
             borderaxespad=0.3,

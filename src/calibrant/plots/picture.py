@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -87,6 +88,12 @@ def room(figure: "Figure", layout: Layout) -> "Axes":
     return figure.add_axes((left / width, below / height, across / width, up / height))
 
 
+def level_in(tables: Tables) -> str:
+    """The level of the bands in words: 95 % where nothing is said."""
+    level = float(tables["settings"]["level"][0]) if "settings" in tables else 0.95
+    return f"{100 * level:.3g} %"
+
+
 def plotting_library() -> Any:
     """Matplotlib, or words on how to get it."""
     try:
@@ -99,7 +106,11 @@ def plotting_library() -> Any:
 def svg_of(figure: "Figure") -> str:
     """The figure as SVG, no longer than it must be: hundredths of a point, and only the names that are referred to."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    with (
+        warnings.catch_warnings()
+    ):  # letters stay letters: the reader's fonts have what the font that measures them lacks
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", svg, flags=re.DOTALL)

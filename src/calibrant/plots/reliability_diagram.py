@@ -9,13 +9,13 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.binning import Binning
 from calibrant.inference.reliability import beyond_chance
 from calibrant.lenses import Lens
-from calibrant.plots.axes import frame_probabilities, limits_of, share_of_rows
+from calibrant.plots.axes import frame_probabilities, inches_of, limits_of, share_of_rows
 from calibrant.plots.claims import claims_of, histogram_of
 from calibrant.plots.curves import Axis, Band, Curves, Method, floor_for
 from calibrant.plots.display import PredictionDisplay, plotter
-from calibrant.plots.picture import Drawing, Legend, Tables
+from calibrant.plots.picture import Drawing, Legend, Tables, level_in
 from calibrant.plots.style import Palette, dress
-from calibrant.results import Table, percent
+from calibrant.results import Table
 from calibrant.typing import ArrayLike, Engine, Seed
 
 if TYPE_CHECKING:
@@ -29,21 +29,26 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     """
     from mpl_toolkits.axes_grid1 import make_axes_locatable  # type: ignore[import-untyped]
 
+    draw_pair(axes, make_axes_locatable(axes).append_axes("bottom", size="21%", pad=0.12, sharex=axes), tables, palette)
+
+
+def draw_pair(axes: "Axes", below: "Axes", tables: Tables, palette: Palette) -> None:
+    """The curve on the first axes, the spread of the predictions on the second, which share the first one's x."""
     curve, settings = tables["curve"], settings_of(tables)
-    dress(axes, palette)
+    for part in (axes, below):
+        dress(part, palette)
     draw_curve(axes, curve, settings, palette)
+    share_of_rows(below, tables["histogram"], palette)
     spans = [_span(one) for one in (curve, tables.get("beside", curve))]
     claims, outcomes = (np.concatenate(parts) for parts in zip(*spans, strict=True))
-    below = make_axes_locatable(axes).append_axes("bottom", size="21%", pad=0.12, sharex=axes)
-    dress(below, palette)
-    share_of_rows(below, tables["histogram"], palette)
     floor = settings["floor"]
     frame_probabilities(axes, limits_of(claims, floor), limits_of(outcomes, floor), floor)
     axes.set(ylabel="Observed frequency")
     axes.tick_params(labelbottom=False)
     below.set(xlabel="Predicted probability")
+    left = -0.5 / inches_of(axes)[0]
     for part in (axes, below):
-        part.yaxis.set_label_coords(-0.115, 0.5)
+        part.yaxis.set_label_coords(left, 0.5)
 
 
 def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Palette, *, size: float = 1.0) -> None:
@@ -73,7 +78,7 @@ def settings_of(tables: Tables) -> dict[str, Any]:
     """How the curve was made; bins with a consistency band where nothing is said."""
     given = next(tables["settings"].rows()) if "settings" in tables else {}
     floor = float(given.get("floor", np.nan))
-    return {"band": "consistency", "level": 0.95, **given, "floor": None if np.isnan(floor) else floor}
+    return {"band": "consistency", **given, "floor": None if np.isnan(floor) else floor}
 
 
 def beyond_of(curve: Table, settings: dict[str, Any]) -> np.ndarray:
@@ -98,7 +103,7 @@ def _span(curve: Table) -> tuple[np.ndarray, np.ndarray]:
 def legend_of(tables: Tables) -> Legend:
     """Marks and words, which depend on the band."""
     settings, curve = settings_of(tables), tables["curve"]
-    level = percent(settings["level"]).replace(".0 ", " ")
+    level = level_in(tables)
     words = {"consistency": f"{level} band if calibrated", "confidence": f"{level} confidence band"}
     band: Legend = (("band", words[settings["band"]]),) if "low" in curve else ()
     beyond: Legend = (("diamond", "beyond chance"),) if "low" in curve else ()
@@ -117,7 +122,7 @@ class ReliabilityDisplay(PredictionDisplay):
     >>> p = rng.random(500)
     >>> display = ReliabilityDisplay.from_predictions((rng.random(500) < p**2) * 1, p, n_resamples=199)
     >>> display.tables["curve"]["observed"].round(1)[[0, 7, 14]]
-    array([0. , 0.2, 0.9])
+    array([0. , 0.3, 0.9])
     """
 
     drawing = Drawing(draw, size=(5.2, 6.1), legend_of=legend_of)

@@ -51,13 +51,13 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
         for a, b in zip(start[chosen], end[chosen], strict=True):
             _draw_arrow(axes, a, b, color=colour, alpha=alpha)
     places = (
-        (0.0, -0.035, "left", "top"),
-        (1.0, -0.035, "right", "top"),
+        (0.0, -0.07, "left", "top"),
+        (1.0, -0.07, "right", "top"),
         (0.5, np.sqrt(3) / 2 + 0.03, "center", "bottom"),
     )
     for name, (x, y, across, up) in zip(names, places, strict=True):
         axes.text(x, y, shortened(name, 24), ha=across, va=up, color=palette.ink, fontsize=11)
-    axes.set(xlim=(-0.03, 1.03), ylim=(-0.1, np.sqrt(3) / 2 + 0.1), aspect="equal")
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.14, np.sqrt(3) / 2 + 0.1), aspect="equal")
     axes.set_axis_off()
 
 
@@ -90,7 +90,7 @@ class SimplexDisplay(PredictionDisplay):
     >>> p = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], 800)
     >>> cells = SimplexDisplay.from_predictions(p.argmax(axis=1), p, n_resamples=99).tables["cells"]
     >>> cells.n_rows, cells["adjusted"].min()
-    (34, np.float64(0.01))
+    (25, np.float64(0.01))
     """
 
     drawing = Drawing(
@@ -126,7 +126,7 @@ class SimplexDisplay(PredictionDisplay):
         rows = np.bincount(cell)
         shown = np.flatnonzero(rows >= min(min_rows, rows.max()))
         gaps = CellGaps.of(cell, p, weights)
-        gather = partial(_largest_class, shown)
+        gather = partial(_largest_class, gaps, shown)
         adjusted = gaps.adjusted(y, predictions, gather, redraws(n_resamples, len(p), WORK), rng, engine)
         claimed = gaps.counts.predicted[shown] / gaps.counts.weight[shown, None]
         happened = claimed - gaps.counts.gaps(y[None])[0][shown]
@@ -138,9 +138,9 @@ class SimplexDisplay(PredictionDisplay):
         return cls({"cells": cells, "classes": Table(name=list(predictions.class_names))})
 
 
-def _largest_class(shown: np.ndarray, standardised: np.ndarray) -> np.ndarray:
+def _largest_class(gaps: CellGaps, shown: np.ndarray, sums: np.ndarray) -> np.ndarray:
     """The largest of the classes of each cell that is shown, ``(m, cells)``."""
-    largest: np.ndarray = np.abs(standardised[:, shown]).max(axis=2)
+    largest: np.ndarray = gaps.standardised(sums)[:, shown].max(axis=2)
     return largest
 
 

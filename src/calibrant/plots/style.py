@@ -145,21 +145,35 @@ def dress(axes: "Axes", palette: Palette, *, grid: bool = True) -> None:
         spine.set_color(palette.grid)
     axes.grid(visible=grid, color=palette.grid, linewidth=0.7)
     axes.set_axisbelow(True)
-    axes.tick_params(length=0, colors=palette.muted, which="both", labelsize=10)
+    axes.tick_params(length=0, colors=palette.muted, which="both", labelsize=10, pad=5)
     for axis in (axes.xaxis, axes.yaxis):
         axis.label.set_color(palette.ink)
     plain_numbers(axes)
 
 
 def plain_numbers(axes: "Axes") -> None:
-    """No powers of ten at the end of an axis."""
-    from matplotlib.ticker import ScalarFormatter
+    """No powers of ten at the end of an axis: numbers as short as they can be read."""
+    from matplotlib.ticker import FuncFormatter, ScalarFormatter
 
     for axis in (axes.xaxis, axes.yaxis):
-        formatter = axis.get_major_formatter()
-        if isinstance(formatter, ScalarFormatter):
-            formatter.set_scientific(False)
-            formatter.set_useOffset(False)
+        if isinstance(axis.get_major_formatter(), ScalarFormatter):
+            axis.set_major_formatter(FuncFormatter(lambda x, _: compact(x)))
+
+
+def compact(x: float) -> str:
+    """A number for an axis, in few letters.
+
+    >>> compact(-0.25), compact(1500.0), compact(25_000.0), compact(1.2e9), compact(0.00025)
+    ('−0.25', '1500', '25k', '1.2G', '2.5e−4')
+    """
+    size = abs(x)
+    unit, letter = next((u for u in ((1e9, "G"), (1e6, "M"), (1e4, "k")) if size >= u[0]), (1.0, ""))
+    if 1e-12 < size < 1e-3:
+        digits, power = f"{x:.2e}".split("e")
+        text = f"{float(digits):g}e{int(power)}"
+    else:
+        text = f"{x / (1e3 if letter == 'k' else unit):.6g}{letter}" if size > 1e-12 else "0"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def shortened(name: str, most: int) -> str:

@@ -1,5 +1,6 @@
 """Pictures as a page shows them: drawn, with their legends, and with a place in two columns."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,12 @@ class Chart:
     is_wide: bool
     is_alone: bool = False
 
+    @property
+    def width(self) -> float:
+        """In points as drawn: pictures are enlarged alike, so that their letters are of one size."""
+        found = re.search(r'viewBox="\S+ \S+ (\S+) ', self.svg)
+        return float(found[1]) if found else 0.0
+
 
 def drawn(picture: Picture, beside: Table | None = None) -> str:
     """A picture as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
@@ -29,8 +36,10 @@ def drawn(picture: Picture, beside: Table | None = None) -> str:
 
 def chart_of(picture: Picture, beside: Table | None = None) -> Chart:
     """A picture with its drawing, legend and width."""
-    drawing, svg = DRAWINGS[picture.kind], drawn(picture, beside)
-    return Chart(picture.title, picture.caption, picture.description, svg, drawing.legend, drawing.is_wide)
+    svg, drawing = drawn(picture, beside), DRAWINGS[picture.kind]
+    return Chart(
+        picture.title, picture.caption, picture.description, svg, drawing.marks(picture.tables), drawing.is_wide
+    )
 
 
 def placed(charts: Sequence[Chart], *, after: int = 0) -> list[Chart]:

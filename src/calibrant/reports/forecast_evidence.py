@@ -79,7 +79,7 @@ def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
     if len(problem) < 40 or dimensions(problem.predictions):
         return ()
     axes = {"predicted spread": _axis(problem, "std"), "predicted mean": _axis(problem, "mean")}
-    return tuple(_quarters(name, axis) for name, axis in axes.items() if axis is not None)
+    return tuple(_quarters(name, axis, problem.weights) for name, axis in axes.items() if axis is not None)
 
 
 def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
@@ -97,8 +97,10 @@ def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
     return axis if axis.ndim == 1 and np.isfinite(axis).all() and len(np.unique(axis)) > 3 else None
 
 
-def _quarters(name: str, axis: np.ndarray) -> Slicing:
+def _quarters(name: str, axis: np.ndarray, weights: np.ndarray | None) -> Slicing:
+    """Those that have a row with weight."""
     cell = np.searchsorted(np.quantile(axis, [0.25, 0.5, 0.75]), axis, side="left")
     used = [np.flatnonzero(cell == i) for i in np.unique(cell)]
+    used = [rows for rows in used if weights is None or weights[rows].any()]
     names = [f"{number(float(axis[rows].min()))} to {number(float(axis[rows].max()))}" for rows in used]
     return Slicing(name, tuple(names), tuple(used))

@@ -22,7 +22,8 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
             "Members are taken as draws from the forecast: under calibration the outcome is one more of them. Scores and "
             "the kernel error are shown without a test."
         )
-    found += effective_rows(problem.weights)
+    if unequal := effective_rows(problem.weights):
+        found += [*unequal, "Bands of pictures are those of as many rows of equal weight; p-values are exact."]
     found += duplicated(coords.reshape(len(coords), -1), "forecasts")
     found += _repeated(to_numpy(problem.targets), problem.kind)
     outside = int(((levels <= 0) | (levels >= 1)).sum())

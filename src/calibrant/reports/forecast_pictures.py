@@ -35,7 +35,9 @@ def _made(make: Callable[[ForecastProblem], Picture], problem: ForecastProblem, 
 
 
 def _levels(problem: ForecastProblem) -> Picture:
-    counts = np.histogram(problem.levels.targets, BINS, (0, 1))[0]
+    weights = np.ones(len(problem)) if problem.weights is None else problem.weights
+    shares = np.histogram(problem.levels.targets, BINS, (0, 1), weights=weights)[0] / weights.sum()
+    rows = max(1, round(float(weights.sum() ** 2 / (weights**2).sum())))  # of equal weight, that tell as much
     return Picture(
         "levels",
         "Where outcomes lie in their forecasts",
@@ -43,13 +45,13 @@ def _levels(problem: ForecastProblem) -> Picture:
         "all within the band in nineteen of twenty data sets. High ends: the forecast is too sure. A hump: too timid. A "
         "slope: too low where it rises, too high where it falls.",
         f"Histogram of the levels of outcomes in their forecasts, in {BINS} bins.",
-        {"levels": histogram_table(counts / len(problem), len(problem), 0.95)},
+        {"levels": histogram_table(shares, rows, 0.95)},
     )
 
 
 def _coverage(problem: ForecastProblem) -> Picture:
     rows = problem.levels if problem.is_ensemble else problem  # intervals of ensembles end between members
-    table = coverage(rows.targets, rows.predictions, levels=COVERED)
+    table = coverage(rows.targets, rows.predictions, levels=COVERED, sample_weight=rows.weights)
     return Picture(
         "coverage",
         "What intervals promise, and what they hold",
@@ -61,7 +63,7 @@ def _coverage(problem: ForecastProblem) -> Picture:
 
 
 def _spread(problem: ForecastProblem) -> Picture:
-    table = ENCE(10).estimate(problem.targets, problem.predictions, None).table
+    table = ENCE(10).estimate(problem.targets, problem.predictions, problem.weights).table
     assert table is not None
     return Picture(
         "spread",

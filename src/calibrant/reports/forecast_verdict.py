@@ -23,6 +23,26 @@ LITTLE = 0.02
 """Shares of a standard deviation, or of probability, up to which an error is small."""
 
 
+class Levels(NamedTuple):
+    """Levels of outcomes in their forecasts, and how much each counts."""
+
+    values: np.ndarray
+    weights: np.ndarray | None = None
+
+    def rows(self, index: np.ndarray) -> "Levels":
+        """Some of them."""
+        return Levels(self.values[index], None if self.weights is None else self.weights[index])
+
+    @property
+    def size(self) -> float:
+        """How many of equal weight tell as much."""
+        return len(self.values) if self.weights is None else float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
+    def mean(self, of: np.ndarray) -> float:
+        """The weighted mean of a number a row."""
+        return float(np.average(of, weights=self.weights))
+
+
 class Lean(NamedTuple):
     """How high and how wide outcomes lie in their forecasts: in standard deviations, and in standard errors."""
 
@@ -32,10 +52,11 @@ class Lean(NamedTuple):
     width: float
 
     @classmethod
-    def of(cls, levels: np.ndarray) -> "Lean":
+    def of(cls, levels: Levels) -> "Lean":
         """From levels, by mean and variance of their normal scores; levels themselves crowd at their ends."""
-        n, z = len(levels), ndtri(np.clip(levels, FURTHEST, 1 - FURTHEST))
-        shift, variance = float(z.mean()), float(z.var())
+        n, z = levels.size, ndtri(np.clip(levels.values, FURTHEST, 1 - FURTHEST))
+        shift = levels.mean(z)
+        variance = levels.mean((z - shift) ** 2)
         scale = float(np.sqrt(variance))
         # outcomes that are spread too far shift more by chance
         return cls(shift, scale, shift / max(scale, 0.1) * np.sqrt(n), (variance - 1) * np.sqrt(n / 2))
@@ -64,17 +85,17 @@ def judge_forecasts(
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
         fault = slice_fault(sections, "too narrow", "too wide")
-    fault = fault or fault_of_forecasts(problem.levels.targets, groups)
+    fault = fault or fault_of_forecasts(_levels(problem), groups)
     small = _is_small(problem, evidence, numbers[0])
     return alarmed(fault, pvalue, tests, numbers, sections, "forecasts", small)
 
 
-def fault_of_forecasts(levels: np.ndarray, groups: Sequence[Slicing]) -> Fault:
+def fault_of_forecasts(levels: Levels, groups: Sequence[Slicing]) -> Fault:
     """Which way forecasts err, on average or in a group.
 
     >>> from scipy.special import ndtr
     >>> z = ndtri((np.arange(400) + 0.5) / 400)
-    >>> fault_of_forecasts(ndtr(z - 1), ()).words, fault_of_forecasts(ndtr(1.5 * z), ()).words
+    >>> fault_of_forecasts(Levels(ndtr(z - 1)), ()).words, fault_of_forecasts(Levels(ndtr(1.5 * z)), ()).words
     ('they are too high', 'they are too narrow')
     """
     lean = Lean.of(levels)
@@ -91,54 +112,58 @@ def fault_of_forecasts(levels: np.ndarray, groups: Sequence[Slicing]) -> Fault:
     )
 
 
-def _local(levels: np.ndarray, groups: Sequence[Slicing]) -> Fault | None:
+def _local(levels: Levels, groups: Sequence[Slicing]) -> Fault | None:
     """Forecasts that err in some groups and not in others, or in opposite ways."""
     for slicing in groups:
-        leans = [Lean.of(levels[rows]) for rows in slicing.rows]
+        leans = [Lean.of(levels.rows(rows)) for rows in slicing.rows]
         sizes = [max(abs(lean.height), abs(lean.width)) for lean in leans]
         worst = int(np.argmax(sizes))
         if sizes[worst] <= CLEAR:
             continue
         first = leans[worst].words()[0]
         rest = np.concatenate([rows for i, rows in enumerate(slicing.rows) if i != worst])
-        other = Lean.of(levels[rest]).words()
+        other = Lean.of(levels.rows(rest)).words()
         if first in other or (len(other) > 1 and sizes[worst] < 2 * CLEAR):
             continue
         elsewhere = f"{other[0]} elsewhere" if other else "right elsewhere"
         words = f"they are {first} where the {slicing.name} is {slicing.groups[worst]}, and {elsewhere}"
-        return Fault("local", words, _means(levels[slicing.rows[worst]], first))
+        return Fault("local", words, _means(levels.rows(slicing.rows[worst]), first))
     return None
 
 
-def _means(levels: np.ndarray, word: str, start: str = "There ") -> str:
+def _means(levels: Levels, word: str, start: str = "There ") -> str:
     """The two means that show it."""
     if word in ("too low", "too high"):
-        above = percent(float((levels > 0.5).mean()))
+        above = percent(levels.mean(levels.values > 0.5))
         return f"{start}{above} of outcomes lie above the middle of their forecast, instead of 50 %"
-    inside = percent(float((np.abs(levels - 0.5) <= 0.45).mean()))
+    inside = percent(levels.mean(np.abs(levels.values - 0.5) <= 0.45))
     return f"{start}central 90 % intervals held {inside} of outcomes"
 
 
-def _where(levels: np.ndarray, groups: Sequence[Slicing]) -> tuple[str, ...]:
+def _where(levels: Levels, groups: Sequence[Slicing]) -> tuple[str, ...]:
     """The group whose outcomes are furthest from even."""
     found = []
     for slicing in groups:
         for name, rows in zip(slicing.groups, slicing.rows, strict=True):
-            lean = Lean.of(levels[rows])
+            lean = Lean.of(levels.rows(rows))
             found.append((max(abs(lean.height), abs(lean.width)), slicing.name, name, lean, rows))
     if not found:
         return ()
     size, column, name, lean, rows = max(found, key=lambda each: each[0])
     if size <= CLEAR:
         return ()
-    return (f"Clearest where the {column} is {name}: {_means(levels[rows], lean.words()[0], '')}.",)
+    return (f"Clearest where the {column} is {name}: {_means(levels.rows(rows), lean.words()[0], '')}.",)
 
 
 def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNumber) -> bool:
     """Whether levels are even but for a few points, overall, in every group and in every slice."""
-    lean, n = Lean.of(problem.levels.targets), len(problem)
-    noise = 2 / np.sqrt(n)
+    levels = _levels(problem)
+    lean, noise = Lean.of(levels), 2 / np.sqrt(levels.size)
     if abs(lean.shift) + noise > LITTLE or abs(lean.scale - 1) + noise > LITTLE or main.value + noise > LITTLE:
         return False
     excess = [evidence.levels.pool.excess(key) for key in (*evidence.levels.classes, *evidence.levels.slices)]
     return bool(np.concatenate([[0.0], *excess]).max() <= LITTLE) and not evidence.coordinates
+
+
+def _levels(problem: ForecastProblem) -> Levels:
+    return Levels(problem.levels.targets, problem.weights)

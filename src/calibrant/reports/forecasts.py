@@ -40,10 +40,6 @@ MEANINGS = {
 
 def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) -> Outline[ForecastEvidence]:
     """The parts of the report."""
-    if problem.weights is not None:
-        raise InputError(
-            "reports on forecasts take no sample_weight so far: leave it out, or use estimators one by one"
-        )
     slicings = slicings_of(problem, by)
     levels, outcomes = _of_levels(problem), _of_outcomes(problem)
     sections: list[tuple[str, Callable[[ForecastEvidence], Section]]] = []

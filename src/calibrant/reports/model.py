@@ -187,8 +187,19 @@ class Report(Result):
 
         return to_html(self)
 
+    def to_markdown(self) -> str:
+        """A summary in GitHub's Markdown, for a comment on a pull request."""
+        from calibrant.reports.markdown import to_markdown
+
+        return to_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from calibrant.reports.notebook import to_notebook
+
+        return to_notebook(self)
+
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file; its data if the name ends in ``.json``, or a print of it if in ``.pdf``."""
+        """Write the page to a file; by the ending of its name the data (.json), a comment (.md) or a print of it (.pdf)."""
         from calibrant.reports.saving import save
 
         return save(self, path)

@@ -25,6 +25,6 @@ class Outline(Generic[E]):
     notes: Callable[[], Sequence[str]]
 
     @property
-    def n_steps(self) -> int:
-        """How many there are."""
-        return 1 + len(self.numbers) + len(self.pictures) + len(self.sections)
+    def steps(self) -> list[str]:
+        """Their names, in order."""
+        return [self.gather[0], *(name for part in (self.numbers, self.pictures, self.sections) for name, _ in part)]

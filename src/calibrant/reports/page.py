@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError
-from calibrant.reports.build import Progress, evaluate
+from calibrant.reports.build import evaluate
+from calibrant.reports.costs import Progress
 from calibrant.reports.figures import charts_of
 from calibrant.reports.legible import json_for_script, shortened, visible
 from calibrant.reports.model import KeyNumber, Report

@@ -13,9 +13,12 @@ class Savable(Protocol):
     def to_json(self) -> str:
         """The data."""
 
+    def to_markdown(self) -> str:
+        """A summary for a comment."""
+
 
 def save(result: Savable, path: str | Path) -> Path:
-    """Write the page; the data if the name ends in ``.json``; the page on paper if it ends in ``.pdf``."""
+    """Write the page; by the ending of the name the data (.json), a comment (.md), or the page on paper (.pdf)."""
     path = Path(path)
     form = path.suffix.lower()
     if form == ".pdf":
@@ -23,6 +26,6 @@ def save(result: Savable, path: str | Path) -> Path:
 
         path.write_bytes(to_pdf(result.to_html()))
     else:
-        text = result.to_json() if form == ".json" else result.to_html()
+        text = {".json": result.to_json, ".md": result.to_markdown}.get(form, result.to_html)()
         path.write_bytes(text.encode("utf-8", "backslashreplace"))  # a lone surrogate as JSON writes it
     return path

@@ -1,20 +1,27 @@
 """Tables as a page shows them: headings, texts, and what their rows are sorted by."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from calibrant.results import Table, number, percent
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: its heading, and for each row a text and a key to sort by."""
+    """A column of a table: its heading, and for each row a text and a key to sort by.
+
+    Errors that have a null band have ``bars``, too: where the band begins and ends and where the error is, in percent of
+    the largest of all.
+    """
 
     heading: str
     is_number: bool
     texts: tuple[str, ...]
     keys: tuple[str, ...]
+    bars: tuple[tuple[float, float, float], ...] = ()
 
 
 def pvalue(p: float) -> str:
@@ -42,6 +49,12 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 PAIRS = {"null_low": ("null_high", " to "), "change": ("standard_error", " ± ")}
 """Columns that are shown together with another one, and what stands between them."""
 
+ERRORS = ("error", "calibration_error")
+"""Columns that a null band belongs to."""
+
+HIDDEN = ("excess", "pvalue_alone")
+"""Columns that only the data have."""
+
 HEADINGS = {"null_low": "if calibrated", "pvalue": "p"}
 """Columns that are called otherwise on the page."""
 
@@ -53,9 +66,9 @@ def columns_of(table: Table, noun: str = "") -> list[Column]:
     [('a',), ('0.0 % to 1.2 %',)]
     """
     seconds = {second for first, (second, _) in PAIRS.items() if first in table}
-    columns = [_column(table, name) for name in table if name not in seconds]
+    columns = [_column(table, name) for name in table if name not in seconds and name not in HIDDEN]
     if noun:
-        columns[0] = Column(noun, columns[0].is_number, columns[0].texts, columns[0].keys)
+        columns[0] = replace(columns[0], heading=noun)
     return columns
 
 
@@ -70,8 +83,11 @@ def candidate_columns(table: Table) -> list[Column]:
 
 
 def flags_of(table: Table) -> list[bool]:
-    """Which rows show a defect: those with a small p-value."""
-    return (table["pvalue"] <= 0.05).tolist() if "pvalue" in table else [False] * table.n_rows
+    """Which rows show a defect: those with a small p-value; where none is told, those beyond their null band."""
+    if "pvalue" in table:
+        return (table["pvalue"] <= 0.05).tolist()
+    error = next((table[name] for name in ERRORS if name in table and "null_high" in table), None)
+    return [False] * table.n_rows if error is None else (error > table["null_high"]).tolist()
 
 
 def _column(table: Table, name: str) -> Column:
@@ -83,7 +99,16 @@ def _column(table: Table, name: str) -> Column:
         texts = [between.join(filter(None, pair)) for pair in both]
     is_number = table[name].dtype.kind in "fiu"
     keys = tuple(repr(v) if is_number else str(v) for v in values)
-    return Column(HEADINGS.get(name, name.replace("_", " ")), is_number, tuple(texts), keys)
+    heading = HEADINGS.get(name, name.replace("_", " "))
+    return Column(heading, is_number, tuple(texts), keys, _bars(table, name) if name in ERRORS else ())
+
+
+def _bars(table: Table, name: str) -> tuple[tuple[float, float, float], ...]:
+    if "null_low" not in table or "null_high" not in table:
+        return ()
+    ends = np.stack([table["null_low"], table["null_high"], table[name]], axis=1)
+    shares = 100 * ends / (np.nanmax(ends) or 1.0)
+    return tuple((low, high, value) for low, high, value in np.nan_to_num(shares).clip(0, 100).round(1).tolist())
 
 
 def _texts(name: str, values: Sequence[Any]) -> list[str]:
