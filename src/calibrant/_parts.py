@@ -70,7 +70,7 @@ class TextParts:
 
     def _frame(self, text: bytes) -> "polars.DataFrame | None":
         """The good rows of a block."""
-        if not text.strip():
+        if text.isspace() or not text:
             return None
         before = self.bad.count
         if self.needed is None:

@@ -10,8 +10,11 @@ import pytest
 
 from calibrant import Bernoulli, Categorical, Ensemble, MultivariateNormal, Normal, evaluate
 from calibrant.distributions.poisson import Poisson
+from calibrant.plots.class_panels import ClasswiseDisplay
+from calibrant.plots.confusion_map import ConfusionDisplay
+from calibrant.plots.witness_map import WitnessDisplay
 from calibrant.reports.before_after import compare
-from calibrant.reports.model import Advice
+from calibrant.reports.model import Advice, Picture
 from calibrant.reports.pdf import find_browser
 from calibrant.results import Table
 
@@ -79,21 +82,20 @@ def before_after(rng):
 
 
 def hostile(rng):
-    p = rng.dirichlet(np.ones(len(HOSTILE)), ROWS)
-    report = evaluate(
-        rng.choice(HOSTILE, ROWS),
-        Categorical(p, labels=HOSTILE),
-        by={HOSTILE[1]: rng.choice(HOSTILE, ROWS)},
-        title=HOSTILE[0] + HOSTILE[-1],
-        n_resamples=99,
-        rng=0,
-    )
+    y, p = rng.choice(HOSTILE, ROWS), Categorical(rng.dirichlet(np.ones(len(HOSTILE)), ROWS), labels=HOSTILE)
+    by = {HOSTILE[1]: rng.choice(HOSTILE, ROWS)}
+    report = evaluate(y, p, by=by, title=HOSTILE[0] + HOSTILE[-1], n_resamples=99, rng=0, advice=False)
+    displays = {"classwise": ClasswiseDisplay, "confusion": ConfusionDisplay, "witness": WitnessDisplay}
+    pictures = [
+        Picture(kind, HOSTILE[0], HOSTILE[1], HOSTILE[2] * 3, display.from_predictions(y, p).tables)
+        for kind, display in displays.items()
+    ]
     advice = replace(ADVICE, headline=HOSTILE[1], sentences=tuple(HOSTILE), command=HOSTILE[2], code=HOSTILE[0])
-    return replace(report, advice=advice, notes=tuple(HOSTILE))
+    return replace(report, pictures=(*report.pictures[:1], *pictures), advice=advice, notes=tuple(HOSTILE))
 
 
 def options(rng):
-    return {"by": {"site": rng.choice(["north", "south"], ROWS)}, "n_resamples": 99, "rng": 0}
+    return {"by": {"site": rng.choice(["north", "south"], ROWS)}, "n_resamples": 99, "rng": 0, "advice": False}
 
 
 MAKERS = {

@@ -16,8 +16,15 @@ def test_the_audit_finds_nothing_serious(opened, axe, kind, scheme):
         assert [(v["id"], v["help"], v["nodes"][0]["html"][:200]) for v in serious] == []
 
 
+SIZES = """all => all.map(text => {
+    const to = text.getScreenCTM();
+    return parseFloat(getComputedStyle(text).fontSize) * Math.sqrt(Math.abs(to.a * to.d - to.b * to.c));
+})"""
+"""Heights of the letters of pictures, in pixels."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_phone_needs_no_sideways_scrolling(opened, kind):
+def test_a_phone_needs_no_sideways_scrolling_and_shows_letters(opened, kind):
     with opened(kind, width=390, device_scale_factor=2, is_mobile=True, has_touch=True) as page:
         page.locator("details").evaluate_all("all => all.forEach(details => { details.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -26,17 +33,6 @@ def test_a_phone_needs_no_sideways_scrolling(opened, kind):
             return box.width && (box.left < 0 || box.right > 390.5);
         }).map(x => x.outerHTML.slice(0, 120))"""
         assert page.locator(".card, header *, footer *, p, li, h2, h3, pre, dd").evaluate_all(outside) == []
-
-
-SIZES = """all => all.map(text => {
-    const to = text.getScreenCTM();
-    return parseFloat(getComputedStyle(text).fontSize) * Math.sqrt(Math.abs(to.a * to.d - to.b * to.c));
-})"""
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_letters_in_pictures_can_be_read_on_a_phone(opened, kind):
-    with opened(kind, width=390) as page:
         assert min(page.locator("figure svg text").evaluate_all(SIZES)) >= 8
 
 

@@ -73,7 +73,7 @@ def test_paper_is_light_and_unfolded(opened):
         assert page.evaluate("getComputedStyle(document.body).color") != dark
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.locator(".number-card p").first.is_visible()
-        assert page.locator("#methods dl").is_visible()
+        assert page.locator("#methods .settings").is_visible()
         assert not page.locator("nav").is_visible()
         assert not page.locator("#theme").is_visible()
         page.evaluate("dispatchEvent(new Event('afterprint'))")

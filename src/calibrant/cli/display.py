@@ -1,6 +1,8 @@
 """What the terminal shows: verdicts, tables and progress."""
 
 import math
+import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.cells import cell_len
@@ -34,9 +36,9 @@ UNBOUND = 400
 
 def show_report(report: Report) -> None:
     """The verdict, the numbers, what stands out, and what to do."""
-    tone = TONES[report.verdict.tone]
-    body = Text("\n").join([Text(report.verdict.headline, style=f"bold {tone}"), *map(Text, report.verdict.evidence)])
-    width = min(console.out.width, WIDE)
+    tone, width = TONES[report.verdict.tone], min(console.out.width, WIDE)
+    headline, *evidence = (_broken(text, width - 4) for text in (report.verdict.headline, *report.verdict.evidence))
+    body = Text("\n").join([Text(headline, style=f"bold {tone}"), *map(Text, evidence)])
     console.out.print(
         Panel(body, title=Text(plain_text(report.title)), border_style=tone, title_align="left", width=width)
     )
@@ -76,10 +78,11 @@ def show_standouts(found: Sequence[Standout]) -> None:
 def show_advice(advice: Advice) -> None:
     """What to do, and the command that does it."""
     width = min(console.out.width, WIDE)
+    headline = _broken(f"What to do: {advice.headline}", width)
     console.out.print()
-    console.out.print(Text.assemble(("What to do: ", "bold"), advice.headline), width=width)
+    console.out.print(Text.assemble((headline[:12], "bold"), headline[12:]))
     for sentence in advice.sentences:
-        console.out.print(Text(sentence), width=width)
+        console.out.print(Text(_broken(sentence, width)))
     if advice.command is not None:
         say(f"  {advice.command}")
 
@@ -151,6 +154,12 @@ def _blocks(columns: Mapping[str, Sequence[str]], width: int) -> Iterator[list[s
             block, taken = [first], min(sizes[first], 18)
         block, taken = [*block, name], taken + sizes[name]
     yield block
+
+
+def _broken(sentence: str, width: int) -> str:
+    """A sentence on lines of so many letters; a number stays with its unit and with its name."""
+    tied = re.sub(r" (?=%)| [=±] ", lambda found: found[0].replace(" ", "\u00a0"), sentence)
+    return textwrap.fill(tied, width, break_on_hyphens=False).replace("\u00a0", " ")
 
 
 def _roomy() -> Console:

@@ -113,11 +113,18 @@ def dot(a: np.ndarray, b: np.ndarray) -> int:
     >>> dot(np.array([1e200, 3.0]), np.array([1e200, 0.5])) - dot(np.array([1e200]), np.array([1e200])) == total(np.array([1.5]))
     True
     """
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    fits = (np.abs(a) < HUGE) & (np.abs(b) < HUGE)
-    product, error = _two_product(a[fits], b[fits])
-    large = sum(_whole(x) * _whole(y) >> UNIT for x, y in zip(a[~fits].tolist(), b[~fits].tolist(), strict=True))
-    return total(product) + total(error) + large
+    cuts = [slice(i, i + BLOCK) for i in range(0, len(a), BLOCK)]
+    return sum(_block_dot(a[cut].astype(np.float64), b[cut].astype(np.float64)) for cut in cuts)
+
+
+def _block_dot(a: np.ndarray, b: np.ndarray) -> int:
+    found, fits = 0, (np.abs(a) < HUGE) & (np.abs(b) < HUGE)
+    if not fits.all():
+        large = zip(a[~fits].tolist(), b[~fits].tolist(), strict=True)
+        found = sum(_whole(x) * _whole(y) >> UNIT for x, y in large)
+        a, b = a[fits], b[fits]
+    product, error = _two_product(a, b)
+    return found + total(product) + total(error)
 
 
 def _two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
