@@ -168,10 +168,14 @@ class _Frame(Columns):
         except (_polars(self.path).exceptions.PolarsError, OSError) as error:
             raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
-    def load(self, names: Sequence[str]) -> np.ndarray:
+    def selected(self, names: Sequence[str]) -> "polars.DataFrame":
+        """These columns in memory."""
         from polars.selectors import by_name
 
-        frame = self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
+        return self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
+
+    def load(self, names: Sequence[str]) -> np.ndarray:
+        frame = self.selected(names)
         missing = {name: frame[name].null_count() for name in names if frame[name].null_count()}
         if missing:
             name, count = next(iter(missing.items()))
@@ -198,11 +202,16 @@ class Part(_Frame):
 
     def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
         self.frame = frame
-        super().__init__(path, path.suffix.lower())
+        self.kind = path.suffix.lower()
+        Columns.__init__(self, path, frame.columns)
 
     def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
         """The rows at hand."""
         return self.frame.lazy()
+
+    def selected(self, names: Sequence[str]) -> "polars.DataFrame":
+        """These columns as they are."""
+        return self.frame.select(names)
 
 
 def _write_frame(frame: "polars.DataFrame", out: Path) -> None:

@@ -29,3 +29,10 @@ def test_what_is_beyond_the_band_is_marked(rng):
 @pytest.mark.parametrize("n", [1, 2])
 def test_little_data_is_drawn(n):
     assert "nan" not in level_curve([0.3] * n, Normal([0.0] * n, 1.0)).to_svg()
+
+
+def test_weights_count(rng):
+    y, weights = rng.normal(size=100), rng.random(100)
+    curve = level_curve(y, Normal(np.zeros(100), 1.0), sample_weight=weights).tables["level_curve"]
+    share = np.average(norm.cdf(y)[:, None] <= curve["level"], axis=0, weights=weights)
+    np.testing.assert_allclose(curve["observed"], share)

@@ -42,3 +42,9 @@ def test_the_legend_says_the_level(rng):
 def test_classes_have_no_levels():
     with pytest.raises(InputError, match="PITHistogram needs a distribution function"):
         LevelsDisplay.from_predictions([0, 1], Categorical([0.2, 0.4]))
+
+
+def test_weights_count(rng):
+    y, weights = rng.normal(size=100), rng.random(100)
+    table = levels(y, Normal(np.zeros(100), 1.0), sample_weight=weights, n_bins=2).tables["levels"]
+    assert table["observed"][0] == pytest.approx(np.average(y <= 0, weights=weights))

@@ -6,6 +6,7 @@ import numpy as np
 
 from calibrant.distributions.conversion import as_distribution
 from calibrant.distributions.coordinates import dimensions
+from calibrant.estimators.member_ranks import Prerank
 from calibrant.inference.pit_curve import PITCurve
 from calibrant.inference.reliability import beyond_chance
 from calibrant.plots.display import PredictionDisplay, plotter
@@ -58,12 +59,20 @@ class LevelCurveDisplay(PredictionDisplay):
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, y_pred: ArrayLike, *, n_points: int = 100, level: float = 0.95, seed: int = 0
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        n_points: int = 100,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        seed: int = 0,
     ) -> Self:
         """The curve at ``n_points - 1`` levels."""
         predictions = as_distribution(y_pred)
-        prerank = "average" if dimensions(predictions) else None
-        table = PITCurve(n_points, level, prerank=prerank, seed=seed)(y_true, predictions)  # type: ignore[arg-type]
+        prerank: Prerank | None = "average" if dimensions(predictions) else None
+        made = PITCurve(n_points, level, prerank=prerank, seed=seed)
+        table = made(y_true, predictions, sample_weight=sample_weight)
         return cls({"level_curve": table, "settings": Table(level=[level])})
 
 

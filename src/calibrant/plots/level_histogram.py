@@ -6,6 +6,7 @@ import numpy as np
 
 from calibrant.distributions.conversion import as_distribution
 from calibrant.distributions.coordinates import dimensions
+from calibrant.estimators.member_ranks import Prerank
 from calibrant.inference.pit_histogram import PITHistogram
 from calibrant.plots.display import PredictionDisplay, plotter
 from calibrant.plots.picture import Drawing, Legend, Tables, level_in
@@ -69,12 +70,20 @@ class LevelsDisplay(PredictionDisplay):
 
     @classmethod
     def from_predictions(
-        cls, y_true: ArrayLike, y_pred: ArrayLike, *, n_bins: int = 20, level: float = 0.95, seed: int = 0
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        n_bins: int = 20,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        seed: int = 0,
     ) -> Self:
         """The histogram with ``n_bins`` bars; ``seed`` is that of levels of single values with a probability of their own."""
         predictions = as_distribution(y_pred)
-        prerank = "average" if dimensions(predictions) else None
-        table = PITHistogram(n_bins, level, prerank=prerank, seed=seed)(y_true, predictions)  # type: ignore[arg-type]
+        prerank: Prerank | None = "average" if dimensions(predictions) else None
+        made = PITHistogram(n_bins, level, prerank=prerank, seed=seed)
+        table = made(y_true, predictions, sample_weight=sample_weight)
         return cls({"levels": table, "settings": Table(level=[level])})
 
 

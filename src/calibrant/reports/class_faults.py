@@ -22,11 +22,14 @@ EXPLAINED = 0.25
 """The least share of the squared errors of groups that means must account for to give a fault its name."""
 
 
-def fault_of_classes(problem: ClassProblem) -> Fault:
-    """The fault in words, by what speaks loudest for it; meant for problems that are wrong beyond chance."""
+def fault_of_classes(problem: ClassProblem, part: tuple[str, np.ndarray] | None = None) -> Fault:
+    """The fault in words, by what speaks loudest for it; meant for problems that are wrong beyond chance.
+
+    ``part`` is the slice with the clearest evidence, by its name and its rows.
+    """
     groups = ClaimGroups.of(problem)
     means = [c for c in _means(problem) if abs(c.z) > TELLING]
-    local = local_faults(problem, groups)
+    local = local_faults(problem, groups, part)
     loudest = max([*means, *local], key=lambda c: abs(c.z), default=None)
     if loudest is None or (loudest in means and not _explain(means, groups)):
         return _everywhere(problem, groups)

@@ -8,10 +8,12 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
+from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.multiplicity import holm
+from calibrant.inference.pool import Pool
 from calibrant.lenses import ClassWise, Event, Lens, MultiLabel
 from calibrant.reports.class_problem import ClassProblem, means_of
-from calibrant.reports.evidence import EACH, Evidence, LabelEvidence
+from calibrant.reports.evidence import EACH, EACH_MEAN, Evidence, LabelEvidence
 from calibrant.reports.model import Section
 from calibrant.reports.problem import TEST_WORK, affordable
 from calibrant.reports.slices import MOST_ROWS, ranked
@@ -44,7 +46,7 @@ def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
     second test alone decides, and above it nothing is gained. So the level holds.
     """
     pool, events = evidence.pool, events_of(problem)
-    pvalues = [pool.pvalue(EACH, i) for i in range(len(events))]
+    pvalues = [_together(pool, i) for i in range(len(events))]
     least = 1 / (pool.n_resamples + 1)
     draws = affordable(ENOUGH * len(events) - 1, len(problem), TEST_WORK // 4, least=1)
     if draws > pool.n_resamples:
@@ -58,7 +60,13 @@ def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
 def _alone(problem: ClassProblem, event: Event, draws: int) -> float:
     targets, predictions = event.happened(problem.targets).view(np.uint8), Categorical(event.probability)
     single = replace(problem, targets=targets, predictions=predictions)
-    return single.test(ECE(EqualMass(15)), least_resamples=draws).pvalue
+    return single.run(AggregatedTest((ECE(EqualMass(15)), ECE(EqualMass(1))), draws)).pvalue
+
+
+def _together(pool: Pool, i: int) -> float:
+    """One label: its error in groups and its mean, aggregated."""
+    columns = {name: pool.values[name][:, i : i + 1] for name in (EACH, EACH_MEAN)}
+    return Pool(columns).together(list(columns))
 
 
 def events_of(problem: ClassProblem) -> tuple[Event, ...]:

@@ -3,22 +3,24 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+import numpy as np
+
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.scores import Brier, LogLoss
-from calibrant.lenses import ClassWise
+from calibrant.lenses import ClassWise, Lens, TopLabel
 from calibrant.reports.class_faults import fault_of_classes
 from calibrant.reports.class_notes import class_notes
 from calibrant.reports.class_pictures import class_pictures
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.class_sections import by_class, label_evidence
 from calibrant.reports.class_size import is_small
-from calibrant.reports.evidence import Evidence, gather
+from calibrant.reports.evidence import EACH, EACH_MEAN, Evidence, gather
 from calibrant.reports.model import KeyNumber, Section, Verdict
 from calibrant.reports.numbers import Measure, number_of
 from calibrant.reports.outline import Outline
 from calibrant.reports.slices import Slicing, by_column, slicings_of
-from calibrant.reports.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
+from calibrant.reports.verdict import DOUBT, Fault, alarmed, clearest_slice, consistent, slice_fault
 from calibrant.typing import ArrayLike
 
 MEANINGS = {
@@ -68,6 +70,15 @@ def measures_of(problem: ClassProblem) -> list[Measure]:
     ]
 
 
+def means_to_test(problem: ClassProblem) -> dict[str, ECE]:
+    """Means that may be off: errors with a single group, which see a shift that many groups hide in their noise."""
+    if problem.kind == "multi-class":
+        lenses: dict[str, Lens] = {"confidence": TopLabel(), "rates": ClassWise()}
+    else:
+        lenses = {"rate": problem.lens} | ({"confidence": TopLabel()} if problem.kind == "binary" else {})
+    return {name: ECE(EqualMass(1), lens=lens) for name, lens in lenses.items()}
+
+
 def judge_classes(
     problem: ClassProblem, evidence: Evidence, numbers: Sequence[KeyNumber], sections: Sequence[Section]
 ) -> Verdict:
@@ -79,13 +90,24 @@ def judge_classes(
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
         fault = slice_fault(sections, "too high", "too low")
-    fault = fault or fault_of_classes(problem)
+    fault = fault or fault_of_classes(problem, _clearest(evidence, sections))
     return alarmed(fault, pvalue, tests, numbers, sections, "probabilities", is_small(problem, evidence, numbers[0]))
+
+
+def _clearest(evidence: Evidence, sections: Sequence[Section]) -> tuple[str, np.ndarray] | None:
+    """The slice with the clearest evidence, by its name and its rows."""
+    best = clearest_slice(sections)
+    if best is None:
+        return None
+    section, row = best
+    slicing = next(slicing for slicing in evidence.slicings if slicing.name == section.noun)
+    return f"{section.noun} = {row['group']}", slicing.rows[slicing.groups.index(row["group"])]
 
 
 def _gathered(problem: ClassProblem, measures: Sequence[Measure], slicings: Sequence[Slicing]) -> Evidence:
     redrawn = {m.key: m.estimator for m in measures if m.key != "kernel"}
-    evidence = gather(problem, redrawn, slicings)
+    each = {"binary": {}, "multi-class": {"class-wise error": EACH}, "multi-label": {"error": EACH, "rate": EACH_MEAN}}
+    evidence = gather(problem, {**redrawn, **means_to_test(problem)}, slicings, each[problem.kind])
     return label_evidence(problem, evidence) if problem.kind == "multi-label" else evidence
 
 

@@ -2,22 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.binned import ECE
 from calibrant.estimators.counts import BinnedStatistic
 from calibrant.estimators.scores import Score
 from calibrant.inference.pool import Pool
-from calibrant.lenses import ClassWise, MultiLabel
 from calibrant.reports.kernels import kernel_errors
 from calibrant.reports.problem import Problem
 from calibrant.reports.slices import Slicing
 
-EACH = "each class"
-"""The name in the pool of the errors of single classes or labels."""
+EACH, EACH_MEAN = "each class", "each mean"
+"""The names in the pool of the errors of single classes or labels, and of their means."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,31 +97,33 @@ class MeanAndEach:
         return np.concatenate([each.mean(axis=1, keepdims=True), each], axis=1)
 
 
-def gather(problem: Problem, measures: Mapping[str, BaseEstimator], slicings: Sequence[Slicing]) -> Evidence:
-    """Redraw, and compute on the same redraws every measure, kernel errors of several scales, classes and slices."""
-    several = [
-        name for name, e in measures.items() if isinstance(e, ECE) and isinstance(e.lens, ClassWise | MultiLabel)
-    ]
+def gather(
+    problem: Problem, measures: Mapping[str, BaseEstimator], slicings: Sequence[Slicing], each: Mapping[str, str] = {}
+) -> Evidence:
+    """Redraw, and compute on the same redraws every measure, kernel errors of several scales, classes and slices.
+
+    ``each`` names measures of several events, and what their errors of single events are called: the first are a family.
+    """
     kernels = kernel_errors(problem.predictions, problem.kernel_error, problem.n_resamples)
     estimators = {**measures, **kernels}
     given: dict[str, Statistic] = {
         name: estimator.given(problem.predictions, problem.weights) for name, estimator in estimators.items()
     }
-    for name in several:
+    for name in each:
         binned = given[name]
         assert isinstance(binned, BinnedStatistic)
         given[name] = MeanAndEach(binned)
     given |= {slicing.key: slicing.statistic(problem) for slicing in slicings}
-    draw = partial(Pool.draw, two_sided=[name for name, e in measures.items() if isinstance(e, Score)])
-    pool = draw(
+    pool = Pool.draw(
         given,
         problem.targets,
         problem.predictions,
         problem.n_resamples,
+        two_sided=[name for name, e in measures.items() if isinstance(e, Score)],
         rng=problem.fresh_seeds,
         engine=problem.engine,
     )
-    if several:
-        values = pool.values[several[0]]
-        pool = Pool({**pool.values, several[0]: values[:, :1], EACH: values[:, 1:]}, pool.two_sided)
-    return Evidence(pool, tuple(estimators), (EACH,) if several else (), tuple(slicings))
+    values = dict(pool.values)
+    for name, single in each.items():
+        values |= {name: pool.values[name][:, :1], single: pool.values[name][:, 1:]}
+    return Evidence(Pool(values, pool.two_sided), tuple(estimators), tuple(each.values())[:1], tuple(slicings))

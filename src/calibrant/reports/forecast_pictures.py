@@ -10,8 +10,9 @@ from calibrant.estimators.ence import ENCE
 from calibrant.inference.coverage import coverage
 from calibrant.inference.pit_histogram import histogram_table
 from calibrant.reports.forecast_evidence import ForecastEvidence
-from calibrant.reports.forecast_problem import ForecastProblem, spread_of
+from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, spread_of
 from calibrant.reports.model import Picture
+from calibrant.reports.problem import Problem
 
 BINS = 20
 """Bars of the histogram of levels."""
@@ -35,8 +36,17 @@ def _made(make: Callable[[ForecastProblem], Picture], problem: ForecastProblem, 
 
 
 def _levels(problem: ForecastProblem) -> Picture:
-    weights = np.ones(len(problem)) if problem.weights is None else problem.weights
-    shares = np.histogram(problem.levels.targets, BINS, (0, 1), weights=weights)[0] / weights.sum()
+    return histogram_of(problem.levels)
+
+
+def _coverage(problem: ForecastProblem) -> Picture:
+    return coverage_of(problem.levels if problem.is_ensemble else problem)  # intervals of ensembles end between members
+
+
+def histogram_of(levels: LevelProblem) -> Picture:
+    """The histogram of levels, with the band of even ones."""
+    weights = np.ones(len(levels)) if levels.weights is None else levels.weights
+    shares = np.histogram(levels.targets, BINS, (0, 1), weights=weights)[0] / weights.sum()
     rows = max(1, round(float(weights.sum() ** 2 / (weights**2).sum())))  # of equal weight, that tell as much
     return Picture(
         "levels",
@@ -49,8 +59,8 @@ def _levels(problem: ForecastProblem) -> Picture:
     )
 
 
-def _coverage(problem: ForecastProblem) -> Picture:
-    rows = problem.levels if problem.is_ensemble else problem  # intervals of ensembles end between members
+def coverage_of(rows: Problem) -> Picture:
+    """The coverage of central intervals of every size."""
     table = coverage(rows.targets, rows.predictions, levels=COVERED, sample_weight=rows.weights)
     return Picture(
         "coverage",

@@ -19,7 +19,7 @@ from calibrant.inference.exact import within_budget
 KERNEL_WORK = 4e10
 """Multiplications that all redraws of kernel errors may cost: a few seconds."""
 
-ON_A_LINE = 5
+ON_A_LINE = 10
 """How much longer a multiplication takes where rows are summed along a line, one after the other."""
 
 

@@ -18,9 +18,9 @@ RIGHT = 2.0
 """Standard errors up to which the rest counts as right."""
 
 
-def local_faults(problem: ClassProblem, groups: ClaimGroups) -> list[Candidate]:
-    """Those where the rest of the rows is right."""
-    found = [_some_claims(problem, groups)]
+def local_faults(problem: ClassProblem, groups: ClaimGroups, part: tuple[str, np.ndarray] | None) -> list[Candidate]:
+    """Those where the rest of the rows is right; ``part`` is the name of a slice and its rows."""
+    found = [_some_claims(problem, groups), None if part is None else _one_slice(problem, *part)]
     if isinstance(problem.predictions, Bernoulli):
         found.append(_one_label(problem, problem.predictions))
     elif problem.kind == "multi-class":
@@ -58,6 +58,21 @@ def _leans(
     if problem.kind != "multi-class":
         means.append(Leaning.of(np.maximum(p, 1 - p), (p > 0.5) == happened, w))
     return any(abs(leaning.z) > RIGHT for leaning in means)
+
+
+def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> Candidate | None:
+    """A slice is wrong, all other rows are right."""
+    p, happened = event_claims(problem)
+    inside = np.isin(np.arange(len(p)), rows)
+    if _leans(problem, p, happened, problem.weights, ~inside):
+        return None
+    found = Leaning.of(p[inside], happened[inside], None if problem.weights is None else problem.weights[inside])
+    if abs(found.z) <= STANDS_OUT:
+        return None
+    side = "high" if found.is_high else "low"
+    what = "confidence is" if problem.kind == "multi-class" else "they are"
+    means = f"There {percent(found.claimed)} is claimed on average, and {percent(found.happened)} came true"
+    return Candidate(found.z, "slice", f"{what} too {side} where {name}, and right elsewhere", means)
 
 
 def _one_label(problem: ClassProblem, predictions: Bernoulli) -> Candidate | None:
