@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
+from typing import Any
 
 import torch
 
@@ -54,9 +55,9 @@ def feature_moments(
         from calibrant._fused import cuda_products
 
         return cuda_products.feature_moments(x, r, lengthscale, gaussian)
-    from calibrant._fused import cuda_pairs
+    from calibrant._fused import cuda_moments
 
-    return cuda_pairs.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
+    return cuda_moments.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
 
 
 def normal_moments(
@@ -70,3 +71,23 @@ def normal_moments(
     from calibrant._fused import cuda_normals
 
     return cuda_normals.normal_moments(x, mu, s, y, *settings)
+
+
+def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, size: int) -> Any:
+    """Sums of h over pairs within consecutive blocks of so many rows; ``NotImplemented`` without Triton."""
+    if not has_triton():
+        return NotImplemented
+    from calibrant._fused import cuda_moments
+
+    return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs())
+
+
+def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tensor, n_classes: int) -> Any:
+    """Softmax averages of labels, with gradients; ``NotImplemented`` without Triton, or for very many columns."""
+    if not has_triton():
+        return NotImplemented
+    from calibrant._fused import cuda_softmax
+
+    if queries.shape[1] > cuda_softmax.WIDEST:
+        return NotImplemented
+    return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs())

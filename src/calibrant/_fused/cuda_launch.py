@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 
 import torch
 import triton
@@ -78,14 +79,13 @@ def _seconds(shape: Shape, attempt: Callable[[Shape], object]) -> float:
     """The second of two runs; infinite where the shape does not fit the device."""
     try:
         attempt(shape)
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
+        torch.cuda.synchronize()
+        start = perf_counter()
         attempt(shape)
-        end.record()
         torch.cuda.synchronize()
     except triton.runtime.errors.OutOfResources:
         return float("inf")
-    return float(start.elapsed_time(end))
+    return perf_counter() - start
 
 
 def _file() -> Path:

@@ -12,7 +12,8 @@ import triton.language as tl
 
 from calibrant._fused.cuda_launch import SOME, Shape, shape_of
 from calibrant._fused.cuda_layout import LARGEST, by_label, far_apart, scaled, step_of, upright
-from calibrant._fused.cuda_pairs import columns_of, square_distances, triangle
+from calibrant._fused.cuda_moments import triangle
+from calibrant._fused.cuda_pairs import columns_of, square_distances
 
 
 @triton.jit
@@ -90,7 +91,7 @@ def normal_moments(
     constants = {"K": len(points), "K_STEP": step, "D": d, "GAUSSIAN": gaussian}
 
     def run(shape: Shape, *arrays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(normal_triangle, (arrays, ()), arrays[0].shape[1], points, shape, **constants)
+        return triangle(normal_triangle, (arrays, ()), arrays[0].shape[1], shape, constants)
 
     some = [array[:, :SOME].contiguous() for array in arrays]
     shape = shape_of("normals", f"{len(points)}, {d} {dtype}", points, n, lambda shape: run(shape, *some))

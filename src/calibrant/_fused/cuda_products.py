@@ -14,7 +14,8 @@ import triton.language as tl
 
 from calibrant._fused.cuda_launch import SOME, Shape, shape_of
 from calibrant._fused.cuda_layout import filled, in_three, scaled
-from calibrant._fused.cuda_pairs import columns_of, kernel_of, triangle
+from calibrant._fused.cuda_moments import triangle
+from calibrant._fused.cuda_pairs import columns_of, kernel_of
 
 STEP = 32
 """Features that tensor cores multiply at a turn."""
@@ -83,9 +84,7 @@ def feature_moments(
     constants = {"D": d, "D_STEP": STEP, "Q": q, "Q_STEP": STEP, "GAUSSIAN": gaussian, "PRECISION": "tf32"}
 
     def run(shape: Shape, *arrays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(
-            product_triangle, (arrays, ()), len(arrays[2]), arrays[2], shape, by_column=True, **constants
-        )
+        return triangle(product_triangle, (arrays, ()), len(arrays[2]), shape, constants, by_column=True)
 
     kind = "products" if max(d, q) == STEP else "wide products"
     some = [array[:SOME].contiguous() for array in arrays]

@@ -12,7 +12,8 @@ import triton.language as tl
 
 from calibrant._fused.cuda_launch import Shape, place, shape_of
 from calibrant._fused.cuda_layout import SPAN, filled, scaled, step_of, upright
-from calibrant._fused.cuda_pairs import kernel_of, matmul, square_distances
+from calibrant._fused.cuda_moments import matmul
+from calibrant._fused.cuda_pairs import kernel_of, square_distances
 
 
 @triton.jit
@@ -63,6 +64,12 @@ class LabelSums:
         cross = torch.stack([self.weights @ met.gather(1, y[:, None])[:, 0] for y in index])
         return fixed - 2 * cross + 2 * self._same(labels)
 
+    def diagonal(self, labels: torch.Tensor) -> torch.Tensor:
+        """``sum_i w_i^2 |r_i|^2`` for each redraw."""
+        p = self.probabilities.double()
+        squares, w = 1 + (p * p).sum(dim=1), self.weights**2
+        return torch.stack([w @ (squares - 2 * p.gather(1, y[:, None])[:, 0]) for y in labels.long()])
+
     @cached_property
     def _met(self) -> tuple[torch.Tensor, torch.Tensor]:
         """``sum_{j != i} k_ij w_j p_j`` of each row, and the term of two predictions."""
@@ -73,7 +80,9 @@ class LabelSums:
     @cached_property
     def _laid(self) -> tuple[torch.Tensor, torch.Tensor]:
         points = scaled(self.x, self.lengthscale, self.gaussian, self.dtype)
-        return upright(points, step_of(points.shape[1])), filled(self.weights[:, None].to(self.dtype))[:, 0].contiguous()
+        return upright(points, step_of(points.shape[1])), filled(self.weights[:, None].to(self.dtype))[
+            :, 0
+        ].contiguous()
 
     def _same(self, labels: torch.Tensor) -> torch.Tensor:
         """The sum of kernels over pairs ``i < j`` of the same label, for each redraw."""

@@ -28,7 +28,9 @@ WIDEST = 64
 def logarithms(q_ptr, k_ptr, own_ptr, n, rows, columns, D: tl.constexpr, STEP: tl.constexpr):
     """``H`` of some rows and columns, ``LEAST`` on the diagonal."""
     query, other, key = q_ptr + rows, q_ptr + columns, k_ptr + columns
-    out = tl.zeros((rows.shape[0], columns.shape[0]), dtype=q_ptr.dtype.element_ty) + tl.load(own_ptr + columns)[None, :]
+    out = (
+        tl.zeros((rows.shape[0], columns.shape[0]), dtype=q_ptr.dtype.element_ty) + tl.load(own_ptr + columns)[None, :]
+    )
     for _ in range(0, D, STEP):
         for _ in tl.static_range(STEP):
             out += tl.load(key)[None, :] * (tl.load(query)[:, None] - tl.load(other)[None, :])
@@ -124,7 +126,7 @@ def class_averages(
 
     O(n^2 d) time, O(n (d + classes)) memory, also for gradients with respect to queries and keys.
     """
-    return _ClassAverages.apply(queries, keys, labels, n_classes, dtype)  # type: ignore[no-any-return]
+    return _ClassAverages.apply(queries, keys, labels, n_classes, dtype)
 
 
 class _ClassAverages(torch.autograd.Function):
@@ -157,7 +159,8 @@ class _ClassAverages(torch.autograd.Function):
         log_sum = torch.where(torch.isinf(log_sum), -LEAST.value, log_sum / math.log(2))
         sort, dtype = ctx.sort, ctx.dtype
         inputs = [*_laid(queries, keys, sort, dtype), sort.labels]
-        inputs += [_down(part, sort, dtype) for part in (log_sum[:, None], first, second)]
+        inputs += [sort.laid(log_sum[:, None].to(dtype), -LEAST.value)]  # filling rows weigh nothing
+        inputs += [sort.laid(part.to(dtype)).T.contiguous() for part in (first, second)]
         of_queries = _slopes("slopes of queries", slopes_of_queries, inputs, keys, sort, dtype)
         of_keys = _slopes("slopes of keys", slopes_of_keys, inputs, queries, sort, dtype)
         return of_queries.to(queries.dtype), of_keys.to(keys.dtype), None, None, None
@@ -174,10 +177,6 @@ def _laid(
     step = step_of(int(varies.sum()))
     laid = [upright(sort.laid(part[:, varies].to(dtype)), step) for part in (queries, logs)]
     return laid[0], laid[1], sort.laid(own.to(dtype), LEAST.value)[:, 0].contiguous()
-
-
-def _down(x: torch.Tensor, sort: Sorted, dtype: torch.dtype) -> torch.Tensor:
-    return sort.laid(x.to(dtype)).T.contiguous()
 
 
 def _sums(
