@@ -18,7 +18,7 @@ import triton
 SEARCHED = 50_000
 """From so many rows on, a search costs less than it saves."""
 
-SOME = 16_384
+SOME = 65_536
 """Rows on which shapes are timed."""
 
 
@@ -45,13 +45,16 @@ SHAPES = {
     "wide products": (Shape(128, 128, 8, stages=3), Shape(128, 64, 4, stages=3), Shape(64, 64, 4, stages=3)),
     "normals": (Shape(16, 128, 4), Shape(32, 128, 4), Shape(32, 64, 2), Shape(16, 64, 2)),
     "matmul": (Shape(64, 32, 4), Shape(32, 64, 4), Shape(64, 64, 4)),
-    "blocks": (Shape(32, 128, 4),),
+    "blocks": (Shape(16, 128, 4),),
     "softmax": (Shape(16, 128, 4), Shape(16, 64, 2), Shape(32, 128, 4)),
     "slopes of queries": (Shape(64, 32, 4), Shape(32, 64, 4), Shape(64, 64, 4)),
     "slopes of keys": (Shape(32, 128, 4), Shape(32, 64, 2), Shape(64, 64, 4)),
     "redraws": (Shape(64, 128, 4), Shape(32, 128, 4)),
 }
 """What is tried for each kind of kernel, the usual winner first."""
+
+searched: dict[str, dict[Shape, float]] = {}
+"""Seconds of the shapes that were tried in this process."""
 
 _found: dict[str, Shape] = {}
 
@@ -64,7 +67,7 @@ def shape_of(kind: str, detail: str, x: torch.Tensor, rows: int, attempt: Callab
     if key not in _found:
         _found.update(_read())
     if key not in _found:
-        times = {shape: _seconds(shape, attempt) for shape in SHAPES[kind]}
+        times = searched[key] = {shape: _seconds(shape, attempt) for shape in SHAPES[kind]}
         _found[key] = min(times, key=lambda shape: times[shape])
         _write()
     return _found[key]

@@ -92,7 +92,9 @@ def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool,
             kernel_product[grid](a, values, out, a.shape[1], values.shape[1], **constants, **sizes, **shape.options)
         return out
 
-    shape = shape_of("matmul", f"{len(a)} x {width} {dtype}", a, len(x), lambda shape: run(shape, SOME // 8))
+    shape = shape_of(
+        "matmul", f"{len(a)} x {width} {dtype}", a, len(x), lambda shape: run(shape, min(SOME // 16, a.shape[1]))
+    )
     return run(shape, a.shape[1])[: len(v), : v.shape[1]]
 
 

@@ -34,7 +34,8 @@ def normal_moments(
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions, as in :func:`calibrant._fused.cpu.normal_moments`."""
     d, points = mu.shape[1], _centred(x, lengthscale, dtype)
-    means, targets = _centred(torch.cat([mu, y]), target_lengthscale, dtype).split(len(mu))
+    both = _centred(torch.cat([mu, y]), target_lengthscale, dtype)
+    means, targets = both[: len(mu)], both[len(mu) :]
     v = ((s.double() / target_lengthscale) ** 2).to(dtype)
 
     def expected(log: torch.Tensor, a: torch.Tensor, b: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
