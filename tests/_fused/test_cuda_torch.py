@@ -18,6 +18,16 @@ def test_tiles_of_torch_have_the_moments_of_the_cpu(rng, monkeypatch):
         assert float(squares) == pytest.approx(expected[1], rel=1e-12)
 
 
+@pytest.mark.parametrize("d", [1, 16, 17, 40])
+def test_distances_of_few_and_of_many_coordinates(rng, d):
+    a, b = rng.normal(size=(30, d)), rng.normal(size=(20, d))
+    b[:5] = a[:5]
+    expected = np.sqrt(((a[:, None] - b) ** 2).sum(axis=2))
+    found = cuda_torch.distances(torch.tensor(a), torch.tensor(b)).numpy()
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-300)
+    assert (found[range(5), range(5)] == 0).all()
+
+
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_same_of_normals(rng, monkeypatch, d):
     monkeypatch.setattr(cuda_torch, "TILE", 64)

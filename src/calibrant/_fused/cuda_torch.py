@@ -10,6 +10,9 @@ from collections.abc import Callable
 
 import torch
 
+DIRECT = 16
+"""Up to so many coordinates, distances come from differences."""
+
 TILE = 8192
 """Rows and columns of a tile."""
 
@@ -39,7 +42,7 @@ def normal_moments(
     v = ((s.double() / target_lengthscale) ** 2).to(dtype)
 
     def expected(log: torch.Tensor, a: torch.Tensor, b: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
-        return torch.exp(log - 0.5 * _distance(a, b) ** 2 / spread) * spread ** (-d / 2)
+        return torch.exp(log - 0.5 * distances(a, b) ** 2 / spread) * spread ** (-d / 2)
 
     def tile(rows: slice, columns: slice) -> torch.Tensor:
         log, left, right = _logarithm(points, rows, columns, gaussian), v[rows][:, None], v[columns][None, :]
@@ -57,13 +60,22 @@ def _centred(x: torch.Tensor, lengthscale: float, dtype: torch.dtype) -> torch.T
 
 
 def _logarithm(x: torch.Tensor, rows: slice, columns: slice, gaussian: bool) -> torch.Tensor:
-    distance = _distance(x[rows], x[columns])
+    distance = distances(x[rows], x[columns])
     return -0.5 * distance**2 if gaussian else -distance
 
 
-def _distance(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Direct differences: products of matrices would lose the distances of rows that nearly coincide."""
-    return torch.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Distances ``(n, m)``: direct differences of few coordinates; of many, products, and zero where rounding could have made them."""
+    if a.shape[1] <= DIRECT:
+        squares = torch.zeros((len(a), len(b)), dtype=a.dtype, device=a.device)
+        for c in range(a.shape[1]):
+            difference = a[:, c, None] - b[None, :, c]
+            squares.addcmul_(difference, difference)
+        return squares.sqrt_()
+    size = (a * a).sum(dim=1)[:, None] + (b * b).sum(dim=1)[None, :]
+    squares = torch.addmm(size, a, b.T, alpha=-2)
+    rounding = a.shape[1] * torch.finfo(a.dtype).eps
+    return torch.where(squares > rounding * size, squares, 0.0).sqrt_()
 
 
 def _moments(tile: Tile, n: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
