@@ -81,7 +81,7 @@ def open_columns(path: Path) -> Columns:
     """The columns of a file, by its ending."""
     check_exists(path)
     check_ending(path, "read")
-    return _Archive(path) if path.suffix.lower() == ".npz" else _Frame(path)
+    return _Archive(path) if path.suffix.lower() == ".npz" else Frame(path)
 
 
 def check_exists(path: Path) -> None:
@@ -139,7 +139,7 @@ class _Archive(Columns):
         _write_frame(pl.DataFrame(flat), out)
 
 
-class _Frame(Columns):
+class Frame(Columns):
     """What Polars reads."""
 
     def __init__(self, path: Path) -> None:
@@ -194,7 +194,7 @@ class _Frame(Columns):
             _write_frame(frame, out)
 
 
-class Part(_Frame):
+class Part(Frame):
     """Some rows of a file, as a data frame in memory."""
 
     def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
@@ -236,6 +236,11 @@ def _plain(column: "polars.Series", out: Path) -> np.ndarray:
         )
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values
+
+
+def check_polars(path: Path) -> None:
+    """Refuse to read where Polars is not installed."""
+    _polars(path)
 
 
 def _polars(path: Path) -> Any:
