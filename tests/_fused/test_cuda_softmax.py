@@ -39,7 +39,8 @@ def problem(rng, gpu, n, k, zeros):
 
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(
-    ("n", "k", "bandwidth", "zeros"), [(2, 2, 0.1, False), (150, 3, 0.005, False), (140, 3, 0.1, True)]
+    ("n", "k", "bandwidth", "zeros"),
+    [(2, 2, 0.1, False), (150, 3, 0.005, False), (320, 2, 0.02, False), (140, 3, 0.1, True)],
 )
 def test_averages_and_gradients_are_those_of_the_whole_matrix(gpu, rng, n, k, bandwidth, zeros, dtype):
     points, labels, weights = problem(rng, gpu, n, k, zeros)

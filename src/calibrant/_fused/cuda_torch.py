@@ -65,7 +65,7 @@ def _logarithm(x: torch.Tensor, rows: slice, columns: slice, gaussian: bool) -> 
 
 
 def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Distances ``(n, m)``: direct differences of few coordinates; of many, products, zero where rounding could have made them."""
+    """Distances ``(n, m)``: differences of few coordinates; of many, products, and zero where rounding could have made them."""
     if a.shape[1] <= DIRECT:
         squares = torch.zeros((len(a), len(b)), dtype=a.dtype, device=a.device)
         for c in range(a.shape[1]):
