@@ -1,6 +1,6 @@
 """Pictures of reports for the documentation: light, dark, on a phone and on paper.
 
-``python docs/screenshots.py FOLDER`` makes four reports and photographs them with the browser that is installed; those of
+``python docs/screenshots.py FOLDER`` makes five reports and photographs them with the browser that is installed; those of
 networks need the softmax outputs in ``../shared/data`` and are left out without them. ``--images`` also writes the few that
 the documentation shows to ``docs/images``, in 128 colours. Needs playwright, and pypdfium2 for pictures of paper.
 """
@@ -16,6 +16,7 @@ import numpy as np
 
 from calibrant import Ensemble, evaluate
 from calibrant.distributions.poisson import Poisson
+from calibrant.io import example, read
 from calibrant.recalibration.temperature import Temperature
 from calibrant.reports.model import Report
 from calibrant.reports.pdf import check_browser, to_pdf
@@ -26,12 +27,14 @@ WIDTH, PHONE, HEIGHT = 1180, 390, 1000
 REDRAWS = 999
 
 SHOWN = {
-    "overconfident-light": "report.png",
-    "overconfident-dark": "report-dark.png",
+    "digits-light": "report.png",
+    "digits-dark": "report-dark.png",
+    "digits-phone": "report-phone.png",
+    "digits-print": "report-print.png",
+    "overconfident-light": "report-overconfident.png",
     "calibrated-light": "report-calibrated.png",
     "ensemble-light": "report-ensemble.png",
-    "counts-phone": "report-phone.png",
-    "overconfident-print": "report-print.png",
+    "counts-light": "report-counts.png",
 }
 """Which pictures the documentation shows, and what it calls them."""
 
@@ -43,21 +46,29 @@ def network(name: str) -> tuple[np.ndarray, np.ndarray]:
         return archive["ground_truth"], p / p.sum(axis=1, keepdims=True)
 
 
+def digits() -> Report:
+    """The report of ``calibrant demo``."""
+    data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
+    title = "Handwritten digits, read by a small neural network"
+    source = ["digits.csv", "--y-true", "digit", "--y-pred", "p_*"]
+    return evaluate(data.y_true, data.y_pred, by=data.by, title=title, n_resamples=REDRAWS, rng=0, source=source)
+
+
 def overconfident() -> Report:
     """A network as it was trained."""
     y, p = network("densenet-bc-100-cifar-100")
-    half = np.where(np.arange(len(y)) < len(y) / 2, "first", "second")
+    group = p.argmax(axis=1) // 20
     title = "DenseNet on the test images of CIFAR-100"
-    return evaluate(y, p, by={"half of the file": half}, title=title, n_resamples=REDRAWS, rng=0)
+    return evaluate(y, p, by={"favoured class // 20": group}, title=title, n_resamples=REDRAWS, rng=0)
 
 
 def calibrated() -> Report:
     """A network whose temperature was learned on the other half of the rows."""
     y, p = network("wideresnet-16-4-cifar-10")
     better = Temperature().fit(y[::2], p[::2])(p[1::2])
-    hour = np.where(np.arange(len(y) // 2) % 3, "two of three", "the third")
+    sure = np.where(p[1::2].max(axis=1) > 0.99, "over 99 %", "up to 99 %")
     title = "Wide ResNet on CIFAR-10, temperature learned on other images"
-    return evaluate(y[1::2], better, by={"part": hour}, title=title, n_resamples=REDRAWS, rng=0)
+    return evaluate(y[1::2], better, by={"confidence before": sure}, title=title, n_resamples=REDRAWS, rng=0)
 
 
 def ensemble() -> Report:
@@ -83,6 +94,7 @@ def counts() -> Report:
 
 
 REPORTS: dict[str, Callable[[], Report]] = {
+    "digits": digits,
     "overconfident": overconfident,
     "calibrated": calibrated,
     "ensemble": ensemble,

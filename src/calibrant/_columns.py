@@ -85,7 +85,7 @@ def open_columns(path: Path, format: str | None = None) -> Columns:
         check_ending(path, "read")
     elif kind not in ENDINGS:
         raise InputError(f"format {format!r} is not known{did_you_mean(format, [ending[1:] for ending in ENDINGS])}")
-    return _Archive(path) if kind == ".npz" else _Frame(path, kind)
+    return _Archive(path) if kind == ".npz" else Frame(path, kind)
 
 
 def check_exists(path: Path) -> None:
@@ -143,7 +143,7 @@ class _Archive(Columns):
         _write_frame(pl.DataFrame(flat), out)
 
 
-class _Frame(Columns):
+class Frame(Columns):
     """What Polars reads."""
 
     def __init__(self, path: Path, kind: str) -> None:
@@ -168,10 +168,14 @@ class _Frame(Columns):
         except (_polars(self.path).exceptions.PolarsError, OSError) as error:
             raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
-    def load(self, names: Sequence[str]) -> np.ndarray:
+    def selected(self, names: Sequence[str]) -> "polars.DataFrame":
+        """These columns in memory."""
         from polars.selectors import by_name
 
-        frame = self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
+        return self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
+
+    def load(self, names: Sequence[str]) -> np.ndarray:
+        frame = self.selected(names)
         missing = {name: frame[name].null_count() for name in names if frame[name].null_count()}
         if missing:
             name, count = next(iter(missing.items()))
@@ -193,16 +197,21 @@ class _Frame(Columns):
             _write_frame(frame, out)
 
 
-class Part(_Frame):
+class Part(Frame):
     """Some rows of a file, as a data frame in memory."""
 
     def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
         self.frame = frame
-        super().__init__(path, path.suffix.lower())
+        self.kind = path.suffix.lower()
+        Columns.__init__(self, path, frame.columns)
 
     def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
         """The rows at hand."""
         return self.frame.lazy()
+
+    def selected(self, names: Sequence[str]) -> "polars.DataFrame":
+        """These columns as they are."""
+        return self.frame.select(names)
 
 
 def _write_frame(frame: "polars.DataFrame", out: Path) -> None:
@@ -231,6 +240,11 @@ def _plain(column: "polars.Series", out: Path) -> np.ndarray:
         )
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values
+
+
+def check_polars(path: Path) -> None:
+    """Refuse to read where Polars is not installed."""
+    _polars(path)
 
 
 def _polars(path: Path) -> Any:

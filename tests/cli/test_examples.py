@@ -1,8 +1,7 @@
-"""Every example of every help runs as it is written, in order, on the files that the first ones write."""
+"""Every example of every help, and of the guide, runs as it is written, in order, on the files that the first ones write."""
 
-import io
-import shlex
-import sys
+import re
+from pathlib import Path
 
 import pytest
 
@@ -13,52 +12,37 @@ pytest.importorskip("cyclopts")
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
-ROWS = 300
-"""Of the example files: enough for every example, and few enough for a test."""
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "command-line.md"
+
+ALL = {
+    **{f"first-{i}": example.command for i, example in enumerate(FIRST_STEPS)},
+    **{f"{name}-{i}": example.command for name, examples in EXAMPLES.items() for i, example in enumerate(examples)},
+}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    from calibrant import io as files
-
-    path = tmp_path_factory.mktemp("examples")
-    for name in ("digits", "diabetes"):
-        lines = files.example(name).read_text().splitlines(keepends=True)
-        (path / f"{name}.csv").write_text("".join(lines[: ROWS + 1]))
-    return path
+@pytest.mark.parametrize("name", ALL)
+def test_example_runs(name, shell, few_rows, monkeypatch, tmp_path):
+    _check(ALL[name], shell, few_rows, monkeypatch, tmp_path)
 
 
-ALL = [
-    *(pytest.param(e.command, id=f"first-{i}") for i, e in enumerate(FIRST_STEPS) if " demo" not in e.command),
-    *(pytest.param(e.command, id=f"{name}-{i}") for name, es in EXAMPLES.items() for i, e in enumerate(es)),
-]
+@pytest.mark.skipif(not GUIDE.exists(), reason="the guide is not beside the tests")
+def test_the_guide_runs(shell, few_rows, monkeypatch, tmp_path):
+    blocks = re.findall(r"^```sh\n(.*?)^```", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    known = {command for command in ALL.values() if " > " not in command}
+    commands = [line for block in blocks for line in block.splitlines() if line not in known]
+    assert len(commands) >= 10
+    for command in commands:
+        _check(command, shell, few_rows, monkeypatch, tmp_path)
 
 
-@pytest.mark.parametrize("command", ALL)
-def test_example_runs(command, folder, run, monkeypatch, tmp_path):
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("SHELL", "/bin/bash")
-    words = shlex.split(command, posix=True)
-    if "demo" in words:  # writes the files that others read: not over our shorter ones
-        monkeypatch.chdir(tmp_path)
-    if "reproduce" in words:
+def _check(command, shell, few_rows, monkeypatch, tmp_path):
+    # The demo writes the files that others read: not over our shorter ones.
+    monkeypatch.chdir(tmp_path if " demo" in command else few_rows)
+    if " reproduce " in command:
         _shorten(monkeypatch)
-    if words[0] == "source":
-        words = ["calibrant", "completion", "bash"]
-    if words[0] == "cat":
-        content = (folder / words[1]).read_bytes()
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-        words = words[3:]
-        monkeypatch.setattr("calibrant.cli.recalibrate.pour", lambda path: print(path.read_text()))
-    place = words.index(">") if ">" in words else len(words)
-    assert words[0] == "calibrant"
-    code, out, err = run(*words[1:place])
+    code, out, err = shell(command)
     assert code == 0, err
-    assert out
-    if place < len(words):
-        (folder / words[place + 1]).write_text(out)
-        assert len(out) > 100
+    assert len(out) > 100 or " --out - " in command or "completion" in command
 
 
 def _shorten(monkeypatch):

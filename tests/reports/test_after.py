@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
-from calibrant import PIT, Ensemble, Normal, coverage
+from calibrant import PIT, Ensemble, Normal
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.dressing import Dressing
 from calibrant.recalibration.held_out import in_order
 from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration.variance import VarianceScaling
 from calibrant.reports.after import claims_of, picture_of, problem_after
+from calibrant.reports.figures import drawn
 
 
 def test_classes_of_all_folds_are_in_order(rng, problem_of):
@@ -25,17 +27,21 @@ def test_levels_of_all_folds_are_in_order(rng, problem_of):
         assert after.targets[part.rows] == pytest.approx(PIT()(y[part.rows], part.predictions))
 
 
-def test_claims_of_forecasts_are_their_coverage(rng, problem_of):
-    y = rng.normal(size=300)
-    predictions = Normal(np.zeros(300), 2.0)
-    found, expected = claims_of(problem_of(y, predictions)), coverage(y, predictions, levels=[0.5])
-    row = found["predicted"].tolist().index(0.5)
-    for name in ("observed", "low", "high"):
-        assert found[name][row] == pytest.approx(expected[name][0])
-
-
-def test_the_picture_names_the_map(rng, problem_of):
+def test_claims_are_drawn_as_in_reports(rng, problem_of):
     y, p = Tempered(3, 2.0).draw(200, rng)
-    picture = picture_of(problem_of(y, p), Temperature().fit(y, p).held_out, "Temperature()")
-    assert "before and after Temperature()" in picture.description
-    assert list(picture.tables) == ["before", "after"]
+    assert claims_of(problem_of(y, p)).kind == "reliability"
+    normal = problem_of(rng.normal(size=100), Normal(np.zeros(100), 1.0))
+    assert claims_of(normal).tables["levels"]["observed"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", ["classes", "forecasts"])
+def test_the_picture_has_both_sides_and_can_be_drawn(kind, rng, problem_of):
+    pytest.importorskip("matplotlib")
+    y, p = Tempered(3, 2.0).draw(200, rng)
+    recalibrator = Temperature()
+    if kind == "forecasts":
+        y, p, recalibrator = 3 * rng.normal(size=200), Normal(np.zeros(200), 1.0), VarianceScaling()
+    picture = picture_of(problem_of(y, p), recalibrator.fit(y, p).held_out, "the map")
+    assert "After the map:" in picture.description
+    assert {name.partition("_")[0] for name in picture.tables} == {"before", "after"}
+    assert drawn(picture).startswith("<svg")

@@ -56,7 +56,7 @@ def test_names_are_text_and_tables_are_tables(report):
 
 
 def test_without_slices_and_advice():
-    text = evaluate([1, 0, 1] * 20, [0.7, 0.2, 0.9] * 20, n_resamples=99).to_markdown()
+    text = evaluate([1, 0, 1] * 20, [0.7, 0.2, 0.9] * 20, n_resamples=99, advice=False).to_markdown()
     assert "Stands out" not in text
     assert "What to do" not in text
     assert text.endswith("</details>\n")

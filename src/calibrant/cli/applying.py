@@ -12,13 +12,11 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.cli import display
 from calibrant.cli.app import Fields
-from calibrant.cli.learning import check_drawable
 from calibrant.cli.streams import DASH
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import load_map
 from calibrant.recalibration.held_out import HeldOut, scores
-from calibrant.reports.before_after import BeforeAfter, compare
+from calibrant.reports.before_after import BeforeAfter, before_and_after
 from calibrant.results import Table
 from calibrant.rewriting import rewrite
 
@@ -65,7 +63,6 @@ def apply_map(
     data, notes = _with_truth(file, fields)
     table, page = (None, None) if data is None else _judged(data, better, seed, f"{file.name} through {path.name}")
     if draws_page and page is None:
-        check_drawable(old.prediction)
         raise InputError(f"--report needs the truth: say which column of {file.name} has it with --y-true")
     columns = rewrite(old, better, out, levels)
     return Applied(out, len(old.prediction), columns, table, page, notes)
@@ -86,10 +83,10 @@ def _with_truth(file: Path, fields: Fields) -> tuple[io.Dataset | None, tuple[st
 
 
 def _judged(data: io.Dataset, better: Distribution, seed: int, title: str) -> tuple[Table | None, BeforeAfter | None]:
-    """Scores before and after; of classes, with errors and diagrams."""
-    if isinstance(better, Categorical):
-        options: dict[str, Any] = {"sample_weight": data.sample_weight, "title": title, "rng": seed}
-        page = compare(data.y_true, data.y_pred, better, **options, origin=ORIGIN)
-        return page.scores, page
+    """Scores before and after, with errors and pictures."""
     targets = to_numpy(data.y_pred.as_targets(data.y_true))
-    return scores(targets, data.y_pred, data.sample_weight, [HeldOut(np.arange(len(better)), better)]), None
+    if scores(targets[:1], data.y_pred[:1], None, [HeldOut(np.arange(1), better[:1])]) is None:
+        return None, None
+    options: dict[str, Any] = {"sample_weight": data.sample_weight, "title": title, "rng": seed}
+    page = before_and_after(data.y_true, data.y_pred, better, **options, origin=ORIGIN)
+    return page.scores, page

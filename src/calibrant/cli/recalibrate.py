@@ -13,7 +13,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.cli import display
 from calibrant.cli.app import OUTPUT, Fields, File, Output, Seed, Texts, check_writable, command, print_json
 from calibrant.cli.applying import Applied, apply_map
-from calibrant.cli.learning import Learned, check_drawable, learn
+from calibrant.cli.learning import Learned, learn
 from calibrant.cli.reporting import check_place
 from calibrant.cli.settings import parse_recalibrator
 from calibrant.cli.streams import DASH, beside, local, name_of, pour
@@ -81,8 +81,6 @@ def recalibrate(
     check_count(folds := 5 if folds is None else folds, "--folds", least=2)
     methods = [parse_recalibrator(text) for text in dict.fromkeys(method)]
     read = data.read(file)
-    if report is not None:
-        check_drawable(read.y_pred)
     learned = learn(read, methods, folds=folds, seed=seed, title=title)
     saved = save if force or not learned.best.is_worse else None
     if saved is not None:
@@ -99,7 +97,8 @@ def recalibrate(
 def _write(result: Learned | Applied, report: Path | None, format: str, **more: object) -> None:
     """Write the page, and show the result."""
     if report is not None:
-        assert result.page is not None
+        if result.page is None:
+            raise InputError("--report needs a score that judges both, and these predictions have none: leave it out")
         result.page.save(report)
     if format == "json":
         print_json({**result.to_dict(), **more})

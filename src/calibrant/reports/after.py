@@ -1,4 +1,4 @@
-"""Predictions put right, as the problem of a report: what the same errors and curves make of them."""
+"""Predictions put right, as the problem of a report: what the same errors and pictures make of them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,15 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant.inference.coverage import coverage
 from calibrant.recalibration.held_out import HeldOut, in_order
 from calibrant.reports.class_pictures import reliability_of
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.forecast_pictures import COVERED
-from calibrant.reports.forecast_problem import ForecastProblem, levels_of_targets
+from calibrant.reports.forecast_pictures import histogram_of
+from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, levels_of_targets
 from calibrant.reports.model import Picture
 from calibrant.reports.problem import Problem
-from calibrant.results import Table
 
 
 def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
@@ -28,26 +26,26 @@ def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
     return problem.at(levels)
 
 
-def claims_of(problem: Problem) -> Table:
-    """What was claimed, and what happened: the reliability curve of classes, the coverage of central intervals of forecasts."""
+def claims_of(problem: Problem) -> Picture:
+    """What was claimed, and what happened: the reliability diagram of classes, the histogram of levels of forecasts."""
     if isinstance(problem, ClassProblem):
-        return reliability_of(problem).tables["curve"]
+        return reliability_of(problem)
     levels = problem.levels if isinstance(problem, ForecastProblem) else problem
-    table = coverage(levels.targets, levels.predictions, levels=COVERED, sample_weight=levels.weights)
-    return Table(predicted=table["level"], **{name: table[name] for name in ("observed", "low", "high")})
+    assert isinstance(levels, LevelProblem)
+    return histogram_of(levels)
 
 
 def picture_of(problem: Problem, parts: Sequence[HeldOut], name: str) -> Picture:
-    """Both curves in one picture."""
-    what, short = (
-        ("A group of rows with similar predictions: how often what was claimed came true", "observed frequencies")
-        if isinstance(problem, ClassProblem)
-        else ("Share of outcomes in central intervals of every size", "coverage of central intervals")
-    )
+    """Both sides in one picture."""
+    before, after = claims_of(problem), claims_of(problem_after(problem, parts))
     return Picture(
         "before_after",
         "Before and after recalibration",
-        f"{what}, before and after {name}, on rows the map has not seen. On the dashed line, claims hold.",
-        f"{short.capitalize()} against what was claimed, before and after {name}.",
-        {"before": claims_of(problem), "after": claims_of(problem_after(problem, parts))},
+        f"The predictions as they are, and what {name} makes of rows that it has not seen. {before.caption}",
+        f"Before: {before.description} After {name}: {after.description}",
+        {
+            f"{side}_{key}": table
+            for side, picture in (("before", before), ("after", after))
+            for key, table in picture.tables.items()
+        },
     )

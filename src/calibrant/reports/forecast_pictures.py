@@ -13,10 +13,10 @@ from calibrant.plots.level_histogram import LevelsDisplay
 from calibrant.plots.spread_curve import SpreadDisplay
 from calibrant.plots.witness_map import WitnessDisplay
 from calibrant.reports.forecast_evidence import ForecastEvidence
-from calibrant.reports.forecast_problem import ForecastProblem, spread_of
+from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, spread_of
 from calibrant.reports.model import Picture
 from calibrant.reports.null_picture import null_of
-from calibrant.reports.problem import affordable
+from calibrant.reports.problem import Problem, affordable
 from calibrant.results import Table, number, percent
 
 COVERED = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
@@ -46,7 +46,16 @@ def _made(make: Callable[[ForecastProblem], Picture], problem: ForecastProblem, 
 
 
 def _levels(problem: ForecastProblem) -> Picture:
-    tables = LevelsDisplay.from_predictions(*_as_levels(problem), sample_weight=problem.weights).tables
+    return histogram_of(problem.levels)
+
+
+def _coverage(problem: ForecastProblem) -> Picture:
+    return coverage_of(problem.levels if problem.is_ensemble else problem)  # intervals of ensembles end between members
+
+
+def histogram_of(levels: LevelProblem) -> Picture:
+    """The histogram of levels, with the band of even ones."""
+    tables = LevelsDisplay.from_predictions(levels.targets, levels.predictions, sample_weight=levels.weights).tables
     table = tables["levels"]
     share = table["observed"]
     ends, middle = share[0] + share[-1], share[len(share) // 2 - 1 : len(share) // 2 + 1].sum()
@@ -81,11 +90,10 @@ def _level_curve(problem: ForecastProblem) -> Picture:
     )
 
 
-def _coverage(problem: ForecastProblem) -> Picture:
+def coverage_of(rows: Problem) -> Picture:
+    """The coverage of central intervals of every size."""
     tables = CoverageDisplay.from_predictions(
-        *_as_levels(problem) if problem.is_ensemble else (problem.targets, problem.predictions),
-        levels=COVERED,
-        sample_weight=problem.weights,
+        rows.targets, rows.predictions, levels=COVERED, sample_weight=rows.weights
     ).tables
     table = tables["coverage"]
     i = int(np.argmin(np.abs(table["expected"] - 0.9)))

@@ -1,5 +1,7 @@
 """Names that users gave, made safe to read: nothing invisible, nothing endless."""
 
+import re
+
 from calibrant.results import Result
 
 TURNS = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
@@ -35,6 +37,15 @@ def shortened(text: str, most: int) -> str:
         return text
     head = 2 * most // 3
     return f"{text[:head]} … {len(text) - most:,} more … {text[len(text) - most + head :]}"
+
+
+def unbroken(text: str) -> str:
+    """Text whose numbers stay on one line with what belongs to them: ``4 %``, ``p = 0.02``, ``n = 100``.
+
+    >>> unbroken("4 % (p = 0.02)").replace("\u00a0", "_")
+    '4_% (p_=_0.02)'
+    """
+    return re.sub(r"(?<=\d) (?=%)|(?<=\b[pn]) (?== )|(?<=\b[pn] =) ", "\u00a0", text)
 
 
 def json_for_script(result: Result) -> str:

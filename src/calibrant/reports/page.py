@@ -11,7 +11,7 @@ from calibrant._validate import InputError
 from calibrant.reports.build import evaluate
 from calibrant.reports.costs import Progress
 from calibrant.reports.figures import charts_of
-from calibrant.reports.legible import json_for_script, shortened, visible
+from calibrant.reports.legible import json_for_script, shortened, unbroken, visible
 from calibrant.reports.model import KeyNumber, Report
 from calibrant.reports.tables import candidate_columns, columns_of, flags_of, pvalue
 from calibrant.results import Result
@@ -106,6 +106,7 @@ FILTERS = {
     "flags": flags_of,
     "pvalue": pvalue,
     "shortened": shortened,
+    "unbroken": unbroken,
 }
 """What templates may do with a value."""
 
