@@ -67,6 +67,7 @@ NAMES = [
     "Uniform",
     "Variational",
     "Within",
+    "compare",
     "coverage",
     "evaluate",
     "groups",
