@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from calibrant.reports.model import Report, Verdict
-from calibrant.results import Table, number
+from calibrant.results import Table, number, percent
 
 SHOWN = 0.05
 """P-values, adjusted for all comparisons, up to which a difference is taken as shown."""
@@ -35,7 +35,7 @@ def judge_models(differences: Table, reports: Mapping[str, Report], score: str |
     standings = [by_error] if score is None else [by_error, Standing.of(differences, score)]
     headline = _headline(standings, list(reports))
     evidence = [_evidence(differences, standing) for standing in standings]
-    evidence += [f"{name}: {_own(report)}" for name, report in reports.items()]
+    evidence += [f"{name}: {report.verdict.headline}" for name, report in reports.items()]
     is_shown = any(standing.beaten for standing in standings)
     return Verdict("good" if is_shown else "unsure", headline, tuple(evidence))
 
@@ -59,7 +59,7 @@ def _headline(standings: Sequence[Standing], names: Sequence[str]) -> str:
 
 def _claim(standing: Standing, models: int) -> str:
     """That one is better than others, and than which."""
-    is_error = "rror" in standing.measure
+    is_error = _is_error(standing.measure)
     than = f" than {_listed(standing.beaten)}" if models > 2 or is_error else ""
     if is_error:
         return f"{standing.best} is better calibrated{than}"
@@ -68,23 +68,24 @@ def _claim(standing: Standing, models: int) -> str:
 
 
 def _evidence(differences: Table, standing: Standing) -> str:
-    """The values of the best and of the next one, with their difference."""
+    """The values of the best and of the nearest one that it beats, or of the nearest of all, with their difference."""
     rows = [r for r in differences.rows() if r["measure"] == standing.measure and standing.best in (r["a"], r["b"])]
+    rows = [row for row in rows if row["pvalue"] <= SHOWN] or rows
     row = min(rows, key=lambda r: abs(r["difference"]))
     is_first = row["a"] == standing.best
-    other = row["b"] if is_first else row["a"]
-    own, theirs = (row["value_a"], row["value_b"]) if is_first else (row["value_b"], row["value_a"])
-    low, high = sorted(abs(x) if row["low"] * row["high"] > 0 else x for x in (row["low"], row["high"]))
-    values = f"{number(own)} of {standing.best}, {number(theirs)} of {other}"
+    own, theirs, other = (
+        row[name] for name in (("value_a", "value_b", "b") if is_first else ("value_b", "value_a", "a"))
+    )
+    low, high = (-row["high"], -row["low"]) if is_first else (row["low"], row["high"])
+    write = percent if _is_error(standing.measure) else number
     return (
-        f"{standing.measure}: {values}; difference {number(abs(row['difference']))}, 95 % interval {number(low)} to "
-        f"{number(high)}, p = {number(row['pvalue'])}, allowing for all comparisons."
+        f"{standing.measure}: {write(own)} of {standing.best}, {write(theirs)} of {other}; {write(theirs - own)} apart, 95 % "
+        f"interval {write(low)} to {write(high)}, p = {number(row['pvalue'])}, allowing for all comparisons."
     )
 
 
-def _own(report: Report) -> str:
-    """What its own report says, in short."""
-    return report.verdict.headline
+def _is_error(measure: str) -> bool:
+    return "rror" in measure
 
 
 def _short(measure: str) -> str:

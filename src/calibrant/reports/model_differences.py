@@ -120,7 +120,9 @@ def differences_of(problems: Mapping[str, Problem], scores: Sequence[Losses]) ->
     rows: list[tuple[str, int, int, float, float, Apart]] = []
     for score in scores:
         means = score.rows @ w / w.sum()
-        rows += [(score.name, a, b, means[a], means[b], paired_mean(*score.rows[[a, b]], weights)) for a, b in pairs]
+        rows += [
+            (score.name, a, b, means[a], means[b], paired_mean(score.rows[a], score.rows[b], weights)) for a, b in pairs
+        ]
     rows += _errors(every, pairs)
     alone = [found.pvalue for *_, found in rows]
     return Table(
@@ -149,6 +151,6 @@ def _errors(
     paired = PairedDifference(estimator, resamples, LEVEL)
     found = paired.between(checked, pairs, rng=first.fresh_seeds, engine=first.engine)
     return [
-        (name, a, b, float(d.a), float(d.b), Apart(d.value, *d.interval, d.pvalue))
+        (name, a, b, float(d.a), float(d.b), Apart(d.value, d.interval.low, d.interval.high, d.pvalue))
         for (a, b), d in zip(pairs, found, strict=True)
     ]
