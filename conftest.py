@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 HAS_TORCH = find_spec("torch") is not None
 HAS_SKLEARN = find_spec("sklearn") is not None
+HAS_TRITON = find_spec("triton") is not None
 NEED_SKLEARN = [
     "src/calibrant/sklearn/*",
     "src/calibrant/recalibration/boosted.py",
@@ -13,6 +14,7 @@ NEED_SKLEARN = [
 ]
 
 NEED_TORCH = [
+    "src/calibrant/_fused/cuda*.py",
     "src/calibrant/losses/*",
     "src/calibrant/lab/papers/widmann.py",
     "src/calibrant/lab/papers/widmann_networks.py",
@@ -20,9 +22,15 @@ NEED_TORCH = [
     "docs/users/deep-learning.md",
 ]
 
+NEED_TRITON = [
+    f"src/calibrant/_fused/cuda_{name}.py"
+    for name in ("launch", "moments", "normals", "pairs", "products", "redraws", "softmax")
+]
+
 collect_ignore_glob = ["docs/conf.py", "docs/_extensions/*"]  # which Sphinx imports, and which have no examples
 collect_ignore_glob += [] if HAS_TORCH else NEED_TORCH
 collect_ignore_glob += [] if HAS_SKLEARN else NEED_SKLEARN
+collect_ignore_glob += [] if HAS_TORCH and HAS_TRITON else NEED_TRITON
 
 
 def pytest_report_header() -> str:

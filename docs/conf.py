@@ -1,8 +1,11 @@
 """The documentation site: ``sphinx-build -W -b html docs build/docs``."""
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
@@ -58,12 +61,15 @@ html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "tour": [], "theory": [], "choose": [], "peers": [], "changelog": [], "contributing": []}
 
 
-def setup(app: object) -> None:  # noqa: ARG001  # Sphinx calls it so
-    """Load all modules of the command line: each adds its commands to the program."""
-    from importlib import import_module
-    from pkgutil import iter_modules
-
+def setup(app: Any) -> None:
+    """Load all modules of the command line, as each adds its commands to the program; and see to code blocks."""
     import calibrant.cli
 
     for module in iter_modules(calibrant.cli.__path__, "calibrant.cli."):
         import_module(module.name)
+    app.connect("source-read", close_blocks)
+
+
+def close_blocks(app: Any, name: str, source: list[str]) -> None:  # noqa: ARG001  # Sphinx calls it so
+    """Take off the empty line that ends the output of an example: doctest needs it, readers do not."""
+    source[0] = source[0].replace("\n\n```\n", "\n```\n")

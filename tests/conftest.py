@@ -1,5 +1,6 @@
 """Fixtures: one generator a test, array libraries, real predictions where they are at hand."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 from scipy.special import bdtr
 
 from calibrant.distributions.base import Distribution
+
+if not Path("/dev/nvidia0").exists():  # kernels of Triton run on the CPU then, if it is told before they are imported
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
@@ -54,6 +58,22 @@ def xp(request):
 
         jax.config.update("jax_enable_x64", True)
     return library
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Where kernels of Triton run: on a GPU, or by its interpreter on the CPU, whose tensors are then taken for those of a GPU."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+
+    def on_gpu(*arrays):
+        return all(isinstance(x, torch.Tensor) and not x.requires_grad for x in arrays)
+
+    for name in ("accelerated", "dirichlet", "gpu_redraws"):
+        monkeypatch.setattr(f"calibrant.estimators.{name}.on_gpu", on_gpu)
+    return torch.device("cpu")
 
 
 class Counts(Distribution):

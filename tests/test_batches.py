@@ -2,7 +2,7 @@ import json
 import subprocess
 import sys
 import time
-from io import BytesIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +99,7 @@ def test_a_stream_that_begins_with_garbage():
         (lines(b"y,p", b"no,0.5"), {}, "say which one is predicted, --pos-label no"),
         ("nowhere.csv", {}, "there is no file 'nowhere.csv'"),
         (Path(__file__), {}, r"batches are read from \.csv, .*; io.read takes more kinds"),
+        (StringIO("y,p"), {}, "source gives text: open it in binary mode"),
         (lines(), {"rows": 0}, "rows must be a whole number of at least 1; got 0"),
         (lines(), {"flush": 0}, "flush must be a positive number of seconds; got 0"),
     ],
@@ -135,3 +136,47 @@ def test_a_fast_pipe_gives_batches_of_at_most_so_many_rows():
     sizes = [len(batch.y_true) for batch in Batches(source, rows=64)]
     assert sum(sizes) == 1000
     assert max(sizes) <= 64
+
+
+def test_text_that_wraps_bytes_is_unwrapped():
+    assert [len(batch.y_true) for batch in Batches(TextIOWrapper(lines(b"y,p", b"1,0.5")))] == [1]
+
+
+def test_a_broken_parquet_file_is_refused_in_our_words(tmp_path):
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 and nothing else")
+    with pytest.raises(InputError, match=r"x\.parquet cannot be read"):
+        list(Batches(tmp_path / "x.parquet"))
+
+
+def test_missing_values_of_parquet_are_refused(tmp_path):
+    polars.DataFrame({"y": [1, None], "p": [0.5, 0.5]}).write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match=r"column 'y' has 1 missing values; drop or fill those rows"):
+        list(Batches(tmp_path / "x.parquet"))
+
+
+def test_a_pipe_that_ends_in_the_middle_of_a_line():
+    batches = Batches(BytesIO(b'{"y": 1, "p": 0.5}\n{"y": 0, "p": 0.'))
+    assert [batch.y_true.tolist() for batch in batches] == [[1]]
+    assert batches.bad.first == [(2, 'not JSON: \'{"y": 0, "p": 0.\'')]
+
+
+PEAK = """
+import sys
+from pathlib import Path
+from calibrant.batches import Batches
+n = sum(len(batch.y_true) for batch in Batches(sys.argv[1]))
+print(n, *(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peaks of memory are read where Linux has them")
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    peaks = []
+    for n in (2_000_000, 8_000_000):
+        path = tmp_path / "x.csv"
+        path.write_bytes(b"y,p\n" + b"1,0.123456\n0,0.654321\n" * (n // 2))
+        output = subprocess.run([sys.executable, "-c", PEAK, path], capture_output=True, check=True).stdout
+        rows, peak = map(int, output.split())
+        assert rows == n
+        peaks.append(peak)
+    assert peaks[1] < peaks[0] + 50_000  # kilobytes; the rows themselves take 96,000 more, and their text 66,000

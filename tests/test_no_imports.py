@@ -9,6 +9,7 @@ HEAVY = [
     "scipy.stats",
     "numba",
     "torch",
+    "triton",
     "jax",
     "matplotlib",
     "polars",

@@ -27,6 +27,11 @@ def detached(x: Array) -> Array:
     return x.detach() if is_torch_array(x) else x
 
 
+def on_gpu(*arrays: Array) -> bool:
+    """Whether all are tensors of torch on a GPU, through which no gradients are recorded."""
+    return all(is_torch_array(x) and x.is_cuda and not x.requires_grad for x in arrays)
+
+
 def to_numpy(x: Array) -> np.ndarray:
     """The array on the host, as NumPy: without a copy where the memory already is there."""
     if isinstance(x, np.ndarray):

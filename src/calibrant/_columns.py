@@ -85,7 +85,7 @@ def open_columns(path: Path, format: str | None = None) -> Columns:
         check_ending(path, "read")
     elif kind not in ENDINGS:
         raise InputError(f"format {format!r} is not known{did_you_mean(format, [ending[1:] for ending in ENDINGS])}")
-    return _Archive(path) if kind == ".npz" else _Frame(path, kind)
+    return _Archive(path) if kind == ".npz" else Frame(path, kind)
 
 
 def check_exists(path: Path) -> None:
@@ -143,7 +143,7 @@ class _Archive(Columns):
         _write_frame(pl.DataFrame(flat), out)
 
 
-class _Frame(Columns):
+class Frame(Columns):
     """What Polars reads."""
 
     def __init__(self, path: Path, kind: str) -> None:
@@ -197,7 +197,7 @@ class _Frame(Columns):
             _write_frame(frame, out)
 
 
-class Part(_Frame):
+class Part(Frame):
     """Some rows of a file, as a data frame in memory."""
 
     def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
@@ -240,6 +240,11 @@ def _plain(column: "polars.Series", out: Path) -> np.ndarray:
         )
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values
+
+
+def check_polars(path: Path) -> None:
+    """Refuse to read where Polars is not installed."""
+    _polars(path)
 
 
 def _polars(path: Path) -> Any:

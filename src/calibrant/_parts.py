@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
-from calibrant._columns import Columns, Part
+from calibrant._columns import Columns, Frame, Part
 from calibrant._lines import looks_like_csv, whole_lines
 from calibrant._records import BadLines, CsvLines, Format, JsonLines, Needed, split_header
 from calibrant._validate import InputError
@@ -27,12 +27,17 @@ PARQUET_ROWS = 1 << 20
 
 def parquet_parts(path: Path, wish: Wish) -> Frames:
     """The needed columns of a Parquet file."""
-    import polars as pl
+    from polars.exceptions import PolarsError
 
-    lazy = pl.scan_parquet(path, glob=False)
-    needed = wish(_named(path, lazy.collect_schema().names()))
-    lazy, start = lazy.select(needed.names), 0
-    while len(frame := lazy.slice(start, PARQUET_ROWS).collect()):
+    table, start = Frame(path, ".parquet"), 0
+    names = wish(table).names
+    while True:
+        try:
+            frame = table.lazy.slice(start, PARQUET_ROWS).select(names).collect()
+        except PolarsError as error:
+            raise InputError(f"{path.name} cannot be read from row {start:,} on: {error}") from error
+        if not len(frame):
+            return
         yield frame
         start += len(frame)
 

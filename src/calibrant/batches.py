@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from io import TextIOBase
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
 
-from calibrant._columns import Columns, Part, check_exists
+from calibrant._columns import Columns, Part, check_exists, check_polars
 from calibrant._parts import Frames, TextParts, parquet_parts
 from calibrant._records import BadLines, Needed
 from calibrant._validate import InputError, check_count
@@ -63,6 +64,8 @@ class Batches:
         if not flush > 0:
             raise InputError(f"flush must be a positive number of seconds; got {flush!r}")
         self.source = Path(source) if isinstance(source, str) else source
+        if isinstance(self.source, TextIOBase) and not hasattr(self.source, "buffer"):
+            raise InputError("source gives text: open it in binary mode, or give its bytes, as sys.stdin.buffer does")
         self.rows, self.flush, self.strict, self.kind = rows, flush, strict, kind
         self.columns: dict[str, Any] = {
             "y_true": y_true,
@@ -103,10 +106,12 @@ class Batches:
             raise InputError(f"{self.path.name}, rows from {self.n:,}: {error}") from error
 
     def _frames(self) -> Frames:
+        check_polars(self.path)
         parts = TextParts(self.path, self._wish, self.bad, strict=self.strict)
         if not isinstance(self.source, Path):
             is_csv = None if self.kind is None else self.kind == "csv"
-            yield from parts.frames(self.source, is_csv=is_csv, rows=self.rows, flush=self.flush)
+            handle = getattr(self.source, "buffer", self.source)  # bytes under text
+            yield from parts.frames(handle, is_csv=is_csv, rows=self.rows, flush=self.flush)
             return
         check_exists(self.source)
         kind = ENDINGS.get(self.source.suffix.lower())

@@ -13,7 +13,7 @@ from calibrant.distributions.poisson import Poisson
 from calibrant.plots.class_panels import ClasswiseDisplay
 from calibrant.plots.confusion_map import ConfusionDisplay
 from calibrant.plots.witness_map import WitnessDisplay
-from calibrant.reports.before_after import compare
+from calibrant.reports.before_after import before_and_after
 from calibrant.reports.model import Advice, Picture
 from calibrant.reports.pdf import find_browser
 from calibrant.results import Table
@@ -43,7 +43,8 @@ ADVICE = Advice(
 
 def binary(rng):
     p = rng.random(ROWS)
-    return evaluate(rng.random(ROWS) < p**2, p, **options(rng))
+    source = ["predictions.csv", "--y-true", "outcome"]
+    return evaluate(rng.random(ROWS) < p**2, p, **{**options(rng), "advice": True, "source": source})
 
 
 def multi_class(rng):
@@ -78,7 +79,7 @@ def ensembles(rng):
 def before_after(rng):
     p = rng.random(ROWS)
     y = (rng.random(ROWS) < p**2) * 1
-    return compare(y, p, p**2, recalibrator="Beta()", notes=["A note."], n_resamples=99, rng=0)
+    return before_and_after(y, p, p**2, recalibrator="Beta()", notes=["A note."], n_resamples=99, rng=0)
 
 
 def hostile(rng):
@@ -115,7 +116,7 @@ def page_file(tmp_path_factory):
         path = folder / f"{kind}.html"
         if not path.exists():
             result = MAKERS[kind](np.random.default_rng(0))
-            is_plain = kind not in ("before-after", "hostile")
+            is_plain = getattr(result, "advice", ADVICE) is None
             (replace(result, advice=ADVICE) if is_plain else result).save(path)
         return path
 

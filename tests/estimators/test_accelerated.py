@@ -6,7 +6,7 @@ import pytest
 from calibrant import SKCE, Categorical, MultivariateNormal, Normal
 from calibrant._pairwise import Pairwise
 from calibrant.estimators import kernel_sums
-from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.accelerated import accelerated_block_sums, accelerated_moments
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, LabelMatrix, Matern
 from calibrant.residuals import Route
@@ -144,3 +144,44 @@ def test_gradients_flow_through_sorting(rng):
             values.append(SKCE(Exponential(0.3))(y, host).value)
             host[i] -= step
         assert float(p.grad[i]) == pytest.approx((values[0] - values[1]) / 2e-6, rel=1e-4, abs=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [Exponential(0.4), Gaussian(0.4)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tensors_on_a_gpu_have_the_moments_of_tiles(rng, gpu, kernel, weighted):
+    torch = pytest.importorskip("torch")
+    p, y = torch.tensor(rng.dirichlet(np.ones(3), 150), device=gpu), torch.tensor(rng.integers(0, 3, 150), device=gpu)
+    w = rng.uniform(size=150) if weighted else None
+    _, _, rows = resolve_problem(kernel, None, None, y, Categorical(p), w)
+    moments, tiles = accelerated_moments(kernel, rows), Pairwise(KernelForm(kernel), rows).moments()
+    assert torch.allclose(moments.row_sums, tiles.row_sums, atol=1e-4)
+    assert float(moments.sum_of_squares) == pytest.approx(float(tiles.sum_of_squares), rel=1e-5)
+    assert torch.allclose(moments.diagonal, tiles.diagonal)
+    sums = accelerated_block_sums(kernel, rows, 20)
+    if weighted:
+        assert sums is NotImplemented
+    else:
+        assert torch.allclose(sums, Pairwise(KernelForm(kernel), rows).block_sums(20), atol=1e-4)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_normals_on_a_gpu_have_the_moments_of_tiles(rng, gpu, d):
+    torch = pytest.importorskip("torch")
+    mu, s = torch.tensor(rng.normal(size=(150, d)), device=gpu), torch.tensor(rng.uniform(0.5, 2, 150), device=gpu)
+    y = mu + s[:, None] * torch.tensor(rng.normal(size=(150, d)), device=gpu)
+    predictions = Normal(mu[:, 0], s) if d == 1 else MultivariateNormal(mu, scale=s[:, None].repeat(1, d))
+    kernel = Exponential(0.7)
+    _, _, rows = resolve_problem(kernel, Gaussian(1.3), None, y[:, 0] if d == 1 else y, predictions)
+    moments, tiles = accelerated_moments(kernel, rows), Pairwise(KernelForm(kernel), rows).moments()
+    assert torch.allclose(moments.row_sums, tiles.row_sums, atol=1e-4)
+    assert torch.allclose(moments.diagonal, tiles.diagonal)
+
+
+def test_gradients_are_left_to_tiles(rng, gpu):
+    torch = pytest.importorskip("torch")
+    p = torch.tensor(rng.dirichlet(np.ones(3), 20), device=gpu, requires_grad=True)
+    _, _, rows = resolve_problem(
+        Exponential(0.4), None, None, torch.zeros(20, dtype=torch.long, device=gpu), Categorical(p)
+    )
+    assert accelerated_moments(Exponential(0.4), rows) is NotImplemented
+    assert accelerated_block_sums(Exponential(0.4), rows, 2) is NotImplemented

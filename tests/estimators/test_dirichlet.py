@@ -318,3 +318,17 @@ class TestSumsAndWeights:
         assert log_sums(rows, np.arange(3)).tolist() == [-np.inf] * 3
         assert influences(rows, found, np.ones((3, 3)), np.arange(3)).tolist() == [0.0] * 3
         assert not np.concatenate([weights for _, weights in weight_panels(rows)]).any()
+
+
+def test_regression_on_a_gpu_is_that_of_tiles(rng, gpu, monkeypatch):
+    torch = pytest.importorskip("torch")
+    p, labels = rng.dirichlet(np.ones(3), 140), torch.tensor(rng.integers(0, 3, 140), device=gpu)
+    found = []
+    for few in (10**6, 100):
+        monkeypatch.setattr(module, "FEW", few)
+        points = torch.tensor(p, device=gpu, requires_grad=True)
+        local = regression(DirichletRows.of(points, 0.05), labels, 3)
+        slope = torch.autograd.grad((local.mean**2).sum() + local.squares.sum(), points)[0]
+        found.append([*(getattr(local, field).detach() for field in FIELDS), slope])
+    for tiles, fused in zip(*found, strict=True):
+        assert 0 < float((fused - tiles).abs().max()) <= 1e-5 * max(1.0, float(tiles.abs().max()))

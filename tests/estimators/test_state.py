@@ -4,7 +4,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from calibrant import ECE, Bernoulli, ClassWise, EqualMass, EqualWidth, PositiveClass, TopLabel
+from calibrant import ECE, Bernoulli, ClassWise, EqualMass, EqualWidth, Exceeds, Normal, PositiveClass, TopLabel, Within
 from calibrant._validate import InputError
 from calibrant.estimators.binning import Edges
 from calibrant.estimators.state import BinnedState
@@ -62,6 +62,27 @@ def test_states_travel_as_json(rng):
     there = BinnedState.from_dict(json.loads(json.dumps(state.to_dict())))
     assert there.finalize() == state.finalize()
     assert there.merge(state).n == 100
+
+
+@pytest.mark.parametrize("lens", [Exceeds(0.5), Within(-1.0, 1.0)], ids=repr)
+def test_events_of_forecasts_travel_too(lens, rng):
+    predictions = Normal(rng.normal(size=50), np.ones(50))
+    y = rng.normal(size=50)
+    state = BinnedState(ECE(lens=lens)).update(y, predictions)
+    assert BinnedState.from_dict(json.loads(json.dumps(state.to_dict()))).finalize() == ECE(lens=lens)(y, predictions)
+
+
+def test_a_part_may_have_no_rows():
+    state = BinnedState().update([1, 0], [0.9, 0.2])
+    assert state.update([], []) is state
+    assert state.update([1], [0.5], sample_weight=[0.0]) is state
+    with pytest.raises(InputError, match="sample_weight has 2 rows and y_true has 1"):
+        state.update([1], [0.5], sample_weight=[0.0, 0.0])
+
+
+def test_a_part_may_lack_a_class(rng):
+    p = rng.dirichlet(np.ones(3), 100)
+    BinnedState(ECE(lens=TopLabel())).update(np.ones(100, dtype=int), p)  # without a word on labels that start at 1
 
 
 def test_tables_that_were_aggregated_elsewhere(rng):

@@ -99,7 +99,7 @@ def test_both_diagrams_have_the_same_axes(rng):
     page = before_and_after(y, 0.5 + 0.01 * spread, spread, n_resamples=99).to_html()
     for chart in re.findall(r"<svg .*?</svg>", page, re.DOTALL)[:2]:
         ticks = re.findall(r">(-?\d\.\d+)</text>", chart)
-        assert set(ticks) == {"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}
+        assert {"0.2", "0.4", "0.6", "0.8"} <= set(ticks) <= {"0.0", "0.2", "0.4", "0.6", "0.8", "1.0"}
 
 
 def test_saving(compared, tmp_path):

@@ -20,11 +20,18 @@ def test_cells_are_leanings_of_their_rows(rng):
     cells = Cells.of(p, y, w, cell, 4)
     for i in range(3):
         alone = Leaning.of(p[cell == i], y[cell == i], w[cell == i])
-        assert (cells.claimed[i], cells.happened[i], cells.z[i]) == pytest.approx(
-            (alone.claimed, alone.happened, alone.z)
-        )
+        assert (cells.claimed[i], cells.happened[i]) == pytest.approx((alone.claimed, alone.happened))
+        variance = (w**2 * p * (1 - p))[cell == i].sum()
+        more = np.sqrt(1 + np.mean(w**2) / variance)
+        assert cells.z[i] == pytest.approx(alone.z / more)
         assert (cells.low[i], cells.high[i]) == (p[cell == i].min(), p[cell == i].max())
     assert (cells.weight[3], cells.z[3]) == (0, 0)
+
+
+def test_one_surprise_among_claims_that_are_nearly_certain_does_not_stand_out():
+    p, y = np.full(100, 1e-9), np.zeros(100)
+    y[0] = 1
+    assert abs(Cells.of(p, y, None, np.zeros(100, dtype=int), 1).z[0]) < 1.01
 
 
 def test_what_one_contrast_explains_is_taken_off(rng):

@@ -6,7 +6,23 @@ import pickle
 import numpy as np
 import pytest
 
-from calibrant import CRPS, ECE, SKCE, UCME, Bernoulli, Brier, Categorical, ClassWise, LogLoss, Normal, TopLabel, state
+from calibrant import (
+    CRPS,
+    ECE,
+    SKCE,
+    UCME,
+    Bernoulli,
+    Brier,
+    Categorical,
+    ClassWise,
+    DebiasedECE,
+    Edges,
+    EqualWidth,
+    LogLoss,
+    Normal,
+    TopLabel,
+    state,
+)
 from calibrant._validate import InputError
 from calibrant.estimators.pinball import Pinball
 from calibrant.estimators.random_features import RandomFeatureSKCE
@@ -22,6 +38,8 @@ PLACES = GivenLocations([0, 1, 2], [[0.2, 0.3, 0.5], [0.7, 0.2, 0.1], [0.1, 0.1,
 
 CLASSES = [
     ECE(lens=ClassWise()),
+    DebiasedECE(EqualWidth(6), lens=TopLabel()),
+    DebiasedECE(Edges((0, 0.2, 0.5, 1)), norm=1, lens=ClassWise(), singletons="keep"),
     Brier(),
     LogLoss(),
     CalibrationRatio(TopLabel()),

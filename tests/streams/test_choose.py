@@ -1,13 +1,27 @@
 import numpy as np
 import pytest
 
-from calibrant import CRPS, ECE, KDE, SKCE, UCME, BinnedState, ClassWise, EqualMass, Normal, SmoothECE, state
+from calibrant import (
+    CRPS,
+    ECE,
+    KDE,
+    SKCE,
+    UCME,
+    BinnedState,
+    ClassWise,
+    DebiasedECE,
+    EqualMass,
+    Normal,
+    SmoothECE,
+    state,
+)
 from calibrant._validate import InputError
 from calibrant.estimators.random_features import RandomFeatureSKCE
 from calibrant.estimators.ratio import CalibrationRatio
 from calibrant.estimators.sweep import Sweep
 from calibrant.streams.blocks import BlockState
 from calibrant.streams.choose import from_dict
+from calibrant.streams.debiased import DebiasedState
 from calibrant.streams.locations import LocationState
 from calibrant.streams.ratio import RatioState
 from calibrant.streams.score import ScoreState
@@ -27,6 +41,7 @@ def sample(rng):
         ([ECE()], BinnedState),
         ([ECE(EqualMass(7))], BinnedState),
         ([ECE(Sweep())], BinnedState),
+        ([DebiasedECE()], DebiasedState),
         ([CRPS()], ScoreState),
         ([CalibrationRatio()], RatioState),
         ([SKCE(block=3)], BlockState),
@@ -41,7 +56,7 @@ def test_every_kind(estimators, kind, sample):
 
 
 @pytest.mark.parametrize(
-    "estimator", [ECE(EqualMass(7)), ECE(Sweep()), SKCE(block=3), RandomFeatureSKCE(), UCME()], ids=repr
+    "estimator", [ECE(EqualMass(7)), ECE(Sweep()), DebiasedECE(), SKCE(block=3), RandomFeatureSKCE(), UCME()], ids=repr
 )
 def test_a_sample_that_is_all_there_is_gives_the_estimator_itself(estimator, sample):
     y, p = sample
@@ -68,7 +83,7 @@ def test_a_sample_of_numbers(rng):
         ),
         ([SKCE()], r"looks at all pairs of rows, .*: use SKCE\(block=100\) or RandomFeatureSKCE\(\)"),
         ([SKCE(block=10)], "takes its length scale from the data"),
-        ([KDE()], "has no state, as it needs all rows at once; these have: ECE with fixed bins"),
+        ([KDE()], "has no state, as it needs all rows at once; these have: ECE and DebiasedECE with fixed bins"),
         ([SmoothECE()], "has no state"),
         (["ECE"], "'ECE' has no state"),
     ],
@@ -86,5 +101,5 @@ def test_bins_of_a_sample_are_those_of_one_event(rng):
 
 @pytest.mark.parametrize("data", [{}, {"state": "other"}, [1]])
 def test_what_is_no_state(data):
-    with pytest.raises(InputError, match="this is no state: the field 'state' is .*; known: binned, several, score"):
+    with pytest.raises(InputError, match="this is no state: the field 'state' is .*; known: binned, several, debiased"):
         from_dict(data)

@@ -53,6 +53,8 @@ def test_infinite_values(values, mean):
     pairs = PairSums.of(np.array(values)) + PairSums.of(np.array([2.0]))
     assert pairs.ratio == pytest.approx(mean, nan_ok=True)
     assert np.isnan(pairs.squares)
+    other_way = PairSums.of(np.array([2.0])) + PairSums.of(np.array(values))
+    assert other_way.ratio == pytest.approx(mean, nan_ok=True)
     assert PairSums.from_list(pairs.to_list()).ratio == pytest.approx(mean, nan_ok=True)
 
 

@@ -1,14 +1,15 @@
 """Faster paths to the moments of ``k(P_i, P_j) <r_i, r_j>`` than tiles; ``NotImplemented`` where none fits.
 
-Sorted: one-dimensional points with few features, O(n log n) in any array library. Compiled: NumPy arrays with the exponential
-or Gaussian kernel on Euclidean coordinates, O(n^2) at a few nanoseconds a pair.
+Sorted: one-dimensional points with few features, O(n log n) in any array library. Compiled: NumPy arrays, and tensors on a
+GPU, with the exponential or Gaussian kernel on Euclidean coordinates, O(n^2) at a few nanoseconds a pair, or a few picoseconds.
 """
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from calibrant._array import namespace
+from calibrant._array import namespace, on_gpu
 from calibrant._pairwise import Moments
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
@@ -30,6 +31,16 @@ def accelerated_moments(kernel: Kernel, rows: KernelRows) -> Any:
         features = features * rows.weights[:, None]
     moments = _sorted(kernel, rows.coords, features)
     return _compiled(kernel, rows.coords, features) if moments is NotImplemented else moments
+
+
+def accelerated_block_sums(kernel: Kernel, rows: KernelRows, size: int) -> Any:
+    """Sums over pairs within consecutive blocks of so many rows, for explicit residuals on a GPU."""
+    features, law = rows.residuals.features, compiled_law(kernel)
+    if features is None or law is None or rows.weights is not None or not on_gpu(rows.coords, features):
+        return NotImplemented
+    from calibrant._fused.cuda import block_sums
+
+    return block_sums(rows.coords, features, *law, size)
 
 
 def _sorted(kernel: Kernel, coords: Array, features: Array) -> Any:
@@ -62,24 +73,30 @@ def _unsorted(values: Array, order: Array) -> Array:
     return xp.take(values, xp.argsort(order))
 
 
-def _law(kernel: Kernel, *arrays: Array) -> tuple[float, bool] | None:
-    """Length scale and shape (Gaussian or not) of a compiled kernel on predictions, for NumPy arrays."""
+def compiled_law(kernel: Kernel) -> tuple[float, bool] | None:
+    """Length scale and shape (Gaussian or not) of a kernel on predictions that is compiled."""
     if not isinstance(kernel, Gaussian | Exponential) or not isinstance(kernel.metric, Euclidean):
         return None
     if isinstance(kernel, Exponential) and kernel.power != 1:
         return None
-    return (kernel.unit, isinstance(kernel, Gaussian)) if all(isinstance(a, np.ndarray) for a in arrays) else None
+    return kernel.unit, isinstance(kernel, Gaussian)
+
+
+def _library(*arrays: Array) -> Any:
+    """The module of compiled code for where the arrays are; ``None`` where there is none."""
+    if on_gpu(*arrays):
+        return import_module("calibrant._fused.cuda")
+    return import_module("calibrant._fused.cpu") if all(isinstance(x, np.ndarray) for x in arrays) else None
 
 
 def _compiled(kernel: Kernel, coords: Array, features: Array) -> Any:
     """Explicit residuals."""
-    law = _law(kernel, coords, features)
-    if law is None:
+    law, library = compiled_law(kernel), _library(coords, features)
+    if law is None or library is None:
         return NotImplemented
-    from calibrant._fused.cpu import feature_moments
-
-    sums, squares = feature_moments(coords, features, *law)
-    return Moments(sums, np.float64(squares), np.sum(features * features, axis=1))
+    sums, squares = library.feature_moments(coords, features, *law)
+    xp = namespace(features)
+    return Moments(sums, xp.asarray(squares), xp.sum(features * features, axis=1))
 
 
 def _normal(kernel: Kernel, rows: KernelRows) -> Any:
@@ -87,17 +104,16 @@ def _normal(kernel: Kernel, rows: KernelRows) -> Any:
     target, normals = rows.residuals.kernel, _isotropic(rows.residuals)
     if normals is None or rows.weights is not None or not isinstance(target, Gaussian) or not target.is_euclidean:
         return NotImplemented
-    law = _law(kernel, rows.coords, *normals)
-    if law is None:
+    law, library = compiled_law(kernel), _library(rows.coords, *normals)
+    if law is None or library is None:
         return NotImplemented
-    from calibrant._fused.cpu import normal_moments
-
-    sums, squares = normal_moments(rows.coords, *normals, *law, target.unit)
+    sums, squares = library.normal_moments(rows.coords, *normals, *law, target.unit)
     mu, scale, y = normals
+    xp = namespace(mu)
     half, variance = mu.shape[1] / 2, (scale / target.unit) ** 2
-    distance = np.sum(((mu - y) / target.unit) ** 2, axis=1)
-    cross = np.exp(-0.5 * distance / (1 + variance)) / (1 + variance) ** half
-    return Moments(sums, np.float64(squares), 1 - 2 * cross + (1 + 2 * variance) ** -half)
+    distance = xp.sum(((mu - y) / target.unit) ** 2, axis=1)
+    cross = xp.exp(-0.5 * distance / (1 + variance)) / (1 + variance) ** half
+    return Moments(sums, xp.asarray(squares), 1 - 2 * cross + (1 + 2 * variance) ** -half)
 
 
 def _isotropic(residuals: Residuals) -> tuple[Array, Array, Array] | None:
@@ -107,7 +123,8 @@ def _isotropic(residuals: Residuals) -> tuple[Array, Array, Array] | None:
         return spread.loc[:, None], spread.scale, points.loc[:, None]
     if not isinstance(spread, MultivariateNormal) or not isinstance(points, MultivariateNormal):
         return None
-    scale = spread.scale
-    if not isinstance(scale, np.ndarray) or np.any(scale != scale[:, :1]):
+    scale: Any = spread.scale
+    is_here = isinstance(scale, np.ndarray) or on_gpu(scale)
+    if not is_here or bool(namespace(scale).any(scale != scale[:, :1])):
         return None
     return spread.loc, scale[:, 0], points.loc

@@ -62,15 +62,21 @@ class DebiasedECE(LensedEstimator):
         """The error with its bin table."""
         settled, events, reduction = self.look(predictions)
         parts = [self._counted(e, e.happened(targets), weights) for e in events]
+        return settled.of_counts([e.name for e in events], parts, reduction, len(predictions))
+
+    def of_counts(
+        self, names: list[str], parts: "list[tuple[Tally, np.ndarray, BinWeights]]", reduction: str | None, n: int
+    ) -> Estimate:
+        """The estimate from what fell into the bins of each event, sums of squared residuals, and weights."""
         terms = [self._terms(t.gap, t.observed, s, w) for t, s, w in parts]
         value = self._root(np.mean([w.shares @ x for x, (_, _, w) in zip(terms, parts, strict=True)]))
-        table = bin_table([e.name for e in events], [t for t, _, _ in parts])
+        table = bin_table(names, [t for t, _, _ in parts])
         column = np.concatenate([x[w.weight > 0] for x, (_, _, w) in zip(terms, parts, strict=True)])
         return Estimate(
             name="debiased ECE",
             value=float(value),
-            n=len(predictions),
-            estimator=settled,
+            n=n,
+            estimator=self,
             reduction=reduction,
             table=Table({**table, "debiased": column}),
         )
@@ -85,7 +91,7 @@ class DebiasedECE(LensedEstimator):
 
     def _counted(
         self, event: Event, happened: np.ndarray, weights: np.ndarray | None
-    ) -> tuple[Tally, np.ndarray, "_Weights"]:
+    ) -> tuple[Tally, np.ndarray, "BinWeights"]:
         """What fell into each bin, with the sum of squared residuals."""
         p = event.probability
         bins = self.bins.bins(p, weights, happened)
@@ -96,10 +102,10 @@ class DebiasedECE(LensedEstimator):
         return (
             tally(p, happened, bins, weights),
             np.bincount(cell, weights=residual**2, minlength=len(bins)),
-            _Weights.of(cell, len(bins), weights),
+            BinWeights.of(cell, len(bins), weights),
         )
 
-    def _terms(self, gap: np.ndarray, observed: np.ndarray, squares: np.ndarray, w: "_Weights") -> np.ndarray:
+    def _terms(self, gap: np.ndarray, observed: np.ndarray, squares: np.ndarray, w: "BinWeights") -> np.ndarray:
         """What each bin adds, before it is weighted by its share: ``(..., bins)``."""
         total = np.where(w.weight > 0, w.weight, 1)
         frequency = observed / total
@@ -129,7 +135,7 @@ def _mean_absolute(mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Weights:
+class BinWeights:
     """Weights of the rows in each bin and their squares, which the targets do not change."""
 
     weight: np.ndarray
@@ -137,6 +143,7 @@ class _Weights:
 
     @classmethod
     def of(cls, cell: np.ndarray, size: int, weights: np.ndarray | None) -> Self:
+        """Those of rows in cells."""
         count = np.bincount(cell, weights=weights, minlength=size).astype(np.float64)
         return cls(count, count if weights is None else np.bincount(cell, weights=weights**2, minlength=size))
 
@@ -158,7 +165,7 @@ class _Prepared:
     counts: EventCounts
     cross: EventCounts
     squares: np.ndarray
-    weights: _Weights
+    weights: BinWeights
 
     @classmethod
     def of(cls, event: Event, bins: Bins, weights: np.ndarray | None) -> Self:
@@ -169,7 +176,7 @@ class _Prepared:
             EventCounts.of(event, bins, weights),
             EventCounts.of(event, bins, square * (1 - 2 * p)),  # (p - y)^2 = p^2 + y (1 - 2p)
             np.bincount(cell, weights=square * p**2, minlength=len(bins)),
-            _Weights.of(cell, len(bins), weights),
+            BinWeights.of(cell, len(bins), weights),
         )
 
 

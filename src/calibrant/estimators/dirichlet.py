@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import as_double, detached, gammaln, is_traced, namespace
+from calibrant._array import as_double, detached, gammaln, is_traced, namespace, on_gpu
 from calibrant._pairwise import Pairwise
 from calibrant._softmax import Softmax
 from calibrant.distributions.base import matched
@@ -80,10 +80,14 @@ def log_kernel(rows: DirichletRows, columns: DirichletRows) -> Array:
 def regression(rows: DirichletRows, labels: Array, n_classes: int) -> Softmax:
     """Frequencies of the labels ``(n,)`` around each row but without it; ``-inf`` for rows that see no other.
 
-    O(n^2 K) time, O(n K) memory, also of gradients; compiled for many rows of NumPy arrays.
+    O(n^2 K) time, O(n K) memory, also of gradients; compiled for many rows of NumPy arrays, and on a GPU.
     """
     if isinstance(rows.queries, np.ndarray) and len(rows) > FEW:
         return _compiled(rows, labels, n_classes)
+    if on_gpu(detached(rows.queries)) and len(rows) > FEW:
+        averages = _on_gpu(rows, labels, n_classes)
+        if averages is not NotImplemented:
+            return averages
     xp = namespace(rows.queries)
     classes = namespace(labels).arange(n_classes, dtype=labels.dtype, device=getattr(labels, "device", None))
     happened = labels[:, None] == classes[None, :]
@@ -98,6 +102,14 @@ def _compiled(rows: DirichletRows, labels: np.ndarray, n_classes: int) -> Softma
     total = np.where(np.isinf(top), 1.0, sums.sum(axis=1))
     weighed, twice = sums / total[:, None], squares / total[:, None] ** 2
     return Softmax(top + np.log(total), weighed, twice.sum(axis=1), twice)
+
+
+def _on_gpu(rows: DirichletRows, labels: Array, n_classes: int) -> Any:
+    """With gradients; not where there are too many classes for the registers of a GPU."""
+    from calibrant._fused.cuda import class_averages
+
+    averages = class_averages(rows.queries, rows.keys, matched(labels, rows.queries), n_classes)
+    return NotImplemented if averages is NotImplemented else Softmax(*averages)
 
 
 def smoothed(rows: DirichletRows, values: Array, spread: Array, chosen: np.ndarray | None = None) -> Softmax:

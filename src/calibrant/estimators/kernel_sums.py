@@ -5,7 +5,7 @@ import numpy as np
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._pairwise import Moments, Pairwise
 from calibrant._validate import InputError
-from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.accelerated import accelerated_block_sums, accelerated_moments
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows
 from calibrant.typing import Array
 
@@ -52,6 +52,9 @@ def notes_on_blocks(n: int, size: int) -> tuple[str, ...]:
 
 def block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
     """Sums over the pairs of each complete block, ``(n / size,)``: of large ones by the best path, of small ones in tiles."""
+    fused = accelerated_block_sums(form.on_predictions, rows, size)
+    if fused is not NotImplemented:
+        return fused
     if size <= FEW:
         return Pairwise(form, rows, min(size, tile_of(rows))).block_sums(size)
     totals = [moments_of(form, rows[i * size : (i + 1) * size], FEW).total for i in range(len(rows) // size)]

@@ -9,6 +9,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
+from calibrant.estimators.gpu_redraws import OF_A_GPU, GpuLabelRedraws, redraws_on_gpu
 from calibrant.estimators.kernel_problem import KernelForm, resolve_kernels, resolve_problem
 from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws, work_of_redraw
 from calibrant.estimators.kernel_sums import all_pairs, block_mean
@@ -85,7 +86,10 @@ class SKCE(BaseEstimator):
         if self.block is not None or not self.unbiased or self.route not in (None, Route.FEATURES):
             return self
         on_predictions, on_targets, coords = resolve_kernels(self.on_predictions, self.on_targets, predictions)
-        if n_redraws * work_of_redraw(on_predictions, predictions, coords.shape[1]) <= budget:
+        work = work_of_redraw(on_predictions, predictions, coords.shape[1])
+        if redraws_on_gpu(on_predictions, on_targets, predictions):
+            work = len(predictions) ** 2 / OF_A_GPU
+        if n_redraws * work <= budget:
             return self
         count = affordable_waves(on_predictions, on_targets, predictions, n_redraws, budget)
         return self if count is None else RandomFeatureSKCE(on_predictions, on_targets, count)
@@ -96,6 +100,8 @@ class SKCE(BaseEstimator):
         if self.block is not None:
             fixed = replace(self, on_predictions=on_predictions, on_targets=on_targets)
             return EachDraw(fixed, predictions, weights)
+        if isinstance(predictions, Categorical) and redraws_on_gpu(on_predictions, on_targets, predictions):
+            return GpuLabelRedraws(on_predictions, predictions, weights, self.unbiased)
         if isinstance(predictions, Categorical) and isinstance(on_targets, Identity | LabelMatrix):
             return LabelRedraws(on_predictions, on_targets, predictions, weights, self.unbiased)
         return TargetRedraws(on_predictions, on_targets, predictions, weights, self.unbiased, self.route)

@@ -1,6 +1,6 @@
 """Binned errors of streams and of data in parts: small states that are updated, merged and finished."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_real
+from calibrant.countwise import CountWise
 from calibrant.distributions.conversion import as_part
 from calibrant.estimators.binned import ECE, binned_estimate
 from calibrant.estimators.binning import Edges, EqualWidth
@@ -16,9 +17,11 @@ from calibrant.estimators.tallies import Tally, tally
 from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel
 from calibrant.results import Estimate
 from calibrant.spec import parse
+from calibrant.thresholds import Exceeds, Within
 from calibrant.typing import ArrayLike
 
-NAMES = {kind.__name__: kind for kind in (ECE, EqualWidth, Edges, ClassWise, MultiLabel, PositiveClass, TopLabel)}
+LENSES = (ClassWise, CountWise, Exceeds, MultiLabel, PositiveClass, TopLabel, Within)
+NAMES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (ECE, EqualWidth, Edges, *LENSES)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from calibrant.inference.draws import draw
 from calibrant.inference.multiplicity import westfall_young
 from calibrant.typing import Engine, Seed
 
-WORK = 100_000_000
+WORK = 10_000_000
 """Redrawn targets that marks may cost before they make do with fewer redraws."""
 
 ALPHA = 0.05

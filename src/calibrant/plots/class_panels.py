@@ -122,7 +122,7 @@ class ClasswiseDisplay(PredictionDisplay):
         chosen = order if len(events) > max_classes else np.sort(order)
         seeds = as_seed_sequence(rng).spawn(len(chosen))
         floor = floor_for(axis, np.concatenate([events[i].probability for i in chosen]), len(predictions))
-        curves = Curves(method, band, level, n_resamples, floor)
+        curves = Curves(method, band, level, n_resamples, floor, n_curves=len(chosen))
         parts = [
             curves.of(events[i].problem(targets), weights, seed, engine) for i, seed in zip(chosen, seeds, strict=True)
         ]

@@ -1,6 +1,6 @@
 """The confusion of confidence: which classes the model claims too much, by the class it favours."""
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -50,17 +50,8 @@ def _write(axes: "Axes", gap: np.ndarray, marked: np.ndarray, palette: Palette) 
         if not np.isfinite(value):
             continue
         is_marked = bool(marked[row, column])
-        weight, colour = ("bold", palette.ink) if is_marked else ("normal", palette.muted)
-        axes.text(
-            column,
-            row,
-            _points(value, is_marked),
-            ha="center",
-            va="center",
-            fontsize=size,
-            fontweight=weight,
-            color=colour,
-        )
+        look: dict[str, Any] = {"fontsize": size, "fontweight": "bold" if is_marked else "normal", "color": palette.ink}
+        axes.text(column, row, _points(value, is_marked), ha="center", va="center", **look)
         if is_marked:
             frame = Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=palette.ink, linewidth=1)
             axes.add_patch(frame)

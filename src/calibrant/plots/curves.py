@@ -27,12 +27,12 @@ CURVES: dict[Method, Curve | None] = {"binned": None, "isotonic": Isotonic(), "s
 """What the methods fit."""
 
 WORK: dict[Method, int] = {"binned": 200_000_000, "isotonic": 20_000_000, "smooth": 40_000_000}
-"""Redrawn targets that a band may cost before it makes do with fewer redraws, but not fewer than 199."""
+"""Redrawn targets that bands may cost in all before they make do with fewer redraws."""
 
 
 @dataclass(frozen=True)
 class Curves:
-    """How curves are made: the method, the band and its level, redraws, and the least probability in log-odds."""
+    """How curves are made: the method, the band and its level, redraws, the least probability in log-odds, and how many."""
 
     method: Method
     band: Band
@@ -40,6 +40,7 @@ class Curves:
     n_resamples: int | None
     floor: float | None
     bins: Binning | None = None
+    n_curves: int = 1
 
     def __post_init__(self) -> None:
         check_one_of(self.method, tuple(CURVES), "method")
@@ -56,7 +57,7 @@ class Curves:
         curve = ReliabilityCurve(
             bins=self.bins or bins_of(predictions.probs, self.floor),
             level=self.level,
-            n_resamples=redraws(self.n_resamples, len(predictions), WORK[self.method]),
+            n_resamples=redraws(self.n_resamples, len(predictions) * self.n_curves, WORK[self.method]),
             curve=CURVES[self.method],
             band=self.band or "confidence",
         )
@@ -82,12 +83,12 @@ def bins_of(scores: np.ndarray, floor: float | None) -> Binning:
 
 
 def redraws(wanted: int | None, n: int, work: int) -> int:
-    """As many as wanted; else 999, or fewer where rows are many.
+    """As many as wanted; else 999, or fewer where rows are many: not fewer than 99.
 
     >>> [redraws(None, n, 200_000_000) for n in (10, 500_000, 10**8)]
-    [999, 400, 199]
+    [999, 400, 99]
     """
     if wanted is None:
-        return min(999, max(199, work // n))
+        return min(999, max(99, work // n))
     check_count(wanted, "n_resamples")
     return wanted

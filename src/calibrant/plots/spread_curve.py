@@ -24,7 +24,7 @@ from calibrant.typing import ArrayLike, Engine, Seed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WORK = 100_000_000
+WORK = 20_000_000
 """Redrawn targets that the band may cost before it makes do with fewer redraws."""
 
 

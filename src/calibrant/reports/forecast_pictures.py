@@ -6,29 +6,39 @@ from functools import partial
 import numpy as np
 
 from calibrant.distributions.coordinates import dimensions
-from calibrant.estimators.ence import ENCE
-from calibrant.inference.coverage import coverage
-from calibrant.inference.pit_histogram import histogram_table
+from calibrant.plots.coverage_curve import CoverageDisplay
+from calibrant.plots.fan_chart import FanDisplay
+from calibrant.plots.level_deviation import LevelCurveDisplay
+from calibrant.plots.level_histogram import LevelsDisplay
+from calibrant.plots.spread_curve import SpreadDisplay
+from calibrant.plots.witness_map import WitnessDisplay
 from calibrant.reports.forecast_evidence import ForecastEvidence
 from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, spread_of
 from calibrant.reports.model import Picture
-from calibrant.reports.problem import Problem
-
-BINS = 20
-"""Bars of the histogram of levels."""
+from calibrant.reports.null_picture import null_of
+from calibrant.reports.problem import Problem, affordable
+from calibrant.results import Table, number, percent
 
 COVERED = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
 """Levels of the intervals whose coverage is drawn."""
 
+MAP_WORK = 50_000_000
+"""Redrawn targets that a picture may cost."""
+
 
 def forecast_pictures(problem: ForecastProblem) -> Sequence[tuple[str, Callable[[ForecastEvidence], Picture]]]:
     """The pictures by the names of their steps."""
-    found = [("Levels", _levels)]
-    if not dimensions(problem.predictions):
-        found.append(("Coverage", _coverage))
-    if spread_of(problem) is not None:
-        found.append(("Spread", _spread))
-    return [(name, partial(_made, make, problem)) for name, make in found]
+    is_vector, has_spread = dimensions(problem.predictions) > 0, spread_of(problem) is not None
+    found = [
+        ("Levels", _levels, True),
+        ("Level curve", _level_curve, True),
+        ("Coverage", _coverage, not is_vector),
+        ("Fan", _fan, not is_vector),
+        ("Spread", _spread, has_spread),
+        ("Witness", _witness, has_spread and not is_vector and not problem.is_ensemble),
+    ]
+    steps = [(name, partial(_made, make, problem)) for name, make, is_shown in found if is_shown]
+    return [*steps, ("Redrawn errors", partial(_null, problem))]
 
 
 def _made(make: Callable[[ForecastProblem], Picture], problem: ForecastProblem, _evidence: ForecastEvidence) -> Picture:
@@ -45,41 +55,134 @@ def _coverage(problem: ForecastProblem) -> Picture:
 
 def histogram_of(levels: LevelProblem) -> Picture:
     """The histogram of levels, with the band of even ones."""
-    weights = np.ones(len(levels)) if levels.weights is None else levels.weights
-    shares = np.histogram(levels.targets, BINS, (0, 1), weights=weights)[0] / weights.sum()
-    rows = max(1, round(float(weights.sum() ** 2 / (weights**2).sum())))  # of equal weight, that tell as much
+    tables = LevelsDisplay.from_predictions(levels.targets, levels.predictions, sample_weight=levels.weights).tables
+    table = tables["levels"]
+    share = table["observed"]
+    ends, middle = share[0] + share[-1], share[len(share) // 2 - 1 : len(share) // 2 + 1].sum()
     return Picture(
         "levels",
         "Where outcomes lie in their forecasts",
         "Each bar is the share of outcomes at that level of their forecast. A calibrated forecast has bars of one height, "
         "all within the band in nineteen of twenty data sets. High ends: the forecast is too sure. A hump: too timid. A "
         "slope: too low where it rises, too high where it falls.",
-        f"Histogram of the levels of outcomes in their forecasts, in {BINS} bins.",
-        {"levels": histogram_table(shares, rows, 0.95)},
+        f"Histogram of levels in {table.n_rows} bars, of which {int(_outside(table).sum())} leave the band: "
+        f"{percent(ends)} of outcomes lie in the two outermost bars and {percent(middle)} in the two in the middle, where "
+        f"{percent(2 / len(share))} are expected.",
+        tables,
+    )
+
+
+def _level_curve(problem: ForecastProblem) -> Picture:
+    tables = LevelCurveDisplay.from_predictions(*_as_levels(problem), sample_weight=problem.weights).tables
+    table = tables["level_curve"]
+    gap = table["observed"] - table["level"]
+    worst = int(np.argmax(np.abs(gap)))
+    side = "more" if gap[worst] > 0 else "fewer"
+    return Picture(
+        "level_curve",
+        "The same without bars",
+        "How many more outcomes than expected lie below each level. A calibrated forecast stays within the band everywhere in "
+        "nineteen of twenty data sets. First up, then down: too sure; first down, then up: too timid; all up: too high; all "
+        "down: too low.",
+        f"Curve of levels less the diagonal: {int(_outside(table).sum())} of {table.n_rows} points leave the band; at level "
+        f"{table['level'][worst]:.2g} there are {100 * abs(gap[worst]):.1f} points {side} outcomes below than expected.",
+        tables,
     )
 
 
 def coverage_of(rows: Problem) -> Picture:
     """The coverage of central intervals of every size."""
-    table = coverage(rows.targets, rows.predictions, levels=COVERED, sample_weight=rows.weights)
+    tables = CoverageDisplay.from_predictions(
+        rows.targets, rows.predictions, levels=COVERED, sample_weight=rows.weights
+    ).tables
+    table = tables["coverage"]
+    i = int(np.argmin(np.abs(table["expected"] - 0.9)))
     return Picture(
         "coverage",
         "What intervals promise, and what they hold",
         "Share of outcomes in central intervals of every size, with its 95 % confidence interval. Below the dashed line, "
         "intervals are too narrow.",
-        "Observed against expected coverage of central intervals.",
-        {"coverage": table},
+        f"Coverage curve: intervals that promise {percent(table['expected'][i])} held {percent(table['observed'][i])} of outcomes.",
+        tables,
+    )
+
+
+def _fan(problem: ForecastProblem) -> Picture:
+    tables = FanDisplay.from_predictions(problem.targets, problem.predictions).tables
+    fan = tables["fan"]
+    outside = int(((fan["outcome"] < fan["low_0.95"]) | (fan["outcome"] > fan["high_0.95"])).sum())
+    rule, expected = (
+        "One outcome of twenty should lie outside the widest.",
+        f", where {0.05 * fan.n_rows:.0f} are expected",
+    )
+    if problem.is_ensemble:
+        rule, expected = "Intervals end at the outermost members, so few members leave more outcomes outside.", ""
+    return Picture(
+        "fan",
+        "Forecasts and outcomes, row by row",
+        f"Rows in the order of their medians, evenly picked: central intervals, darker for smaller ones, and what happened. {rule}",
+        f"Fan chart of {fan.n_rows} rows: {outside} outcomes lie outside their 95 % interval{expected}.",
+        tables,
     )
 
 
 def _spread(problem: ForecastProblem) -> Picture:
-    table = ENCE(10).estimate(problem.targets, problem.predictions, problem.weights).table
-    assert table is not None
+    tables = SpreadDisplay.from_predictions(
+        problem.targets,
+        problem.predictions,
+        n_resamples=_redraws(problem),
+        sample_weight=problem.weights,
+        rng=problem.fresh_seeds,
+        engine=problem.engine,
+    ).tables
+    table = tables["spread"]
+    few = " The spread of few members is itself by chance, which flattens the curve." if problem.is_ensemble else ""
+    ends = [
+        f"{number(float(table['predicted'][i]))}, errors are {number(float(table['observed'][i]))}" for i in (0, -1)
+    ]
     return Picture(
         "spread",
         "How wide forecasts are, and how far off",
         "Root mean squared error of the forecast mean against the predicted standard deviation, in groups of equally many "
-        "rows. Above the dashed line, the forecast is surer than it should be.",
-        "Observed against predicted spread.",
-        {"spread": table},
+        f"rows. Above the dashed line, the forecast is surer than it should be.{few}",
+        f"Errors against predicted spread in {table.n_rows} groups: where the spread is {ends[0]}; where it is {ends[1]}.",
+        tables,
     )
+
+
+def _witness(problem: ForecastProblem) -> Picture:
+    tables = WitnessDisplay.from_predictions(
+        problem.targets,
+        problem.predictions,
+        n_resamples=_redraws(problem),
+        sample_weight=problem.weights,
+        rng=problem.fresh_seeds,
+        engine=problem.engine,
+    ).tables
+    beyond = int((tables["cells"]["adjusted"] <= 0.05).sum())
+    return Picture(
+        "witness",
+        "Which errors come too often, and where",
+        "By predicted spread, and by error in units of it: how much more was claimed than came true. Orange: such errors are rarer "
+        "than claimed; blue: more frequent. Dots mark places beyond chance; a calibrated forecast has none in nineteen of twenty "
+        "data sets.",
+        f"Map of gaps by predicted spread and error: {beyond} of {tables['cells'].n_rows} places are beyond chance.",
+        tables,
+    )
+
+
+def _null(problem: ForecastProblem, evidence: ForecastEvidence) -> Picture:
+    return null_of(problem.levels, evidence.levels.pool, problem.error, "error", "error of levels")
+
+
+def _as_levels(problem: ForecastProblem) -> tuple[np.ndarray, object]:
+    """Levels as outcomes of even predictions: those that numbers and verdict speak of."""
+    return problem.levels.targets, problem.levels.predictions
+
+
+def _redraws(problem: ForecastProblem) -> int:
+    return affordable(min(199, problem.n_resamples), len(problem), MAP_WORK, least=99)
+
+
+def _outside(table: Table) -> np.ndarray:
+    return (table["observed"] < table["low"]) | (table["observed"] > table["high"])

@@ -35,7 +35,10 @@ class Leaning:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Groups of claims: weight, mean claim, how many came true, the standard errors between them, and the range of claims."""
+    """Groups of claims: weight, mean claim, how many came true, the standard errors between them, and the range of claims.
+
+    Standard errors allow for one row more, so that a group stands out by several rows at least.
+    """
 
     weight: np.ndarray
     claimed: np.ndarray
@@ -63,8 +66,13 @@ class Cells:
         low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
         np.minimum.at(low, cell, p)
         np.maximum.at(high, cell, p)
-        z = np.array([_score(gap, spread) for gap, spread in zip(claims - seen, np.sqrt(variance), strict=True)])
+        # One surprise among claims that are nearly certain is no measure of how wrong they are.
+        z = (claims - seen) / np.sqrt(variance + _mean_square(w))
         return cls(total, claims / unit, seen / unit, z, low, high)
+
+
+def _mean_square(w: np.ndarray) -> float:
+    return float((w**2).sum() / max(np.count_nonzero(w), 1))
 
 
 def _score(gap: float, spread: float) -> float:

@@ -121,3 +121,9 @@ def family_of(predictions: Distribution) -> str:
     if isinstance(predictions, Categorical):
         return name + str(predictions.class_names)
     return name + str(predictions.label_names) if isinstance(predictions, Bernoulli) else name
+
+
+def check_events(mine: Mapping[str, Any], yours: Mapping[str, Any]) -> None:
+    """Refuse to merge sums of other events."""
+    if list(mine) != list(yours):
+        raise InputError(f"states of different events cannot be merged: {list(mine)} and {list(yours)}")

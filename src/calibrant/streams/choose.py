@@ -11,6 +11,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_problem
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import Edges
+from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.kernel_problem import resolve_kernels
 from calibrant.estimators.random_features import RandomFeatureSKCE
 from calibrant.estimators.ratio import CalibrationRatio
@@ -20,6 +21,7 @@ from calibrant.estimators.state import BinnedState
 from calibrant.estimators.ucme import UCME, GivenLocations
 from calibrant.spec import parse
 from calibrant.streams.blocks import BlockState
+from calibrant.streams.debiased import DebiasedState
 from calibrant.streams.locations import LocationState
 from calibrant.streams.names import NAMES
 from calibrant.streams.ratio import RatioState
@@ -28,10 +30,15 @@ from calibrant.streams.several import SeveralStates
 from calibrant.streams.waves import WaveState
 from calibrant.typing import Array, ArrayLike
 
-LINEAR = "ECE with fixed bins, scores (Brier, LogLoss, CRPS, ...), CalibrationRatio, SKCE(block=...), RandomFeatureSKCE, UCME"
+LINEAR = (
+    "ECE and DebiasedECE with fixed bins, scores (Brier, LogLoss, CRPS, ...), CalibrationRatio, SKCE(block=...), "
+    "RandomFeatureSKCE, UCME"
+)
 """What has states."""
 
-STATES: Mapping[str, Any] = {kind.kind: kind for kind in (ScoreState, RatioState, LocationState, WaveState, BlockState)}
+STATES: Mapping[str, Any] = {
+    kind.kind: kind for kind in (DebiasedState, ScoreState, RatioState, LocationState, WaveState, BlockState)
+}
 
 
 def state(*estimators: Any, like: tuple[ArrayLike, ArrayLike] | None = None) -> Any:
@@ -67,6 +74,7 @@ def _kind(estimator: Any) -> Any:
         (CalibrationRatio, RatioState),
         (RandomFeatureSKCE, WaveState),
         (UCME, LocationState),
+        (DebiasedECE, DebiasedState),
     ):
         if isinstance(estimator, kind):
             return found
@@ -83,7 +91,7 @@ def _kind(estimator: Any) -> Any:
 
 def _settled(estimator: Any, targets: Array, predictions: Distribution) -> Any:
     """The estimator with what it takes from the data taken from a sample."""
-    if isinstance(estimator, ECE) and not estimator.bins.is_fixed:
+    if isinstance(estimator, ECE | DebiasedECE) and not estimator.bins.is_fixed:
         settled, events, _ = estimator.look(predictions)
         if len(events) > 1:
             raise InputError(

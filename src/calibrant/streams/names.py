@@ -9,6 +9,7 @@ from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWassers
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import Edges, EqualWidth
 from calibrant.estimators.crps import CRPS
+from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.energy_score import EnergyScore
 from calibrant.estimators.interval_score import IntervalScore
 from calibrant.estimators.levels_within import LevelsWithin
@@ -29,6 +30,7 @@ NAMES: Mapping[str, Callable[..., Any]] = {
     for kind in (
         *(
             ECE,
+            DebiasedECE,
             EqualWidth,
             Edges,
             CalibrationRatio,

@@ -13,7 +13,7 @@ from calibrant.estimators.ratio import CalibrationRatio
 from calibrant.lenses import Lens
 from calibrant.results import Estimate
 from calibrant.spec import parse
-from calibrant.streams.base import SumState, family_of
+from calibrant.streams.base import SumState, check_events, family_of
 from calibrant.streams.names import NAMES
 from calibrant.streams.pair_sums import PairSums
 from calibrant.typing import Array
@@ -54,10 +54,7 @@ class RatioState(SumState):
 
     def joined(self, other: Self) -> Self:
         """All sums added."""
-        if list(self.events) != list(other.events):
-            raise InputError(
-                f"states of different events cannot be merged: {list(self.events)} and {list(other.events)}"
-            )
+        check_events(self.events, other.events)
         return replace(
             self, n=self.n + other.n, events={name: sums + other.events[name] for name, sums in self.events.items()}
         )

@@ -1,0 +1,93 @@
+"""Sums over all pairs of rows of tensors on a GPU: Triton where it is installed, else plain torch in large tiles.
+
+The functions are those of :mod:`calibrant._fused.cpu`; results stay on the device, in double precision. Pairs are computed
+in single precision by default and added up in double precision. :func:`using` chooses otherwise:
+
+``"float32"``  IEEE arithmetic on direct differences of coordinates; relative error about 1e-6 of ``sum |h|``.
+``"tf32x3"``   products on tensor cores, three for each, faster; 1e-3 of ``sum |h|`` where rows nearly coincide.
+``"float64"``  as on the CPU, slower.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+
+from calibrant._fused import cuda_torch
+
+PRECISIONS = ("float32", "tf32x3", "float64")
+
+_precision: ContextVar[str] = ContextVar("precision", default="float32")
+
+
+@contextmanager
+def using(precision: str) -> Iterator[None]:
+    """Compute pairs in this precision inside the block."""
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}")
+    token = _precision.set(precision)
+    try:
+        yield
+    finally:
+        _precision.reset(token)
+
+
+def has_triton() -> bool:
+    """Whether kernels can be compiled."""
+    return find_spec("triton") is not None
+
+
+def dtype_of_pairs() -> torch.dtype:
+    """The number format of single pairs."""
+    return torch.float64 if _precision.get() == "float64" else torch.float32
+
+
+def feature_moments(
+    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sums of ``h_ij = k(|x_i - x_j|) <r_i, r_j>`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``."""
+    if not has_triton():
+        return cuda_torch.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
+    if _precision.get() == "tf32x3":
+        from calibrant._fused import cuda_products
+
+        return cuda_products.feature_moments(x, r, lengthscale, gaussian)
+    from calibrant._fused import cuda_moments
+
+    return cuda_moments.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
+
+
+def normal_moments(
+    x: torch.Tensor, mu: torch.Tensor, s: torch.Tensor, y: torch.Tensor, lengthscale: float, gaussian: bool,
+    target_lengthscale: float,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, s ``(n,)``."""
+    settings = lengthscale, gaussian, target_lengthscale, dtype_of_pairs()
+    if not has_triton():
+        return cuda_torch.normal_moments(x, mu, s, y, *settings)
+    from calibrant._fused import cuda_normals
+
+    return cuda_normals.normal_moments(x, mu, s, y, *settings)
+
+
+def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, size: int) -> Any:
+    """Sums of h over pairs within consecutive blocks of so many rows; ``NotImplemented`` without Triton."""
+    if not has_triton():
+        return NotImplemented
+    from calibrant._fused import cuda_moments
+
+    return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs())
+
+
+def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tensor, n_classes: int) -> Any:
+    """Softmax averages of labels, with gradients; ``NotImplemented`` without Triton, or for very many columns."""
+    if not has_triton():
+        return NotImplemented
+    from calibrant._fused import cuda_softmax
+
+    if queries.shape[1] > cuda_softmax.WIDEST:
+        return NotImplemented
+    return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs())

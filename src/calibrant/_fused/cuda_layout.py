@@ -1,0 +1,112 @@
+"""How rows lie in the memory of a GPU: one feature after the other, filled up to whole blocks.
+
+Coordinates are scaled so that the kernel is ``2^-d`` (exponential) or ``2^-d^2`` (Gaussian) of their distance d. Rows that
+fill up the last block have residuals of zero and add nothing; where residuals are read off the coordinates they lie too far
+from everything to count.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+SPAN = 128
+"""Rows are filled up to a multiple of this; the blocks of all launches divide it."""
+
+FAR = 1e6
+"""Distance, in scaled coordinates, from which on kernels are zero."""
+
+LARGEST = 1e17
+"""Scaled coordinates stay below, so that squares of distances are finite in single precision."""
+
+
+def factor(lengthscale: float, gaussian: bool) -> float:
+    """What coordinates are multiplied with."""
+    return math.sqrt(0.5 * math.log2(math.e)) / lengthscale if gaussian else math.log2(math.e) / lengthscale
+
+
+def scaled(x: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype) -> torch.Tensor:
+    """Coordinates ``(n, d)`` around their mean in units of the kernel, rounded once."""
+    centred = x.double() - x.double().mean(dim=0)
+    largest = float(centred.abs().max()) if len(x) else 0.0
+    return (centred * min(factor(lengthscale, gaussian), LARGEST / max(largest, 1e-300))).to(dtype)
+
+
+def filled(x: torch.Tensor, features: int = 1, rows: int = SPAN) -> torch.Tensor:
+    """``(n, d)`` with zeros up to a multiple of so many rows and features."""
+    return torch.nn.functional.pad(x, (0, -x.shape[1] % features, 0, -x.shape[0] % rows)).contiguous()
+
+
+def upright(x: torch.Tensor, features: int = 1) -> torch.Tensor:
+    """The same, one feature after the other, ``(d, n)``."""
+    return filled(x, features).T.contiguous()
+
+
+def step_of(features: int) -> int:
+    """Features that one turn of a loop takes: all of few, 8 of many."""
+    return features if features <= 16 else 8
+
+
+def in_three(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two matrices of numbers with 11 bits whose products ``a @ b.T`` are those of x with nearly all 24 bits."""
+    high = _rounded(x)
+    low = _rounded(x - high)
+    return filled(torch.cat([high, high, low], dim=1), 32), filled(torch.cat([high, low, high], dim=1), 32)
+
+
+def _rounded(x: torch.Tensor) -> torch.Tensor:
+    """To the nearest number that has 10 bits after the leading one."""
+    return ((x.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Sorted:
+    """Rows sorted by label, each label filled up to whole blocks: where each row went, and the label of every block."""
+
+    place: torch.Tensor
+    labels: torch.Tensor
+    starts: torch.Tensor
+
+    @property
+    def rows(self) -> int:
+        """How many there are, with those that fill up."""
+        return SPAN * len(self.labels)
+
+    def laid(self, x: torch.Tensor, filling: float = 0.0) -> torch.Tensor:
+        """Rows ``(n, d)`` in the new order, ``(rows, d)``."""
+        out = torch.full((self.rows, x.shape[1]), filling, dtype=x.dtype, device=x.device)
+        out[self.place] = x
+        return out
+
+
+def by_label(labels: torch.Tensor, n_labels: int) -> Sorted:
+    """Sort rows by label."""
+    labels = labels.long()
+    order = torch.argsort(labels, stable=True)
+    counts = torch.bincount(labels, minlength=n_labels)
+    blocks = -(-counts // SPAN)
+    starts = torch.cat([blocks.new_zeros(1), blocks.cumsum(0)]) * SPAN
+    before = counts.cumsum(0) - counts
+    place = torch.empty_like(order)
+    place[order] = torch.arange(len(order), device=order.device) + (starts[:-1] - before)[labels[order]]
+    names = torch.repeat_interleave(torch.arange(n_labels, device=order.device), blocks)
+    return Sorted(place, names.int(), starts.int())
+
+
+def far_apart(x: torch.Tensor, sort: Sorted) -> torch.Tensor:
+    """Rows in the new order; those that fill up are far from all others and from each other."""
+    out = sort.laid(x)
+    empty = torch.ones(sort.rows, dtype=torch.bool, device=x.device)
+    empty[sort.place] = False
+    out[empty, 0] = FAR * torch.arange(1, int(empty.sum()) + 1, dtype=x.dtype, device=x.device)
+    return out
+
+
+def labels_of(x: torch.Tensor, r: torch.Tensor) -> torch.Tensor | None:
+    """Labels, where residuals are one-hot vectors minus the coordinates; else ``None``."""
+    if x.shape != r.shape or len(x) == 0:
+        return None
+    whole = x + r
+    labels = whole.argmax(dim=1)
+    whole[torch.arange(len(x), device=x.device), labels] -= 1
+    return labels if float(whole.abs().max()) < 1e-6 else None

@@ -1,0 +1,108 @@
+"""The same sums with plain torch in large tiles, where Triton is not installed.
+
+Tiles are computed in single precision and added up in double precision. Where the memory of the device does not hold a tile,
+it is halved, with a warning.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+
+import torch
+
+DIRECT = 16
+"""Up to so many coordinates, distances come from differences."""
+
+TILE = 8192
+"""Rows and columns of a tile."""
+
+Tile = Callable[[slice, slice], torch.Tensor]
+
+
+def feature_moments(
+    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision."""
+    points, residuals = _centred(x, lengthscale, dtype), r.to(dtype)
+
+    def tile(rows: slice, columns: slice) -> torch.Tensor:
+        return torch.exp(_logarithm(points, rows, columns, gaussian)) * (residuals[rows] @ residuals[columns].T)
+
+    return _moments(tile, len(x), x.device)
+
+
+def normal_moments(
+    x: torch.Tensor, mu: torch.Tensor, s: torch.Tensor, y: torch.Tensor, lengthscale: float, gaussian: bool,
+    target_lengthscale: float, dtype: torch.dtype,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """The same for normal predictions, as in :func:`calibrant._fused.cpu.normal_moments`."""
+    d, points = mu.shape[1], _centred(x, lengthscale, dtype)
+    both = _centred(torch.cat([mu, y]), target_lengthscale, dtype)
+    means, targets = both[: len(mu)], both[len(mu) :]
+    v = ((s.double() / target_lengthscale) ** 2).to(dtype)
+
+    def expected(log: torch.Tensor, a: torch.Tensor, b: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
+        return torch.exp(log - 0.5 * distances(a, b) ** 2 / spread) * spread ** (-d / 2)
+
+    def tile(rows: slice, columns: slice) -> torch.Tensor:
+        log, left, right = _logarithm(points, rows, columns, gaussian), v[rows][:, None], v[columns][None, :]
+        h = expected(log, targets[rows], targets[columns], torch.ones_like(left))
+        h -= expected(log, means[rows], targets[columns], 1 + left)
+        h -= expected(log, targets[rows], means[columns], 1 + right)
+        return h + expected(log, means[rows], means[columns], 1 + left + right)
+
+    return _moments(tile, len(x), x.device)
+
+
+def _centred(x: torch.Tensor, lengthscale: float, dtype: torch.dtype) -> torch.Tensor:
+    whole = x.double()
+    return ((whole - whole.mean(dim=0)) / lengthscale).to(dtype)
+
+
+def _logarithm(x: torch.Tensor, rows: slice, columns: slice, gaussian: bool) -> torch.Tensor:
+    distance = distances(x[rows], x[columns])
+    return -0.5 * distance**2 if gaussian else -distance
+
+
+def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Distances ``(n, m)``: differences of few coordinates; of many, products, and zero where rounding could have made them."""
+    if a.shape[1] <= DIRECT:
+        squares = torch.zeros((len(a), len(b)), dtype=a.dtype, device=a.device)
+        for c in range(a.shape[1]):
+            difference = a[:, c, None] - b[None, :, c]
+            squares.addcmul_(difference, difference)
+        return squares.sqrt_()
+    size = (a * a).sum(dim=1)[:, None] + (b * b).sum(dim=1)[None, :]
+    squares = torch.addmm(size, a, b.T, alpha=-2)
+    rounding = a.shape[1] * torch.finfo(a.dtype).eps
+    return torch.where(squares > rounding * size, squares, 0.0).sqrt_()
+
+
+def _moments(tile: Tile, n: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """One triangle of tiles; again with smaller ones where the device has no room."""
+    size = min(TILE, 1 << max(0, math.ceil(math.log2(max(n, 1)))))
+    while True:
+        try:
+            return _in_tiles(tile, n, device, size)
+        except torch.cuda.OutOfMemoryError:
+            if size <= 64:
+                raise
+        size //= 2
+        torch.cuda.empty_cache()
+        warnings.warn(f"the GPU has no room for tiles of {2 * size:,} rows: {size:,} now", RuntimeWarning, stacklevel=4)
+
+
+def _in_tiles(tile: Tile, n: int, device: torch.device, size: int) -> tuple[torch.Tensor, torch.Tensor]:
+    sums = torch.zeros(n, dtype=torch.float64, device=device)
+    squares = torch.zeros((), dtype=torch.float64, device=device)
+    cuts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    for i, rows in enumerate(cuts):
+        for columns in cuts[i:]:
+            h = tile(rows, columns)
+            if rows == columns:
+                h.fill_diagonal_(0.0)
+            else:
+                sums[columns] += h.sum(dim=0, dtype=torch.float64)
+            sums[rows] += h.sum(dim=1, dtype=torch.float64)
+            squares += (1 if rows == columns else 2) * (h * h).sum(dtype=torch.float64)
+    return sums, squares

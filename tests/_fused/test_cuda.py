@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from calibrant._fused import cpu, cuda  # noqa: E402
+
+
+def test_an_unknown_precision_is_refused():
+    with (
+        pytest.raises(ValueError, match="precision must be one of 'float32', 'tf32x3', 'float64'; got 'bf16'"),
+        cuda.using("bf16"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("precision", "least", "most"), [("float32", 1e-12, 1e-5), ("tf32x3", 1e-12, 1e-4), ("float64", 0.0, 1e-12)]
+)
+def test_the_precision_holds_inside_the_block(gpu, rng, precision, least, most):
+    x, r = rng.normal(size=(150, 4)), rng.normal(size=(150, 2))
+    expected = cpu.feature_moments(x, r, 1.0, False)[0]
+    with cuda.using(precision):
+        rows, _ = cuda.feature_moments(torch.tensor(x, device=gpu), torch.tensor(r, device=gpu), 1.0, False)
+    assert least <= np.abs(rows.cpu().numpy() - expected).max() <= most
+    assert cuda.dtype_of_pairs() is torch.float32
+
+
+def test_without_triton_plain_torch_computes_or_nothing_does(rng, monkeypatch):
+    monkeypatch.setattr(cuda, "has_triton", lambda: False)
+    x, r = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
+    tensors = torch.tensor(x), torch.tensor(r)
+    with cuda.using("float64"):
+        assert np.allclose(cuda.feature_moments(*tensors, 1.0, True)[0], cpu.feature_moments(x, r, 1.0, True)[0])
+        normals = x, x[:, :1], np.exp(r[:, 0]), x[:, 1:]
+        found = cuda.normal_moments(*map(torch.tensor, normals), 1.0, True, 0.7)[0]
+        assert np.allclose(found, cpu.normal_moments(*normals, 1.0, True, 0.7)[0])
+    assert cuda.block_sums(*tensors, 1.0, True, 2) is NotImplemented
+    assert cuda.class_averages(*tensors, torch.zeros(60, dtype=torch.long), 2) is NotImplemented
+
+
+def test_very_many_columns_are_left_to_tiles(gpu):
+    wide = torch.zeros((3, 65), device=gpu)
+    assert cuda.class_averages(wide, wide, torch.zeros(3, dtype=torch.long, device=gpu), 64) is NotImplemented

@@ -1,0 +1,66 @@
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from calibrant._fused import cpu, cuda_torch  # noqa: E402
+
+
+def test_tiles_of_torch_have_the_moments_of_the_cpu(rng, monkeypatch):
+    monkeypatch.setattr(cuda_torch, "TILE", 64)
+    x, r = rng.dirichlet(np.ones(5), 150), rng.normal(size=(150, 3))
+    for gaussian in (False, True):
+        rows, squares = cuda_torch.feature_moments(torch.tensor(x), torch.tensor(r), 0.3, gaussian, torch.float64)
+        expected = cpu.feature_moments(x, r, 0.3, gaussian)
+        assert np.allclose(rows, expected[0], rtol=1e-11)
+        assert float(squares) == pytest.approx(expected[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 16, 17, 40])
+def test_distances_of_few_and_of_many_coordinates(rng, d):
+    a, b = rng.normal(size=(30, d)), rng.normal(size=(20, d))
+    b[:5] = a[:5]
+    expected = np.sqrt(((a[:, None] - b) ** 2).sum(axis=2))
+    found = cuda_torch.distances(torch.tensor(a), torch.tensor(b)).numpy()
+    assert np.allclose(found, expected, rtol=1e-12, atol=1e-300)
+    assert (found[range(5), range(5)] == 0).all()
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_same_of_normals(rng, monkeypatch, d):
+    monkeypatch.setattr(cuda_torch, "TILE", 64)
+    mu, s = rng.normal(size=(150, d)), rng.uniform(0.5, 2, 150)
+    data = np.column_stack([mu, s]), mu, s, rng.normal(size=(150, d))
+    rows, squares = cuda_torch.normal_moments(*map(torch.tensor, data), 0.7, False, 1.3, torch.float64)
+    expected = cpu.normal_moments(*data, 0.7, False, 1.3)
+    assert np.allclose(rows, expected[0], rtol=1e-10)
+    assert float(squares) == pytest.approx(expected[1], rel=1e-12)
+
+
+def test_tiles_that_do_not_fit_are_halved_and_that_is_said(rng, monkeypatch):
+    plain = cuda_torch._in_tiles
+
+    def in_tiles(tile, n, device, size):
+        if size > 64:
+            raise torch.cuda.OutOfMemoryError
+        return plain(tile, n, device, size)
+
+    monkeypatch.setattr(cuda_torch, "_in_tiles", in_tiles)
+    x, r = torch.tensor(rng.normal(size=(200, 2))), torch.tensor(rng.normal(size=(200, 2)))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        rows, _ = cuda_torch.feature_moments(x, r, 1.0, False, torch.float64)
+    steps = ["256 rows: 128 now", "128 rows: 64 now"]
+    assert [str(warning.message) for warning in said] == [f"the GPU has no room for tiles of {s}" for s in steps]
+    assert np.allclose(rows, cpu.feature_moments(x.numpy(), r.numpy(), 1.0, False)[0], rtol=1e-11)
+
+
+def test_a_device_without_room_for_the_least_tiles_says_so(monkeypatch):
+    def in_tiles(*_):
+        raise torch.cuda.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(cuda_torch, "_in_tiles", in_tiles)
+    with pytest.raises(torch.cuda.OutOfMemoryError, match="out of memory"):
+        cuda_torch.feature_moments(torch.zeros((50, 1)), torch.zeros((50, 1)), 1.0, False, torch.float64)
