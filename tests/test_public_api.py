@@ -1,6 +1,8 @@
 """The public surface is a list, and every name on it is documented by an example that runs."""
 
 import doctest
+import subprocess
+import sys
 
 import pytest
 
@@ -41,6 +43,7 @@ NAMES = [
     "Lp",
     "MMCE",
     "Mixture",
+    "Monitor",
     "MultiLabel",
     "MultivariateNormal",
     "NegativeBinomial",
@@ -84,6 +87,11 @@ def test_every_name_has_an_example(name):
     value = getattr(calibrant, name)
     examples = doctest.DocTestParser().get_examples(value.__doc__)
     assert examples, f"{name} has no example in its docstring"
+
+
+def test_pictures_need_no_import_of_their_own():
+    code = "import calibrant, sys; assert calibrant.plots.reliability and 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_an_unknown_name_says_so():

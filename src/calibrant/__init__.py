@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from calibrant.inference.rank_test import RankTest
     from calibrant.inference.reliability import ReliabilityCurve
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
+    from calibrant.monitoring.monitor import Monitor
     from calibrant.reports.build import evaluate
     from calibrant.reports.page import report
     from calibrant.streams.choose import state
@@ -108,6 +109,7 @@ _HOME = {
     "Lp": "estimators.distances",
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
+    "Monitor": "monitoring.monitor",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
     "NegativeBinomial": "distributions.negative_binomial",
@@ -175,6 +177,7 @@ __all__ = [
     "Logistic",
     "Lp",
     "Mixture",
+    "Monitor",
     "MultiLabel",
     "MultivariateNormal",
     "NegativeBinomial",
@@ -206,6 +209,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "plots":  # a package of its own, with names of its own
+        return import_module("calibrant.plots")
     if name not in _HOME:
         raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
     value: object = getattr(import_module(f"calibrant.{_HOME[name]}"), name)

@@ -77,11 +77,15 @@ class Columns(ABC):
         return values[:, 0]
 
 
-def open_columns(path: Path) -> Columns:
-    """The columns of a file, by its ending."""
+def open_columns(path: Path, format: str | None = None) -> Columns:
+    """The columns of a file, by its ending or in the format that is said."""
     check_exists(path)
-    check_ending(path, "read")
-    return _Archive(path) if path.suffix.lower() == ".npz" else Frame(path)
+    kind = path.suffix.lower() if format is None else f".{format}"
+    if format is None:
+        check_ending(path, "read")
+    elif kind not in ENDINGS:
+        raise InputError(f"format {format!r} is not known{did_you_mean(format, [ending[1:] for ending in ENDINGS])}")
+    return _Archive(path) if kind == ".npz" else Frame(path, kind)
 
 
 def check_exists(path: Path) -> None:
@@ -142,18 +146,18 @@ class _Archive(Columns):
 class Frame(Columns):
     """What Polars reads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: str) -> None:
         _polars(path)
-        self.path = path
+        self.path, self.kind = path, kind
         self.lazy = self.reading(self.scan)
         super().__init__(path, self.reading(lambda: self.lazy.collect_schema().names()))
 
     def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
         """The file, types inferred from all rows: a column may begin with a hundred zeros. Brackets in a name are no pattern."""
-        pl, kind = _polars(self.path), self.path.suffix.lower()
-        if kind == ".csv":
+        pl = _polars(self.path)
+        if self.kind == ".csv":
             return pl.scan_csv(self.path, glob=False, infer_schema=not as_text, infer_schema_length=None)
-        if kind == ".parquet":
+        if self.kind == ".parquet":
             return pl.scan_parquet(self.path, glob=False)
         return pl.scan_ndjson(self.path.read_bytes(), infer_schema_length=None)
 
@@ -162,8 +166,7 @@ class Frame(Columns):
         try:
             return step()
         except (_polars(self.path).exceptions.PolarsError, OSError) as error:
-            kind = self.path.suffix.lower()[1:]
-            raise InputError(f"{self.path.name} cannot be read as {kind}: {_first_line(error)}") from error
+            raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
     def selected(self, names: Sequence[str]) -> "polars.DataFrame":
         """These columns in memory."""
@@ -185,7 +188,7 @@ class Frame(Columns):
     def write(self, new: Mapping[str, np.ndarray], out: Path) -> None:
         pl = _polars(out)
         # From CSV to CSV other columns stay text, to the letter: 007 is not 7.
-        as_text = self.path.suffix.lower() == out.suffix.lower() == ".csv"
+        as_text = self.kind == out.suffix.lower() == ".csv"
         frame = self.reading(lambda: self.scan(as_text=as_text).collect())
         frame = frame.with_columns([pl.Series(name, values.reshape(-1)) for name, values in new.items()])
         if out.suffix.lower() == ".npz":
@@ -199,6 +202,7 @@ class Part(Frame):
 
     def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
         self.frame = frame
+        self.kind = path.suffix.lower()
         Columns.__init__(self, path, frame.columns)
 
     def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":

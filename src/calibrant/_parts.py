@@ -29,7 +29,7 @@ def parquet_parts(path: Path, wish: Wish) -> Frames:
     """The needed columns of a Parquet file."""
     from polars.exceptions import PolarsError
 
-    table, start = Frame(path), 0
+    table, start = Frame(path, ".parquet"), 0
     names = wish(table).names
     while True:
         try:

@@ -228,5 +228,6 @@ def check_one_of(value: object, choices: Sequence[str], name: str) -> None:
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """`` (did you mean 'x'?)`` for a close match, else the list of what exists."""
-    near = get_close_matches(name, known, n=1)
+    small = {str(candidate).lower(): candidate for candidate in reversed(known)}
+    near = get_close_matches(name, known, n=1) or [small[x] for x in get_close_matches(name.lower(), small, n=1)]
     return f" (did you mean {near[0]!r}?)" if near else f"; known: {', '.join(map(str, known))}"

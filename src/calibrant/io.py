@@ -107,19 +107,21 @@ def read(
     by: Sequence[str] = (),
     sample_weight: str | None = None,
     pos_label: str | None = None,
+    format: str | None = None,
 ) -> Dataset:
     """Read targets and predictions from a file.
 
     ``y_true`` and ``y_pred`` name columns; several, by a pattern (``p_*``) or separated by commas. The part of a name
     that the star stands for is the class. ``predict`` names a family and its columns instead:
-    ``Categorical.from_logits(logits='z_*')``. Without names, usual ones are looked for.
+    ``Categorical.from_logits(logits='z_*')``. Without names, usual ones are looked for. ``format`` is ``csv``, ``parquet``,
+    ``jsonl`` or ``npz`` where the file's ending does not say.
 
     >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
     >>> data.y_pred
     <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
     return dataset_of(
-        open_columns(Path(path)),
+        open_columns(Path(path), format),
         y_true=y_true,
         y_pred=y_pred,
         predict=predict,
@@ -164,14 +166,19 @@ def dataset_of(
 
 
 def read_predictions(
-    path: str | Path, *, y_pred: str | None = None, predict: str | None = None, pos_label: str | None = None
+    path: str | Path,
+    *,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    pos_label: str | None = None,
+    format: str | None = None,
 ) -> Predictions:
     """Read predictions from a file that need not have the truth; columns are named as for :func:`read`.
 
     >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
     {'loc': ['mu'], 'scale': ['sigma']}
     """
-    table = open_columns(Path(path))
+    table = open_columns(Path(path), format)
     if predict is not None:
         _check_alone(y_pred, pos_label)
         return _family(predict, table)
@@ -181,9 +188,9 @@ def read_predictions(
     return Predictions(classes, "Categorical", {"probs": names}, table)
 
 
-def has_truth(path: str | Path) -> bool:
+def has_truth(path: str | Path, format: str | None = None) -> bool:
     """Whether a file has a column of a usual name for the truth."""
-    return bool(open_columns(Path(path)).usual(TRUTH_NAMES))
+    return bool(open_columns(Path(path), format).usual(TRUTH_NAMES))
 
 
 def _check_alone(y_pred: str | None, pos_label: str | None) -> None:

@@ -1,3 +1,8 @@
+import io
+import shlex
+import sys
+from pathlib import Path
+
 import pytest
 
 from calibrant.cli import main
@@ -14,3 +19,45 @@ def run(capsys):
         return left.value.code, shown.out, shown.err
 
     return call
+
+
+@pytest.fixture
+def shell(run, monkeypatch, tmp_path):
+    """Run a line as a shell would, as far as examples go: one command, from a pipe, into a file."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+
+    def pour(path):
+        print(path.read_text("utf-8"))
+
+    def call(line):
+        words = shlex.split(line)
+        if words[0] == "source":
+            words = ["calibrant", "completion", "bash"]
+        if words[0] == "cat":
+            content = Path(words[1]).read_bytes()
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+            assert words[2] == "|"
+            words = words[3:]
+        for module in ("recalibrate", "reporting"):  # what is captured has no buffer of bytes
+            monkeypatch.setattr(f"calibrant.cli.{module}.pour", pour)
+        place = words.index(">") if ">" in words else len(words)
+        assert words[0] == "calibrant"
+        code, out, err = run(*words[1:place])
+        if place < len(words):
+            Path(words[place + 1]).write_text(out, "utf-8")
+        return code, out, err
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def few_rows(tmp_path_factory):
+    """A folder with the example files, of fewer rows."""
+    from calibrant import io as files
+
+    path = tmp_path_factory.mktemp("examples")
+    for name in ("digits", "diabetes"):
+        lines = files.example(name).read_text().splitlines(keepends=True)
+        (path / f"{name}.csv").write_text("".join(lines[:301]))
+    return path

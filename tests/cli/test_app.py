@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +25,22 @@ def test_json_of_anything(capsys):
 
 def test_places_where_no_file_can_be(tmp_path):
     from calibrant.cli.app import check_writable
+    from calibrant.cli.streams import DASH
 
     check_writable(tmp_path / "x.json", "--save")
     with pytest.raises(InputError, match="--save '.*nowhere.x.json': there is no folder"):
         check_writable(tmp_path / "nowhere" / "x.json", "--save")
     with pytest.raises(InputError, match="--save '.*' is a folder: name a file in it"):
         check_writable(tmp_path, "--save")
+    with pytest.raises(InputError, match="--save takes a file"):
+        check_writable(DASH, "--save")
+
+
+def test_words_that_name_a_file_and_its_columns():
+    from calibrant.cli.app import Data
+    from calibrant.cli.streams import DASH
+
+    data = Data(y_true="y", y_pred="p_*", by=("site",), input_format="csv")
+    words = ["--y-true", "y", "--y-pred", "p_*", "--input-format", "csv"]
+    assert data.source(Path("x.csv")) == ["x.csv", *words]
+    assert data.source(DASH) == ["FILE", *words]

@@ -247,3 +247,43 @@ def test_the_gate_of_a_test(run, tmp_path, rng):
     assert run("test", str(tmp_path / "boastful.csv"), "--n-resamples", "99")[0] == 0  # without a gate
     code, _, err = run("test", str(tmp_path / "honest.csv"), "--alpha", "2")
     assert (code, err) == (2, "calibrant: --alpha must lie strictly between 0 and 1; got 2.0\n")
+
+
+def test_report_prints_a_pdf_where_there_is_a_browser(run, tmp_path, monkeypatch):
+    from calibrant.reports import pdf
+
+    paper = tmp_path / "paper.pdf"
+    words = ["report", DIGITS, *COLUMNS, "--out", str(tmp_path / "x.html"), "--pdf", str(paper), "--n-resamples", "99"]
+    monkeypatch.setattr(pdf, "find_browser", lambda: None)
+    code, _, err = run(*words)
+    assert code == 2
+    assert "a PDF is printed by Chromium, Chrome or Edge, and none was found" in err
+    assert not (tmp_path / "x.html").exists()  # said before the work is done
+    monkeypatch.setattr(pdf, "find_browser", lambda: "browser")
+    monkeypatch.setattr(pdf, "_print", lambda browser, page, paper: paper.write_bytes(page.read_bytes()))
+    assert run(*words)[0] == 0
+    assert paper.read_bytes() == (tmp_path / "x.html").read_bytes()
+
+
+def test_comments_for_pull_requests(run, tmp_path):
+    code, out, err = run("estimate", DIGITS, *COLUMNS, "--estimator", "Brier()", "--by", "ink", "--format", "markdown")
+    assert (code, err) == (0, "")
+    assert out.startswith("| estimator | value |")
+    assert "**Brier() by ink**" in out
+    code, out, _ = run("test", DIGITS, *COLUMNS, "--n-resamples", "99", "--by", "ink", "--format", "markdown")
+    assert code == 0
+    assert out.startswith("### ❌ Not calibrated at the level 0.05\n")
+    page = str(tmp_path / "x.md")
+    code, out, _ = run("report", DIGITS, *COLUMNS, "--n-resamples", "99", "--out", page, "--format", "markdown")
+    assert code == 0
+    assert out == io.Path(page).read_text("utf-8")
+
+
+def test_gates_on_forecasts(run, tmp_path):
+    command = ["report", str(io.example("diabetes")), "--y-true", "progression", "--predict", "Normal(mu, sigma)"]
+    options = ["--n-resamples", "99", "--out", str(tmp_path / "x.json")]
+    assert run(*command, *options, "--fail-if", "CRPS > 1000", "--fail-if", "PITError > 0.9")[0] == 0
+    code, _, err = run(*command, *options, "--fail-if", "CRPS > 1")
+    assert (code, err.startswith("gate failed: CRPS = ")) == (1, True)
+    code, _, err = run(*command, *options, "--fail-if", "crsp > 1")
+    assert (code, "did you mean 'CRPS'" in err) == (2, True)

@@ -1,7 +1,12 @@
+import numpy as np
 import pytest
 
+from calibrant import Normal, evaluate
 from calibrant._validate import InputError
-from calibrant.cli.gate import Gate
+
+pytest.importorskip("rich")
+
+from calibrant.cli.gate import Gate, judge, numbers_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +40,35 @@ def test_an_unknown_or_undefined_number_is_an_error_never_a_pass():
         Gate.parse("EEC > 0.05").fails({"ECE": 0.1})
     with pytest.raises(InputError, match="ECE is not a number"):
         Gate.parse("ECE > 0.05").fails({"ECE": float("nan")})
+
+
+@pytest.mark.parametrize("name", ["ece", "Ece", "ECE_15", "EEC"])
+def test_a_near_name_is_offered(name):
+    with pytest.raises(InputError, match=r"did you mean 'ECE'\?"):
+        Gate.parse(f"{name} > 0.05").fails({"ECE": 0.1, "Brier": 0.2, "pvalue": 0.3})
+
+
+def test_reports_offer_their_numbers_by_estimator_and_label():
+    report = evaluate([1, 0, 1] * 20, [0.7, 0.2, 0.9] * 20, n_resamples=99, advice=False)
+    numbers = numbers_of(report)
+    first = report.numbers[0]
+    assert numbers["ECE"] == numbers[first.label] == first.value
+    assert {"Brier", "Brier score", "LogLoss", "Log loss", "SKCE"} <= set(numbers)
+    assert numbers["pvalue"] == report.verdict.pvalue
+
+
+def test_forecasts_have_numbers_of_their_own(rng):
+    mu = rng.normal(size=60)
+    report = evaluate(mu + rng.normal(size=60), Normal(mu, np.ones(60)), n_resamples=99, advice=False)
+    numbers = numbers_of(report)
+    assert {"CRPS", "PITError", "LevelsWithin", "SKCE", "LogLoss", "pvalue"} <= set(numbers)
+    with pytest.raises(InputError, match=r"there is no 'CRSP' \(did you mean 'CRPS'\?\)"):
+        Gate.parse("CRSP > 0.05").fails(numbers)
+
+
+def test_judging_says_which_gate_failed(capsys):
+    gates = [Gate.parse("ECE > 0.05"), Gate.parse("pvalue < 0.01")]
+    assert judge(gates, {"ECE": 0.04, "pvalue": 0.5}) == 0
+    assert judge(gates, {"ECE": 0.07, "pvalue": 0.5}) == 1
+    assert capsys.readouterr().err == "gate failed: ECE = 0.07 > 0.05\n"
+    assert judge([], {}) == 0

@@ -65,3 +65,14 @@ def test_what_is_refused():
         PITCurve(level=1)
     with pytest.raises(InputError, match="PITCurve needs a distribution function, which Categorical"):
         PITCurve()([0, 1], [0.2, 0.4])
+
+
+def test_weights_count(rng):
+    batch = Normal.example(rng, 200)
+    y = batch.sample(rng, 1)[0]
+    weights = rng.integers(0, 3, 200)
+    table = PITCurve()(y, batch, sample_weight=weights)
+    u = PIT()(y, batch)
+    assert table["observed"] == pytest.approx([np.average(u <= level, weights=weights) for level in table["level"]])
+    rows = round(weights.sum() ** 2 / (weights**2).sum())
+    assert table["high"] == pytest.approx(PITCurve()(y[:rows], batch[:rows])["high"])

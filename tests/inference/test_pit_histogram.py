@@ -89,3 +89,24 @@ def test_large_ensembles_in_about_a_second(rng):
     start = time.perf_counter()
     assert not outside(PITHistogram(51)(y, batch)).any()
     assert time.perf_counter() - start < 10  # a shared machine
+
+
+def test_weights_are_shares_and_widen_the_band(rng):
+    batch = Normal.example(rng, 400)
+    y = batch.sample(rng, 1)[0]
+    weights = rng.integers(0, 4, 400)
+    table = PITHistogram(n_bins=5)(y, batch, sample_weight=weights)
+    expected = np.histogram(PIT()(y, batch), 5, (0, 1), weights=weights)[0] / weights.sum()
+    assert table["observed"] == pytest.approx(expected)
+    rows = round(weights.sum() ** 2 / (weights**2).sum())
+    assert table["high"] == pytest.approx(PITHistogram(n_bins=5)(y[:rows], batch[:rows])["high"])
+
+
+def test_weighted_bands_hold_about_their_level(rng):
+    """400 calibrated data sets with random weights: 95 % within four standard errors, and a little more for whole numbers."""
+    inside = []
+    for _ in range(400):
+        y = Normal(np.zeros(300), 1.0).sample(rng, 1)[0]
+        table = PITHistogram()(y, Normal(np.zeros(300), 1.0), sample_weight=rng.gamma(4, size=300))
+        inside.append(not outside(table).any())
+    assert 0.95 - 4 * np.sqrt(0.05 * 0.95 / 400) < np.mean(inside) <= 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from calibrant import Categorical, Ensemble, Laplace, Mixture, Normal
+from calibrant import Categorical, Ensemble, Laplace, Mixture, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Map
 from calibrant.recalibration.quantile import QuantileRecalibration
@@ -144,3 +144,20 @@ def test_bad_input(rng):
 def test_ensembles_are_judged_by_their_ranked_score(rng):
     fitted = QuantileRecalibration().fit(rng.normal(size=20), Ensemble(rng.normal(size=(20, 3))))
     assert fitted.scores["score"].tolist() == ["CRPS"]
+
+
+def test_calibrated_counts_are_left_as_they_are():
+    rng = np.random.default_rng(2)
+    rates = rng.uniform(0.3, 3.0, 20_000)  # few values, each with a probability of its own
+    found = QuantileRecalibration().fit(rng.poisson(rates), Poisson(rates), folds=0)(Poisson([0.5, 2.0]))
+    for y in range(5):
+        at = np.full(2, y)
+        assert found.cdf(at) == pytest.approx(Poisson([0.5, 2.0]).cdf(at), abs=0.015)
+
+
+def test_counts_that_are_too_low_are_put_right():
+    rng = np.random.default_rng(3)
+    y = rng.poisson(3.0, 20_000)
+    found = QuantileRecalibration().fit(y, Poisson(np.full(20_000, 2.0)), folds=0)(Poisson([2.0]))
+    for value in range(8):
+        assert found.cdf(np.array([value]))[0] == pytest.approx(np.mean(y <= value), abs=0.01)

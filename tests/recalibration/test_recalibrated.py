@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from calibrant import SKCE, Categorical, Ensemble, Laplace, Normal
+from calibrant import SKCE, Categorical, Censored, Ensemble, Laplace, NegativeBinomial, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
 from calibrant.kernels import Exponential, Gaussian
@@ -123,3 +123,30 @@ def test_members_that_are_recalibrated_are_still_members(rng):
     assert found.below(y) == pytest.approx(base.below(y), abs=1e-12)
     assert found.mean == pytest.approx(base.mean, abs=1e-9)
     assert found.std == pytest.approx(base.std, abs=1e-6)
+
+
+@pytest.mark.parametrize("base", [Poisson([0.2, 3.0]), NegativeBinomial([1.0, 5.0], 0.5)], ids=["Poisson", "negative"])
+def test_probabilities_of_counts_sum_to_one(base):
+    found = Recalibrated(base, scores=[-1.0, 0.5], values=[-0.6, 0.1])
+    y = np.arange(400)[:, None]
+    chances = np.exp(found.log_prob(np.repeat(y, 2, axis=1)))
+    # The base's levels end at 1 - 1e-16, which this map makes 1 - 4e-5: what lies beyond is not known any better.
+    assert chances.sum(axis=0) == pytest.approx(1, abs=4e-5)
+    upto = np.stack([found.cdf(np.full(2, k)) for k in range(400)])
+    assert np.cumsum(chances, axis=0)[:30] == pytest.approx(upto[:30], abs=1e-5)
+
+
+def test_counts_beyond_the_last_level_have_a_probability():
+    found = Recalibrated(Poisson([3.0]), scores=[-1.0, 1.0], values=[-0.5, 0.5])
+    logs = np.array([found.log_prob(np.array([k]))[0] for k in range(5, 120, 5)])
+    assert np.all(np.isfinite(logs))
+    assert np.all(np.diff(logs) < 0)
+
+
+def test_a_value_with_a_probability_of_its_own_keeps_one():
+    rain = Censored(Normal([0.0], 1.0), low=0.0)
+    found = Recalibrated(rain, scores=[-1.0, 1.0], values=[-2.0, 2.0])
+    assert np.exp(found.log_prob(np.zeros(1))) == pytest.approx(found.cdf(np.zeros(1)))
+    x = np.linspace(1e-6, 12, 20_001)
+    density = np.exp([found.log_prob(np.array([v]))[0] for v in x])
+    assert np.trapezoid(density, x) == pytest.approx(1 - found.cdf(np.zeros(1))[0], abs=1e-4)

@@ -32,7 +32,7 @@ def test_what_is_claimed_and_what_happened():
 
 
 def test_what_the_kernel_error_costs():
-    assert problem(Categorical([0.2, 0.7]), np.array([0, 1])).kernel_resamples == 99
+    assert problem(Categorical([0.2, 0.7]), np.array([0, 1])).kernel_width == 0
     assert problem(Categorical(np.full((2, 3), 1 / 3)), np.array([0, 1])).kernel_width == 3
     assert problem(Bernoulli([[0.2, 0.9]] * 2), np.array([[0, 1]] * 2)).kernel_error is None
     assert problem(Categorical([0.2]), np.array([0])).kernel_error is None

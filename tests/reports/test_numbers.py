@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, SKCE, Brier, Categorical, EqualMass
+from calibrant import ECE, SKCE, Brier, Categorical, EqualMass, ExactTest
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.numbers import normal_interval, number_of
+from calibrant.reports.evidence import gather
+from calibrant.reports.numbers import Measure, normal_interval, number_of
 
 
 @pytest.fixture
@@ -12,19 +13,27 @@ def problem(rng):
     return ClassProblem((rng.random(150) < p) * 1, Categorical(p), None, 99, np.random.SeedSequence(0), None)
 
 
+def measured(problem, estimator, *, redrawn=True):
+    pool = gather(problem, {"x": estimator}, ()).pool if redrawn else None
+    return number_of(problem, Measure("Error", "what it means", estimator, "percent", "x"), pool)
+
+
 def test_an_error_has_an_interval_a_band_and_a_test(problem):
-    found = number_of(problem, "Error", "what it means", ECE(EqualMass(15), lens=problem.lens), "percent")
+    found = measured(problem, problem.error)
     assert found.interval.low <= found.value <= found.interval.high
-    assert found.null_band.low < found.null_band.high
-    assert 0 < found.pvalue <= 1
+    plain = ExactTest(problem.error, 99)(problem.targets, problem.predictions, rng=0)
+    assert (found.null_band, found.pvalue) == (plain.null_band(), plain.pvalue)
 
 
 def test_scores_are_tested_on_both_sides(problem):
-    found = number_of(problem, "Score", "", Brier(), "number")
+    found = measured(problem, Brier())
     assert found.pvalue == problem.test(Brier(), two_sided=True).pvalue
     assert found.interval.low == pytest.approx(normal_interval(Brier()(problem.targets, problem.predictions)).low)
 
 
-def test_the_kernel_error_of_blocks_has_no_test(problem):
-    assert number_of(problem, "Kernel", "", SKCE(), "number").pvalue is not None
-    assert number_of(problem, "Kernel", "", SKCE(block=10), "number").pvalue is None
+def test_what_is_not_redrawn_has_no_band(problem):
+    found = measured(problem, SKCE(), redrawn=False)
+    assert (found.pvalue, found.null_band) == (None, None)
+    assert found.interval is not None
+    assert found.estimator == repr(SKCE()(problem.targets, problem.predictions).estimator)
+    assert measured(problem, ECE(EqualMass(5)), redrawn=False).interval is None

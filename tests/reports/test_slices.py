@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, Categorical, EqualMass, ExactTest, evaluate
+from calibrant import ECE, Categorical, EqualMass, evaluate
 from calibrant._validate import InputError
-from calibrant.inference.multiplicity import holm
-from calibrant.reports.slices import slices
+from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.evidence import gather
+from calibrant.reports.slices import slices, slicings_of
 
 
 @pytest.fixture
@@ -22,29 +23,73 @@ def test_the_spoiled_slice_stands_out(spoiled):
     section = evaluate(y, p, by={"site": site}, n_resamples=199).sections[1]
     assert section.title == "By site"
     table = section.table
-    assert table["group"].tolist() == ["north", "south", "west"]
-    assert (table["pvalue"] < 0.05).tolist() == [False, False, True]
+    assert table["group"][0] == "west"
+    assert (table["pvalue"] < 0.05).tolist() == [True, False, False]
     assert table["rows"].sum() == 1500
+    assert "p-values allow for looking at 3 slices (Westfall and Young)" in section.remark
+    assert table["excess"][0] > table["excess"][1:].max()
 
 
 def test_every_class_has_its_row(spoiled):
     y, p, _ = spoiled
     table = evaluate(y, Categorical(p, labels=["a", "b", "c"]), n_resamples=199).sections[0].table
-    assert table["group"].tolist() == ["a", "b", "c"]
-    assert table["rows"].tolist() == np.bincount(y).tolist()
-    assert table["claimed"] == pytest.approx(p.mean(axis=0))
-    assert table["happened"] == pytest.approx(np.bincount(y) / 1500)
+    order = ["abc".index(name) for name in table["group"]]
+    assert order[0] == 0  # the spoiled one
+    assert table["rows"].tolist() == np.bincount(y)[order].tolist()
+    assert table["claimed"] == pytest.approx(p.mean(axis=0)[order])
+    assert table["happened"] == pytest.approx(np.bincount(y)[order] / 1500)
 
 
 def test_many_classes_show_the_worst_and_pay_for_all(rng):
     p = rng.dirichlet(np.ones(30), 400)
     y = (rng.random((400, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
-    section = evaluate(y, p, n_resamples=99).sections[0]
+    section = evaluate(y, p, n_resamples=199).sections[0]
     assert section.table.n_rows == 20
-    assert "The 20 with the largest error, of 30" in section.remark
-    single = ExactTest(ECE(EqualMass(15)), 1199)
-    plain = [single((y == int(c)).astype(int), p[:, int(c)]).pvalue for c in section.table["group"]]
-    assert section.table["pvalue"] == pytest.approx(holm(plain, hypotheses=30))
+    assert "The 20 with the clearest evidence, of 30" in section.remark
+    errors = [float(ECE(EqualMass(15))((y == int(c)) * 1, p[:, int(c)])) for c in section.table["group"]]
+    assert section.table["error"] == pytest.approx(errors)
+    assert (section.table["pvalue"] >= section.table["pvalue_alone"]).all()
+    assert section.table["pvalue"].tolist() == sorted(section.table["pvalue"])
+
+
+def test_all_columns_share_one_family(spoiled):
+    y, p, site = spoiled
+    other = np.arange(1500) % 4
+    pool, slicings = _gathered(y, p, {"site": site, "other": other})
+    scores = [pool.values[slicing.key] for slicing in slicings]
+    z = np.concatenate([(s - s.mean(axis=0)) / s.std(axis=0) for s in scores], axis=1)
+    plain = [(z.max(axis=1) >= x).mean() for x in z[-1]]
+    assert pool.adjusted([slicing.key for slicing in slicings]) == pytest.approx(plain)
+    tables = [
+        section.table for section in evaluate(y, p, by={"site": site, "other": other}, n_resamples=99).sections[1:]
+    ]
+    assert sorted(np.concatenate([table["pvalue"] for table in tables])) == pytest.approx(sorted(plain))
+
+
+def _gathered(y, p, by):
+    problem = ClassProblem(y, Categorical(p), None, 99, np.random.SeedSequence(0), None)
+    slicings = slicings_of(problem, by)
+    return gather(problem, {"error": problem.error}, slicings).pool, slicings
+
+
+def test_small_slices_are_taken_together(rng):
+    p = rng.random(300)
+    y = (rng.random(300) < p) * 1
+    site = np.array(["a"] * 140 + ["b"] * 140 + ["c"] * 8 + ["d"] * 7 + ["e"] * 5)
+    section = evaluate(y, p, by={"site": site}, n_resamples=99).sections[0]
+    assert sorted(section.table["group"]) == ["3 others", "a", "b"]
+    assert sorted(section.table["rows"]) == [20, 140, 140]
+    assert "3 slices with few rows are taken together" in section.remark
+    one = evaluate(y, p, by={"site": np.where(site > "c", "a", site)}, n_resamples=99).sections[0]
+    assert sorted(one.table["group"]) == ["a", "b", "c"]  # nothing to take it together with
+
+
+def test_many_slices_show_the_largest(rng):
+    p = rng.random(2000)
+    site = np.repeat(np.arange(40), 50).astype(str)
+    table = evaluate((rng.random(2000) < p) * 1, p, by={"site": site}, n_resamples=99).sections[0].table
+    assert table.n_rows == 20
+    assert sorted(table["rows"])[-1] == 50 * 21
 
 
 def test_numeric_columns_are_cut_at_their_quartiles():
@@ -71,8 +116,9 @@ def test_slices_of_two_classes_show_the_event(rng):
     p = 0.1 + 0.05 * rng.random(400)
     y = (rng.random(400) < p).astype(int)
     table = evaluate(y, p, by={"half": ["a"] * 200 + ["b"] * 200}, n_resamples=99).sections[0].table
-    assert table["claimed"] == pytest.approx([p[:200].mean(), p[200:].mean()])
-    assert table["happened"] == pytest.approx([y[:200].mean(), y[200:].mean()])
+    halves = [slice(200) if name == "a" else slice(200, 400) for name in table["group"]]
+    assert table["claimed"] == pytest.approx([p[half].mean() for half in halves])
+    assert table["happened"] == pytest.approx([y[half].mean() for half in halves])
 
 
 def test_lengths_and_weights_are_checked(spoiled):

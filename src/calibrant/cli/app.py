@@ -1,25 +1,51 @@
 """The program, and what its commands share: options, JSON."""
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
 import calibrant
 from calibrant import io
 from calibrant._validate import InputError
+from calibrant.cli import console, manual
+from calibrant.cli.streams import DASH, is_stream, local
 from calibrant.results import jsonable
 
 app = App(
     name="calibrant",
     version=calibrant.__version__,
-    help="Can I believe these probabilities? Start with `calibrant demo`, then `calibrant report FILE`.",
+    help=manual.QUESTION,
+    help_epilogue=manual.front_page(),
+    help_format="plaintext",
+    console=console.out,
+    error_console=console.err,
+    suppress_keyboard_interrupt=False,
+)
+app.register_install_completion_command(
+    help="Let the tab key complete commands and options, in this shell from now on."
 )
 
+DATA = Group("Data", sort_key=1)
+OUTPUT = Group("Output", sort_key=2)
+SETTINGS = Group("Settings", sort_key=3)
 
-@Parameter(name="*")
+
+def command(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Add a function to the program, with its examples, in the order of the manual."""
+    settings: dict[str, Any] = {"help_epilogue": manual.last_page(name), "sort_key": manual.place(name)}
+
+    def add(function: Callable[..., int]) -> Callable[..., int]:
+        help = manual.description(function.__doc__ or "")
+        return app.command(function, name=name, help=help, group_parameters=SETTINGS, **settings)
+
+    return add
+
+
+@Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
 class Fields:
     """Which columns of the file hold what."""
@@ -31,28 +57,58 @@ class Fields:
     ] = None
     sample_weight: Annotated[str | None, Parameter(help="column of weights")] = None
     pos_label: Annotated[str | None, Parameter(help="the label whose probability a single column gives")] = None
+    input_format: Annotated[
+        Literal["csv", "parquet", "jsonl", "npz"] | None,
+        Parameter(help="format of FILE, where neither its ending nor, of a pipe, its first bytes say it"),
+    ] = None
 
     def read(self, file: Path) -> io.Dataset:
         """The file's targets and predictions."""
-        return io.read(file, **asdict(self))
+        said = asdict(self)
+        format = said.pop("input_format")
+        return io.read(local(file, format), **said, format=format)
+
+    def source(self, file: Path) -> list[str]:
+        """The words that name the file and its columns to other commands; of a pipe, a file to be saved first."""
+        said = {f.name: getattr(self, f.name) for f in fields(Fields) if getattr(self, f.name) is not None}
+        words = [word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", value)]
+        return ["FILE" if is_stream(file) else str(file), *words]
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
 class Data(Fields):
     """Which columns of the file hold what, and which slice it."""
 
-    by: Annotated[tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="")] = ()
+    by: Annotated[
+        tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="", show_default=False)
+    ] = ()
 
 
-Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or for programs")]
+File = Annotated[Path, Parameter(help="predictions and truth: CSV, Parquet, JSONL or NPZ; - reads from a pipe")]
+Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or programs", group=OUTPUT)]
+Comment = Annotated[
+    Literal["table", "json", "markdown"],
+    Parameter(name="--format", help="for people, programs or pull requests", group=OUTPUT),
+]
 Texts = tuple[str, ...]
-Gates = Annotated[Texts, Parameter(name="--fail-if", help="leave with code 1 if this holds: 'ECE > 0.05'", negative="")]
-Seed = Annotated[int, Parameter(help="seed of all random draws")]
+Gates = Annotated[
+    Texts,
+    Parameter(
+        name="--fail-if",
+        help="leave with code 1 if this holds: 'ECE > 0.05'; may be repeated",
+        negative="",
+        show_default=False,
+        group=OUTPUT,
+    ),
+]
+Seed = Annotated[int, Parameter(help="seed of all random draws", group=SETTINGS)]
 
 
 def check_writable(path: Path, option: str) -> None:
     """Refuse a place where no file can be."""
+    if path == DASH:
+        raise InputError(f"{option} takes a file: the standard output has no room for it")
     if not path.parent.is_dir():
         raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
     if path.is_dir():

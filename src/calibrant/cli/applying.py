@@ -12,12 +12,11 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.cli import display
 from calibrant.cli.app import Fields
-from calibrant.cli.learning import check_drawable
+from calibrant.cli.streams import DASH
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import load_map
 from calibrant.recalibration.held_out import HeldOut, scores
-from calibrant.reports.before_after import BeforeAfter, compare
+from calibrant.reports.before_after import BeforeAfter, before_and_after
 from calibrant.results import Table
 from calibrant.rewriting import rewrite
 
@@ -49,7 +48,8 @@ class Applied:
             display.say(f"note: {note}")
         first, last = self.columns[0], self.columns[-1]
         which = first if len(self.columns) == 1 else f"{first} … {last} ({len(self.columns)} columns)"
-        display.say(f"Written to {self.out}: {self.n:,} rows with better predictions in {which}")
+        place = "the standard output" if self.out == DASH else self.out
+        display.say(f"Written to {place}: {self.n:,} rows with better predictions in {which}")
 
 
 def apply_map(
@@ -57,12 +57,12 @@ def apply_map(
 ) -> Applied:
     """Put a file's predictions right and write them."""
     chosen = load_map(path)
-    old = io.read_predictions(file, y_pred=fields.y_pred, predict=fields.predict, pos_label=fields.pos_label)
+    said = {"y_pred": fields.y_pred, "predict": fields.predict, "pos_label": fields.pos_label}
+    old = io.read_predictions(file, **said, format=fields.input_format)
     better = chosen(old.prediction)
     data, notes = _with_truth(file, fields)
     table, page = (None, None) if data is None else _judged(data, better, seed, f"{file.name} through {path.name}")
     if draws_page and page is None:
-        check_drawable(old.prediction)
         raise InputError(f"--report needs the truth: say which column of {file.name} has it with --y-true")
     columns = rewrite(old, better, out, levels)
     return Applied(out, len(old.prediction), columns, table, page, notes)
@@ -70,7 +70,7 @@ def apply_map(
 
 def _with_truth(file: Path, fields: Fields) -> tuple[io.Dataset | None, tuple[str, ...]]:
     """What the file holds, if the truth is among it; one that was not asked for and cannot be used is left alone."""
-    if fields.y_true is None and not io.has_truth(file):
+    if fields.y_true is None and not io.has_truth(file, fields.input_format):
         return None, ()
     try:
         data = fields.read(file)
@@ -83,10 +83,10 @@ def _with_truth(file: Path, fields: Fields) -> tuple[io.Dataset | None, tuple[st
 
 
 def _judged(data: io.Dataset, better: Distribution, seed: int, title: str) -> tuple[Table | None, BeforeAfter | None]:
-    """Scores before and after; of classes, with errors and diagrams."""
-    if isinstance(better, Categorical):
-        options: dict[str, Any] = {"sample_weight": data.sample_weight, "title": title, "rng": seed}
-        page = compare(data.y_true, data.y_pred, better, **options, origin=ORIGIN)
-        return page.scores, page
+    """Scores before and after, with errors and pictures."""
     targets = to_numpy(data.y_pred.as_targets(data.y_true))
-    return scores(targets, data.y_pred, data.sample_weight, [HeldOut(np.arange(len(better)), better)]), None
+    if scores(targets[:1], data.y_pred[:1], None, [HeldOut(np.arange(1), better[:1])]) is None:
+        return None, None
+    options: dict[str, Any] = {"sample_weight": data.sample_weight, "title": title, "rng": seed}
+    page = before_and_after(data.y_true, data.y_pred, better, **options, origin=ORIGIN)
+    return page.scores, page

@@ -1,6 +1,7 @@
 """Commands on files of predictions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,91 +10,80 @@ from cyclopts import Parameter
 
 from calibrant import io
 from calibrant._validate import check_fraction
-from calibrant.cli import display
-from calibrant.cli.app import Data, Gates, Output, Seed, Texts, app, check_writable, print_json
-from calibrant.cli.gate import Gate
+from calibrant.cli import display, reporting
+from calibrant.cli.app import OUTPUT, Comment, Data, File, Gates, Seed, Texts, check_writable, command, print_json
+from calibrant.cli.comments import comment_of_estimates, comment_of_test
+from calibrant.cli.gate import Gate, judge, numbers_of
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
+from calibrant.cli.streams import name_of
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import groups
-from calibrant.reports.build import evaluate
-from calibrant.reports.model import Report
+from calibrant.reports.pdf import check_browser, to_pdf
 from calibrant.reports.slices import slices as slices_of
 from calibrant.results import Estimate, Table, TestResult, brief
 
 
-@app.command
-def demo(*, out: Path = Path("calibrant-demo.html"), seed: Seed = 0) -> int:
-    """Make a report on predictions that ship with calibrant: a small neural network reading handwritten digits.
-
-    Parameters
-    ----------
-    out
-        where to write the page
-    """
-    check_writable(out, "--out")
-    data = io.read(io.example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
-    _write_report(data, out, "Handwritten digits, read by a small neural network", 999, seed)
-    display.say("\nThe same for your own file:  calibrant report FILE --y-true COLUMN --y-pred 'p_*' --by COLUMN")
-    return 0
-
-
-@app.command
+@command("report")
 def report(
-    file: Path,
+    file: File,
     /,
     *,
     data: Data = Data(),  # noqa: B008  # frozen
-    out: Path = Path("calibrant-report.html"),
-    title: str | None = None,
+    out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
+    pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     n_resamples: int = 999,
     seed: Seed = 0,
     fail_if: Gates = (),
-    format: Output = "table",
+    format: Comment = "table",
 ) -> int:
     """Write a page that says whether to trust the model, and print its summary.
 
-    Gates may name ECE (the calibration error), SKCE, Brier, LogLoss and pvalue (of the exact test).
+    Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
+    LogLoss, of forecasts PITError, LevelsWithin, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
 
     Parameters
     ----------
-    file
-        predictions and truth: CSV, Parquet, JSONL or NPZ
     out
-        where to write the page (or, ending in .json, the data)
+        where to write the page, or by its ending .json the data or .md a comment; - for the standard output
+    pdf
+        where to print the page, too, by Chromium, Chrome or Edge
     title
         heading of the page
     n_resamples
         redraws of each test
     """
     gates = [Gate.parse(text) for text in fail_if]
-    check_writable(out, "--out")
-    result = _write_report(data.read(file), out, title or f"Calibration of {file.name}", n_resamples, seed, format)
-    first = result.numbers[0]
-    numbers = {} if first.pvalue is None else {"pvalue": first.pvalue}
-    for x in reversed(result.numbers):  # the first error is the one meant by ECE
-        numbers[x.estimator.partition("(")[0]] = x.value
-    return _judge(gates, numbers)
+    reporting.check_place(out, format)
+    if pdf is not None:
+        check_writable(pdf, "--pdf")
+        check_browser()
+    heading = title or f"Calibration of {name_of(file)}"
+    result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file))
+    reporting.write(result, out)
+    if pdf is not None:
+        pdf.write_bytes(to_pdf(result.to_html()))
+    reporting.show(result, out, format)
+    return judge(gates, numbers_of(result))
 
 
-@app.command
+@command("estimate")
 def estimate(
-    file: Path,
+    file: File,
     /,
     *,
     data: Data = Data(),  # noqa: B008  # frozen
-    estimator: Annotated[Texts, Parameter(negative="")] = (),
+    estimator: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
     interval: Annotated[bool, Parameter(negative="")] = False,
     seed: Seed = 0,
     fail_if: Gates = (),
-    format: Output = "table",
+    format: Comment = "table",
 ) -> int:
     """Estimate calibration errors and scores.
 
     Parameters
     ----------
-    file
-        predictions and truth: CSV, Parquet, JSONL or NPZ
     estimator
         such as "ECE(bins=EqualMass(15), lens=TopLabel())"; may be repeated; without any, ECE, Brier and log loss
     interval
@@ -103,24 +93,23 @@ def estimate(
     read = data.read(file)
     chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
     measures = [_Seeded(Bootstrap(e), seed) if interval else e for e in chosen]
-    results: list[Estimate] = [_measure(m, read) for m in measures]
-    slices = [
-        (brief(e), name, _sliced(m, read, name)) for e, m in zip(chosen, measures, strict=True) for name in read.by
-    ]
+    results, slices = _measured(measures, [brief(e) for e in chosen], read)
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]
         print_json({"estimates": results, "slices": rows})
+    elif format == "markdown":
+        print(comment_of_estimates(results, slices))
     else:
         display.show_estimates(results)
         for text, name, table in slices:
             display.show_table(table, f"{text} by {name}")
     exact_names = {repr(e): float(r) for e, r in zip(chosen, results, strict=True)}
-    return _judge(gates, {**{r.name: float(r) for r in reversed(results)}, **exact_names})
+    return judge(gates, {**{r.name: float(r) for r in reversed(results)}, **exact_names})
 
 
-@app.command(name="test")
+@command("test")
 def exact_test(
-    file: Path,
+    file: File,
     /,
     *,
     data: Data = Data(),  # noqa: B008  # frozen
@@ -130,7 +119,7 @@ def exact_test(
     gate: Annotated[bool, Parameter(negative="")] = False,
     seed: Seed = 0,
     fail_if: Gates = (),
-    format: Output = "table",
+    format: Comment = "table",
 ) -> int:
     """Test whether the predictions are calibrated; exact at every sample size, with no bandwidth to choose.
 
@@ -138,8 +127,6 @@ def exact_test(
 
     Parameters
     ----------
-    file
-        predictions and truth: CSV, Parquet, JSONL or NPZ
     test
         such as "ExactTest(ECE(lens=ClassWise()))"; without it, AggregatedTest()
     n_resamples
@@ -158,12 +145,30 @@ def exact_test(
     slices = {name: _sliced(measure, read, name) for name in read.by}
     if format == "json":
         print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
+    elif format == "markdown":
+        print(comment_of_test(result, alpha, slices))
     else:
         display.show_test(result, alpha)
         for name, table in slices.items():
             display.show_table(table, f"by {name}")
     gates += [Gate("pvalue", "<=", alpha)] if gate else []
-    return _judge(gates, {"pvalue": result.pvalue, "statistic": result.statistic})
+    return judge(gates, {"pvalue": result.pvalue, "statistic": result.statistic})
+
+
+def _measured(
+    measures: Sequence[Callable[..., Any]], names: Sequence[str], data: io.Dataset
+) -> tuple[list[Estimate], list[tuple[str, str, Table]]]:
+    """What each measure says of all rows, and of the slices of each column; with progress, a step a measure."""
+    results: list[Estimate] = []
+    slices: list[tuple[str, str, Table]] = []
+    has_own = any(isinstance(measure, _Seeded) for measure in measures)
+    with nullcontext() if has_own else display.steps() as progress:
+        for i, (measure, text) in enumerate(zip(measures, names, strict=True)):
+            if progress is not None:
+                progress(text, i, len(measures))
+            results.append(_measure(measure, data))
+            slices += [(text, name, _sliced(measure, data, name)) for name in data.by]
+    return results, slices
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,8 @@ class _Seeded:
     seed: int
 
     def __call__(self, y_true: Any, y_pred: Any, **options: Any) -> Any:
-        return self.measure(y_true, y_pred, rng=self.seed, engine=display.ProgressEngine(), **options)
+        engine = display.ProgressEngine(name=type(getattr(self.measure, "estimator", self.measure)).__name__)
+        return self.measure(y_true, y_pred, rng=self.seed, engine=engine, **options)
 
 
 def _measure(measure: Callable[..., Any], data: io.Dataset) -> Any:
@@ -185,34 +191,3 @@ def _sliced(measure: Callable[..., Any], data: io.Dataset, name: str) -> Table:
     labels, names = slices_of(data.by[name], name)
     table = groups(measure, data.y_true, data.y_pred, by=labels, sample_weight=data.sample_weight)
     return Table({**table, "group": [names[i] for i in table["group"]]})
-
-
-def _write_report(
-    data: io.Dataset, out: Path, title: str, n_resamples: int, seed: int, format: str = "table"
-) -> Report:
-    with display.steps() as progress:
-        result = evaluate(
-            data.y_true,
-            data.y_pred,
-            by=data.by,
-            sample_weight=data.sample_weight,
-            title=title,
-            n_resamples=n_resamples,
-            rng=seed,
-            progress=progress,
-        )
-        result.save(out)
-    if format == "json":
-        print(result.to_json())
-    else:
-        display.show_report(result)
-        display.say(f"\nWritten to {out}")
-    return result
-
-
-def _judge(gates: list[Gate], numbers: dict[str, float]) -> int:
-    """1 if any gate fails, saying which; else 0."""
-    failed = [gate for gate in gates if gate.fails(numbers)]
-    for gate in failed:
-        display.err.print(f"gate failed: {gate.name} = {numbers[gate.name]:.6g} {gate.comparison} {gate.limit:g}")
-    return 1 if failed else 0

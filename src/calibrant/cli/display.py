@@ -1,73 +1,115 @@
-"""What the terminal shows: tables, verdicts and progress."""
+"""What the terminal shows: verdicts, tables and progress."""
 
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.panel import Panel
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from calibrant.cli import console
+from calibrant.cli.console import aside, complain, err, say
+from calibrant.cli.progress import ProgressEngine, steps
 from calibrant.reports.before_after import BeforeAfter
-from calibrant.reports.build import Progress as StepProgress
-from calibrant.reports.model import Report
+from calibrant.reports.model import Advice, Report
+from calibrant.reports.standouts import Standout, standouts
 from calibrant.results import Estimate, Table, TestResult, brief, number
+from calibrant.results.markdown import plain_text
+
+__all__ = ["ProgressEngine", "aside", "complain", "err", "say", "steps"]
 
 TONES = {"good": "green", "unsure": "yellow", "bad": "red"}
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+MOST = 5
+"""Flagged slices that are shown."""
 
+WIDE = 100
+"""Columns of a line that is read with ease; sentences are not wider, tables may be."""
 
-def say(text: str) -> None:
-    """A line, as it is."""
-    out.print(Text(text), soft_wrap=True)
-
-
-def complain(text: str) -> None:
-    """One line on the error stream, as it is."""
-    err.print(Text(text), soft_wrap=True)
+UNBOUND = 400
+"""Columns of a table in a file or a pipe."""
 
 
 def show_report(report: Report) -> None:
-    """The verdict, then the numbers."""
-    tone = TONES[report.verdict.tone]
-    body = Text("\n").join([Text(report.verdict.headline, style=f"bold {tone}"), *map(Text, report.verdict.evidence)])
-    out.print(Panel(body, title=Text(report.title), border_style=tone, title_align="left"))
-    grid = _grid("", "value", "95 % interval", "if calibrated", "p")
-    for x in report.numbers:
-        interval = "" if x.interval is None else f"{x.text(x.interval.low)} to {x.text(x.interval.high)}"
-        pvalue = "" if x.pvalue is None else number(x.pvalue)
-        grid.add_row(Text(x.label), x.text(x.value), interval, x.band(), pvalue)
-    _print(grid)
+    """The verdict, the numbers, what stands out, and what to do."""
+    tone, width = TONES[report.verdict.tone], min(console.out.width, WIDE)
+    headline, *evidence = (_broken(text, width - 4) for text in (report.verdict.headline, *report.verdict.evidence))
+    body = Text("\n").join([Text(headline, style=f"bold {tone}"), *map(Text, evidence)])
+    console.out.print(
+        Panel(body, title=Text(plain_text(report.title)), border_style=tone, title_align="left", width=width)
+    )
+    show_columns(_number_columns(report), left=1)
+    show_standouts(standouts(report))
+    if report.advice is not None:
+        show_advice(report.advice)
+
+
+def _number_columns(report: Report) -> dict[str, list[str]]:
+    """The numbers of a report, those that matter most to the left."""
+    numbers = report.numbers
+    intervals = [None if x.interval is None else (x.text(x.interval.low), x.text(x.interval.high)) for x in numbers]
+    return {
+        "": [x.label for x in numbers],
+        "value": [x.text(x.value) for x in numbers],
+        "if calibrated": [x.band() for x in numbers],
+        "p": ["" if x.pvalue is None else number(x.pvalue) for x in numbers],
+        "95 % interval": ["" if pair is None else " to ".join(pair) for pair in intervals],
+    }
+
+
+def show_standouts(found: Sequence[Standout]) -> None:
+    """Flagged slices and classes, the strongest evidence first."""
+    if not found:
+        return
+    shown = found[:MOST]
+    more = f", {len(found) - MOST} more in the report" if len(found) > MOST else ""
+    console.out.print(Text(f"\nStands out{more}", style="bold"))
+    headings = [
+        name for name in ("error", "if calibrated", "p", "claimed", "happened", "rows") if name in shown[0].cells
+    ]
+    names = [f"{x.section}: {plain_text(x.group, 40)}" for x in shown]
+    show_columns({"": names, **{name: [x.cells.get(name, "") for x in shown] for name in headings}}, left=1)
+
+
+def show_advice(advice: Advice) -> None:
+    """What to do, and the command that does it."""
+    width = min(console.out.width, WIDE)
+    headline = _broken(f"What to do: {advice.headline}", width)
+    console.out.print()
+    console.out.print(Text.assemble((headline[:12], "bold"), headline[12:]))
+    for sentence in advice.sentences:
+        console.out.print(Text(_broken(sentence, width)))
+    if advice.command is not None:
+        say(f"  {advice.command}")
 
 
 def show_estimates(estimates: list[Estimate]) -> None:
     """One row an estimate."""
-    grid = _grid("estimator", "value", "95 % interval", "n")
+    columns: dict[str, list[str]] = {"estimator": [], "value": [], "95 % interval": [], "n": []}
     for estimate in estimates:
         known = estimate.interval is not None or estimate.standard_error is not None
         interval = str(estimate.confidence_interval()) if known else ""
-        grid.add_row(Text(brief(estimate.estimator)), number(float(estimate)), interval, f"{estimate.n:,}")
-    _print(grid)
+        row = (brief(estimate.estimator), number(float(estimate)), interval, f"{estimate.n:,}")
+        for column, cell in zip(columns.values(), row, strict=True):
+            column.append(cell)
+    show_columns(columns, left=1)
 
 
 def show_test(result: TestResult, alpha: float) -> None:
     """The decision in words, then the result as it prints itself."""
     rejected = result.pvalue <= alpha
     words = "Not calibrated" if rejected else "No evidence against calibration"
-    out.print(Text(f"{words} at the level {alpha:g}.", style=TONES["bad" if rejected else "good"]))
-    out.print(Text(repr(result)))
+    console.out.print(Text(f"{words} at the level {alpha:g}.", style=TONES["bad" if rejected else "good"]))
+    say(repr(result))
 
 
 def show_change(scores: Table, page: BeforeAfter | None) -> None:
     """Scores before and after; of classes, the calibration error with what calibrated predictions would show."""
-    grid = _grid("", "before", "after", "change", "standard error")
+    grid = _grid(["", "before", "after", "change", "standard error"], left=1)
     for row in scores.rows():
         tone = TONES["bad" if row["change"] > 0 else "good"]
         change = Text(f"{row['change']:+.2g}", style=tone)
@@ -77,64 +119,58 @@ def show_change(scores: Table, page: BeforeAfter | None) -> None:
         before, after = page.before.error, page.after.error
         grid.add_row(Text(after.label.lower()), before.text(before.value), after.text(after.value))
         grid.add_row(Text("  if calibrated", style="dim"), before.band(), after.band())
-    _print(grid)
+    _roomy().print(grid)
 
 
 def show_table(table: Table, title: str) -> None:
     """Any table of results."""
-    out.print(Text(f"\n{title}"))
-    grid = _grid(*table)
-    for column, values in zip(grid.columns, table.values(), strict=True):
-        column.justify = "right" if values.dtype.kind in "fiu" else "left"
-    for row in table.rows():
-        grid.add_row(*(Text(v) if isinstance(v, str) else number(float(v)) for v in row.values()))
-    _print(grid)
+    console.out.print(Text(f"\n{title}"))
+    cells = {
+        name: [v if isinstance(v, str) else number(float(v)) for v in values.tolist()] for name, values in table.items()
+    }
+    is_text = [values.dtype.kind not in "fiu" for values in table.values()]
+    show_columns(cells, left=is_text.index(False) if False in is_text else len(is_text))
 
 
-def _print(grid: RichTable) -> None:
-    """Within the terminal's width; as wide as it needs to be in a file or a pipe."""
-    console = out if out.is_terminal else Console(file=out.file, width=400, highlight=False)
-    console.print(grid)
+def show_columns(columns: Mapping[str, Sequence[str]], *, left: int) -> None:
+    """Columns side by side, the first ``left`` of them words; in as many blocks as the width asks for, no number cut."""
+    for i, names in enumerate(_blocks(columns, _roomy().width)):
+        if i:
+            _roomy().print()
+        grid = _grid(names, left=left if i == 0 else 1)
+        for row in zip(*(columns[name] for name in names), strict=True):
+            grid.add_row(*map(Text, row))
+        _roomy().print(grid)
 
 
-def _grid(first: str, *columns: str) -> RichTable:
-    grid = RichTable(box=None, header_style="dim", pad_edge=False, padding=(0, 3, 0, 0))
-    grid.add_column(first)
-    for column in columns:
-        grid.add_column(column, justify="right")
+def _blocks(columns: Mapping[str, Sequence[str]], width: int) -> Iterator[list[str]]:
+    """Names of columns that fit side by side, the first of all in every block; it gives way down to 16 letters."""
+    first, *rest = columns
+    sizes = {name: max(map(cell_len, [name, *cells])) + 2 for name, cells in columns.items()}
+    block, taken = [first], min(sizes[first], 18)
+    for name in rest:
+        if taken + sizes[name] > width + 2 and len(block) > 1:
+            yield block
+            block, taken = [first], min(sizes[first], 18)
+        block, taken = [*block, name], taken + sizes[name]
+    yield block
+
+
+def _broken(sentence: str, width: int) -> str:
+    """A sentence on lines of so many letters; a number stays with its unit and with its name."""
+    tied = re.sub(r" (?=%)| [=±] ", lambda found: found[0].replace(" ", "\u00a0"), sentence)
+    return textwrap.fill(tied, width, break_on_hyphens=False).replace("\u00a0", " ")
+
+
+def _roomy() -> Console:
+    """The terminal with its width; a file or a pipe is as wide as it needs to be."""
+    if console.out.file.isatty():
+        return console.out
+    return Console(file=console.out.file, width=UNBOUND, highlight=False, force_terminal=console.out.is_terminal)
+
+
+def _grid(names: Sequence[str], *, left: int) -> RichTable:
+    grid = RichTable(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
+    for i, name in enumerate(names):
+        grid.add_column(Text(name), justify="left" if i < left else "right", no_wrap=i > 0)
     return grid
-
-
-@contextmanager
-def steps() -> Iterator[StepProgress]:
-    """A progress bar on the terminal's error stream for a report; nothing where it is not a terminal."""
-    with _bar() as bar:
-        task = bar.add_task("Reading", total=None)
-
-        def advance(step: str, done: int, total: int) -> None:
-            bar.update(task, description=step, completed=done, total=total)
-
-        yield advance
-
-
-@dataclass(frozen=True)
-class ProgressEngine:
-    """An engine that works here, one task after the other or in several processes, and shows how far it is."""
-
-    workers: int = 1
-
-    def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
-        """Apply ``fn`` to each task."""
-        columns = [list(column) for column in tasks]
-        pool = ProcessPoolExecutor(self.workers) if self.workers > 1 else nullcontext()
-        with pool as executor, _bar() as bar:
-            task = bar.add_task("Working", total=len(columns[0]))
-            run: Callable[..., Any] = map if executor is None else executor.map
-            for result in run(fn, *columns):
-                bar.advance(task)
-                yield result
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=err, transient=True, disable=not err.is_terminal)

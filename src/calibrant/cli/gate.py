@@ -3,10 +3,12 @@
 import math
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from calibrant._validate import InputError, did_you_mean
+from calibrant.cli.console import complain
+from calibrant.reports.model import Report
 
 COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
@@ -42,3 +44,23 @@ class Gate:
         if math.isnan(value):
             raise InputError(f"--fail-if: {self.name} is not a number, so it cannot be compared with {self.limit:g}")
         return bool(COMPARISONS[self.comparison](value, self.limit))
+
+
+def numbers_of(report: Report) -> dict[str, float]:
+    """What gates on a report may name: its numbers by their estimator and by their label, and the p-value of its verdict.
+
+    Of several numbers of one estimator, its name means the first, which the verdict rests on.
+    """
+    named: dict[str, float] = {}
+    for x in reversed(report.numbers):
+        named |= {x.label: x.value, x.estimator.partition("(")[0]: x.value}
+    pvalue = report.verdict.pvalue
+    return named if pvalue is None else {**named, "pvalue": pvalue}
+
+
+def judge(gates: Sequence[Gate], numbers: Mapping[str, float]) -> int:
+    """1 if any gate fails, saying which; else 0."""
+    failed = [gate for gate in gates if gate.fails(numbers)]
+    for gate in failed:
+        complain(f"gate failed: {gate.name} = {numbers[gate.name]:.6g} {gate.comparison} {gate.limit:g}")
+    return 1 if failed else 0

@@ -12,20 +12,13 @@ from calibrant.cli.settings import default_recalibrator
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import Recalibration, Recalibrator
-from calibrant.recalibration.held_out import in_order
-from calibrant.reports.before_after import BeforeAfter, compare, in_words
+from calibrant.reports.before_after import BeforeAfter, before_and_after, in_words
 from calibrant.results import Table, brief
-
-
-def check_drawable(predictions: Distribution) -> None:
-    """Refuse predictions that a page does not show."""
-    if not isinstance(predictions, Categorical):
-        raise InputError(f"--report draws class probabilities so far; got {type(predictions).__name__} predictions")
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Fits, best first by a held-out score; of classes, also the best one's errors and diagrams before and after."""
+    """Fits, best first by a held-out score, and the best one's errors and pictures before and after."""
 
     fits: Sequence[Recalibration]
     page: BeforeAfter | None
@@ -86,7 +79,7 @@ def learn(data: io.Dataset, methods: Sequence[Recalibrator], *, folds: int, seed
         progress("Before and after", len(fits), len(chosen) + 1)
         if len(fits) > 1:
             fits = _ranked(fits)
-        page = _page(fits[0], data, seed, title) if isinstance(data.y_pred, Categorical) else None
+        page = None if fits[0].scores is None else _page(fits[0], data, seed, title)
     return Learned(fits, page, _remark(data.y_pred, folds, None if methods else chosen[0]))
 
 
@@ -118,10 +111,10 @@ def _ranked(fits: Sequence[Recalibration]) -> list[Recalibration]:
 
 def _page(fit: Recalibration, data: io.Dataset, seed: int, title: str) -> BeforeAfter:
     others = len(fit.held_out) - 1
-    return compare(
+    return before_and_after(
         data.y_true,
         data.y_pred,
-        in_order(fit.held_out),
+        fit.held_out,
         sample_weight=data.sample_weight,
         title=title,
         recalibrator=brief(fit.recalibrator),

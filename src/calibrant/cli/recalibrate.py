@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,28 +11,30 @@ from cyclopts import Parameter
 from calibrant._columns import check_ending
 from calibrant._validate import InputError, check_count
 from calibrant.cli import display
-from calibrant.cli.app import Fields, Output, Seed, Texts, app, check_writable, print_json
+from calibrant.cli.app import OUTPUT, Fields, File, Output, Seed, Texts, check_writable, command, print_json
 from calibrant.cli.applying import Applied, apply_map
-from calibrant.cli.learning import Learned, check_drawable, learn
+from calibrant.cli.learning import Learned, learn
+from calibrant.cli.reporting import check_place
 from calibrant.cli.settings import parse_recalibrator
+from calibrant.cli.streams import DASH, beside, local, name_of, pour
 from calibrant.recalibration.base import load_map
 from calibrant.results import brief
 
 
-@app.command
+@command("recalibrate")
 def recalibrate(
-    file: Path,
+    file: File,
     /,
     *,
     data: Fields = Fields(),  # noqa: B008  # frozen
-    method: Annotated[Texts, Parameter(negative="")] = (),
-    save: Path | None = None,
-    report: Path | None = None,
+    method: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
+    save: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    report: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     folds: int | None = None,
     force: Annotated[bool, Parameter(negative="")] = False,
     apply: Path | None = None,
-    out: Path | None = None,
-    level: Annotated[tuple[float, ...], Parameter(negative="")] = (),
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    level: Annotated[tuple[float, ...], Parameter(negative="", show_default=False)] = (),
     seed: Seed = 0,
     format: Output = "table",
 ) -> int:
@@ -41,8 +44,6 @@ def recalibrate(
 
     Parameters
     ----------
-    file
-        predictions, and the truth unless a map is applied: CSV, Parquet, JSONL or NPZ
     method
         such as "Temperature()"; may be repeated, and the best is taken; without it, one that suits the predictions
     save
@@ -56,16 +57,23 @@ def recalibrate(
     apply
         a saved map: write the rows with better predictions to --out
     out
-        where to write them, in any of the formats; all other columns stay as they were
+        where to write them, in any of the formats; all other columns stay as they were; - for the standard output, in the
+        format of the input
     level
         add the quantile of this level, of predictions of numbers; may be repeated
     """
     check_count(seed, "--seed", least=0)
-    _check_outputs([path for path in (file, apply) if path], {"--save": save, "--report": report, "--out": out})
+    places = {"--save": save, "--report": report, "--out": None if out == DASH else out}
+    _check_outputs([path for path in (file, apply) if path], places)
+    title, file = f"Recalibration of {name_of(file)}", local(file, data.input_format)
     if apply is not None:
         _check_absent("with --apply", {"--method": method, "--save": save, "--folds": folds, "--force": force})
-        applied = apply_map(file, data, apply, _writable(out), levels=level, seed=seed, draws_page=report is not None)
-        _write(applied, report, format)
+        target = _target(out, file, data, format)
+        applied = apply_map(file, data, apply, target, levels=level, seed=seed, draws_page=report is not None)
+        if out == DASH:
+            pour(target)
+        with display.aside(out == DASH):
+            _write(replace(applied, out=out or target), report, format)
         return 0
     _check_absent("without --apply", {"--out": out, "--level": level})
     if save is not None and not force:
@@ -73,9 +81,7 @@ def recalibrate(
     check_count(folds := 5 if folds is None else folds, "--folds", least=2)
     methods = [parse_recalibrator(text) for text in dict.fromkeys(method)]
     read = data.read(file)
-    if report is not None:
-        check_drawable(read.y_pred)
-    learned = learn(read, methods, folds=folds, seed=seed, title=f"Recalibration of {file.name}")
+    learned = learn(read, methods, folds=folds, seed=seed, title=title)
     saved = save if force or not learned.best.is_worse else None
     if saved is not None:
         learned.best.save(saved)
@@ -91,7 +97,8 @@ def recalibrate(
 def _write(result: Learned | Applied, report: Path | None, format: str, **more: object) -> None:
     """Write the page, and show the result."""
     if report is not None:
-        assert result.page is not None
+        if result.page is None:
+            raise InputError("--report needs a score that judges both, and these predictions have none: leave it out")
         result.page.save(report)
     if format == "json":
         print_json({**result.to_dict(), **more})
@@ -108,10 +115,13 @@ def _usage(saved: Path, data: Fields) -> str:
     return shlex.join(["calibrant", "recalibrate", "NEW.csv", *columns, "--apply", str(saved), "--out", "BETTER.csv"])
 
 
-def _writable(out: Path | None) -> Path:
-    """Where to write rows, in a format that is known."""
+def _target(out: Path | None, file: Path, data: Fields, format: str) -> Path:
+    """Where to write rows, in a format that is known; for the standard output a file on the way, in that of the input."""
     if out is None:
         raise InputError("--apply needs --out: say where to write the rows with better predictions")
+    if out == DASH:
+        check_place(out, format)
+        return beside(f"better.{data.input_format}" if data.input_format else f"better{file.suffix}")
     check_ending(out, "write")
     return out
 

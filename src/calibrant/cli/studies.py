@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from calibrant._validate import InputError, check_count
 from calibrant.cli import display
-from calibrant.cli.app import Data, Output, Seed, Texts, app, print_json
+from calibrant.cli.app import OUTPUT, Data, File, Output, Seed, Texts, command, print_json
 from calibrant.cli.settings import parse_estimator, single_event
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass, EqualWidth
@@ -24,7 +24,7 @@ USUAL = [
 """What `simulate` compares when nothing is asked for."""
 
 
-@app.command
+@command("reproduce")
 def reproduce(
     study: Literal[
         "estimator-error", "rejection-rates", "widmann", "roelofs", "popordanoska", "berta", "berta-coverage"
@@ -36,8 +36,8 @@ def reproduce(
         int | None, Parameter(help="seed of all random draws; without it, the one of our own table")
     ] = None,
     workers: int = 1,
-    out: Path | None = None,
-    keep: Path | None = None,
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    keep: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     format: Output = "table",
 ) -> int:
     """Repeat a published experiment, and say how far its numbers are from the published ones.
@@ -92,7 +92,7 @@ def reproduce(
     sets = {} if data_sets is None else {"n_sets": data_sets}
     if sets and "n_sets" not in signature(paper.study).parameters:
         raise InputError(f"--data-sets goes with simulations, and {study} has data of its own; leave it out")
-    engine = display.ProgressEngine(workers)
+    engine = display.ProgressEngine(workers, study)
     table: Table = paper.study(seed=paper.SEED if seed is None else seed, engine=engine, folder=keep, **sets)
     if out is not None:
         _write_study(out / study, paper, table)
@@ -144,14 +144,14 @@ def _write_figures(folder: Path, engine: display.ProgressEngine, sets: dict[str,
     (folder / "roelofs-figures.md").write_text("\n\n".join(page) + "\n", "utf-8")
 
 
-@app.command
+@command("simulate")
 def simulate(
-    file: Path,
+    file: File,
     /,
     *,
     data: Data = Data(),  # noqa: B008  # frozen
-    estimator: Annotated[Texts, Parameter(negative="")] = (),
-    size: Annotated[tuple[int, ...], Parameter(negative="")] = (),
+    estimator: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
+    size: Annotated[tuple[int, ...], Parameter(negative="", show_default=False)] = (),
     data_sets: int = 200,
     workers: int = 1,
     seed: Seed = 0,
@@ -164,8 +164,6 @@ def simulate(
 
     Parameters
     ----------
-    file
-        predictions and truth: CSV, Parquet, JSONL or NPZ
     estimator
         such as "ECE(bins=Sweep(), norm=2)"; may be repeated; without any, the usual binned errors
     size
@@ -187,7 +185,7 @@ def simulate(
     lens = single_event(read.y_pred)
     curves, world = fit_curves(read.y_true, read.y_pred, lens=lens), fit_world(read.y_true, read.y_pred, lens=lens)
     sizes = list(dict.fromkeys(size)) or [len(read.y_pred)]
-    table = bias_study(world, chosen, sizes, data_sets, seed=seed, engine=display.ProgressEngine(workers))
+    table = bias_study(world, chosen, sizes, data_sets, seed=seed, engine=display.ProgressEngine(workers, "Simulating"))
     if format == "json":
         print_json({"world": repr(world), "curves": curves.to_dict(), "bias": table.to_dict()})
         return 0

@@ -45,7 +45,7 @@ class CanonicalECE(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with a row a cell."""
-        counts = _CellCounts.of(self, predictions, weights)
+        counts = CellCounts.of(self, predictions, weights)
         gap = counts.gaps(to_numpy(targets)[None])[0]
         size = lp_norm(gap, np.ones(gap.shape[1]), np.inf)
         table = Table(cell=np.arange(len(gap)), weight=counts.weight, gap=size)
@@ -54,11 +54,13 @@ class CanonicalECE(BaseEstimator):
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Cells are found once; each redraw counts the classes in them."""
-        return _CellCounts.of(self, predictions, weights)
+        return CellCounts.of(self, predictions, weights)
 
 
 @dataclass(frozen=True, eq=False)
-class _CellCounts:
+class CellCounts:
+    """Sums of weights and of predictions in each cell, and what redrawn targets show there."""
+
     norm: float
     cell: np.ndarray
     weights: np.ndarray | None
@@ -67,14 +69,19 @@ class _CellCounts:
 
     @classmethod
     def of(cls, estimator: CanonicalECE, predictions: Distribution, weights: np.ndarray | None) -> Self:
+        """Rows in the cells of an estimator."""
         if not isinstance(predictions, Categorical):
             raise InputError(f"CanonicalECE looks at class probabilities; got {type(predictions).__name__} predictions")
         p = to_numpy(predictions.matrix).astype(np.float64)
-        cell = estimator.cells.cells(p, weights)
+        return cls.in_cells(estimator.cells.cells(p, weights), p, weights, estimator.norm)
+
+    @classmethod
+    def in_cells(cls, cell: np.ndarray, p: np.ndarray, weights: np.ndarray | None, norm: float = 1) -> Self:
+        """Rows in given cells, with probabilities ``(n, classes)``."""
         weight = np.bincount(cell, weights=weights).astype(np.float64)
         w = np.ones(len(p)) if weights is None else weights
         predicted = np.stack([np.bincount(cell, weights=w * column) for column in p.T], axis=1)
-        return cls(estimator.norm, cell, weights, weight, predicted)
+        return cls(norm, cell, weights, weight, predicted)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The error of each redraw."""

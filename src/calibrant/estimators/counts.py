@@ -107,8 +107,12 @@ class BinnedStatistic:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The error of each redraw, ``(m,)``."""
-        errors = np.concatenate([self._errors(c, targets) for c in self.counts], axis=1)
+        errors = self.each(targets)
         return lp_norm(errors, np.ones(errors.shape[1]), self.norm)
+
+    def each(self, targets: np.ndarray) -> np.ndarray:
+        """The error of each event in each redraw, ``(m, events)``."""
+        return np.concatenate([self._errors(c, targets) for c in self.counts], axis=1)
 
     def _errors(self, counts: BinCounts, targets: np.ndarray) -> np.ndarray:
         """The error of each event, ``(m, events)``."""

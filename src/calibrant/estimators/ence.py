@@ -40,7 +40,7 @@ class ENCE(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with its bins."""
-        spreads = self._spreads(predictions, weights)
+        spreads = self.spreads(predictions, weights)
         y = to_numpy(targets)[None]
         table = Table(
             lower=[spreads.spread[cell].min() for cell in spreads.rows],
@@ -53,9 +53,10 @@ class ENCE(BaseEstimator):
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Bins, and the spreads predicted in them, are found once."""
-        return self._spreads(predictions, weights)
+        return self.spreads(predictions, weights)
 
-    def _spreads(self, predictions: Distribution, weights: np.ndarray | None) -> "_Spreads":
+    def spreads(self, predictions: Distribution, weights: np.ndarray | None) -> "Spreads":
+        """The bins of these predictions."""
         mean, std = moments_of(predictions, self)
         variance = std**2 if std.ndim == 1 else (std**2).mean(axis=1)
         spread = np.sqrt(variance)
@@ -63,11 +64,13 @@ class ENCE(BaseEstimator):
         indicator = (which[:, None] == np.unique(which)).astype(np.float64)
         indicator *= 1.0 if weights is None else weights[:, None]
         weight = indicator.sum(axis=0)
-        return _Spreads(mean, spread, indicator, weight, np.sqrt(variance @ indicator / weight))
+        return Spreads(mean, spread, indicator, weight, np.sqrt(variance @ indicator / weight))
 
 
 @dataclass(frozen=True, eq=False)
-class _Spreads:
+class Spreads:
+    """Rows in bins by their predicted spread, and what redrawn targets show there."""
+
     mean: np.ndarray
     spread: np.ndarray
     indicator: np.ndarray
@@ -86,5 +89,6 @@ class _Spreads:
         return np.sqrt(squares @ self.indicator / self.weight)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The error of each redraw."""
         gap = np.abs(self.predicted - self.observed(targets)) / self.predicted
         return gap @ self.weight / self.weight.sum()

@@ -6,19 +6,17 @@ from itertools import product
 
 import numpy as np
 
-from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.conversion import as_weighted_problem
-from calibrant.estimators.base import Statistic, as_estimate
+from calibrant.estimators.base import as_estimate
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.kernel_problem import resolve_kernels
 from calibrant.estimators.skce import SKCE
-from calibrant.inference.draws import draw
 from calibrant.inference.exact import BUDGET, statistic_of, within_budget
-from calibrant.inference.ranks import at_least
+from calibrant.inference.pool import Pool
 from calibrant.kernels import Exponential
 from calibrant.kernels.base import Radial
 from calibrant.results import TestResult, brief
@@ -75,22 +73,19 @@ class AggregatedTest:
         wished = default_grid(predictions) if self.estimators is None else self.estimators
         share = self.budget / len(wished)
         chosen, notes = zip(*(within_budget(e, predictions, self.n_resamples, share) for e in wished), strict=True)
-        statistics = tuple(statistic_of(e, predictions, weights) for e in chosen)
-        observed = _all(statistics, to_numpy(targets)[None])
-        redraw = partial(_redraw, statistics, predictions)
-        null = draw(redraw, self.n_resamples, width=int(np.prod(targets.shape)), rng=rng, engine=engine)
-        pool = np.concatenate([null, observed])
-        ranks = np.stack([at_least(column) for column in pool.T], axis=1)
-        best = int(np.argmin(ranks[-1]))
+        statistics = {str(i): statistic_of(e, predictions, weights) for i, e in enumerate(chosen)}
+        pool = Pool.draw(statistics, targets, predictions, self.n_resamples, rng=rng, engine=engine)
+        alone = [pool.pvalue(name) for name in statistics]
+        best = int(np.argmin(alone))
         estimate = as_estimate(chosen[best], targets, predictions, weights)
-        single = f"{brief(estimate.estimator)}, alone p = {ranks[-1, best] / len(pool):.4g}"
+        single = f"{brief(estimate.estimator)}, alone p = {alone[best]:.4g}"
         return TestResult(
             statistic=float(estimate),
-            pvalue=_pvalue(pool, ranks),
+            pvalue=pool.together(list(statistics)),
             n=len(predictions),
             test=self,
             estimate=estimate,
-            null_distribution=null[:, best],
+            null_distribution=pool.null(str(best)),
             notes=(
                 f"{len(wished)} statistics; the strongest is {single}",
                 *dict.fromkeys(note for some in notes for note in some),
@@ -117,26 +112,3 @@ def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:
         SKCE(scaled(lengthscale=a * unit), replace(on_targets, lengthscale=b * on_targets.unit))  # type: ignore[type-var]
         for a, b in SCALES_OF_BOTH
     )
-
-
-def _pvalue(pool: np.ndarray, ranks: np.ndarray) -> float:
-    """The share of the pool with a smaller least rank than the last, or with the same and as large a standard score."""
-    finite = np.where(np.isfinite(pool), pool, np.nan)
-    spread = np.nanstd(finite, axis=0)
-    score = np.nan_to_num((finite - np.nanmean(finite, axis=0)) / np.where(spread > 0, spread, 1), nan=np.inf).max(
-        axis=1
-    )
-    least = ranks.min(axis=1)
-    tied = (least == least[-1]) & (at_least(score) <= at_least(score)[-1])
-    return float(np.mean((least < least[-1]) | tied))
-
-
-def _all(statistics: tuple[Statistic, ...], targets: np.ndarray) -> np.ndarray:
-    return np.stack([statistic(targets) for statistic in statistics], axis=1)
-
-
-def _redraw(
-    statistics: tuple[Statistic, ...], predictions: Distribution, seed: np.random.SeedSequence, size: int
-) -> np.ndarray:
-    """``(size, statistics)``: all of them on the same redraws."""
-    return _all(statistics, predictions.sample(np.random.default_rng(seed), size))

@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from calibrant._validate import InputError, check_count, check_fraction, did_you_mean
+from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.inference.draws import CHUNK, draw
@@ -16,10 +17,13 @@ from calibrant.inference.intervals import value_of_rows
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.ranks import ROUNDING
 from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, number
-from calibrant.typing import ArrayLike, Engine, Estimator, Seed
+from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 TASK = 50
 """Resamples of one task at most: each is as much work as the estimates themselves."""
+
+Checked: TypeAlias = tuple[Array, Distribution, np.ndarray | None]
+"""Targets, predictions and weights that belong together."""
 
 Value = Callable[[slice | np.ndarray], Estimate]
 """The estimate of one model from some of the rows."""
@@ -112,19 +116,22 @@ class PairedDifference:
         engine: Engine | None = None,
     ) -> Difference:
         """The difference, its interval and p-value."""
-        (difference,) = self._differences(y_true, [pred_b, pred_a], sample_weight, rng, engine)
+        problems = [as_weighted_problem(y_true, model, sample_weight) for model in (pred_b, pred_a)]
+        (difference,) = self.between(problems, [(1, 0)], rng=rng, engine=engine)
         return difference
 
-    def _differences(
+    def between(
         self,
-        y_true: ArrayLike,
-        models: Sequence[ArrayLike],
-        sample_weight: ArrayLike | None,
-        rng: Seed,
-        engine: Engine | None,
+        problems: Sequence[Checked],
+        pairs: Sequence[tuple[int, int]],
+        *,
+        rng: Seed = None,
+        engine: Engine | None = None,
     ) -> list[Difference]:
-        """Every other model against the first, all on the same resamples."""
-        problems = [as_weighted_problem(y_true, model, sample_weight) for model in models]
+        """The differences of pairs of checked problems, ``(a, b)`` by number, all on the same resamples of their rows.
+
+        The targets may differ from problem to problem, as levels of the same outcomes do; rows belong together.
+        """
         n = len(problems[0][1])
         first = value_of_rows(self.estimator, *problems[0], slice(None))
         fixed: Any = first.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
@@ -132,7 +139,7 @@ class PairedDifference:
         task = partial(_resample, values, n)
         drawn = draw(task, self.n_resamples, width=max(n, CHUNK // TASK), rng=rng, engine=engine)
         estimates = [value(slice(None)) for value in values]
-        return [self._difference(estimates[i], estimates[0], drawn[:, i] - drawn[:, 0]) for i in range(1, len(models))]
+        return [self._difference(estimates[a], estimates[b], drawn[:, a] - drawn[:, b]) for a, b in pairs]
 
     def _difference(self, a: Estimate, b: Estimate, drawn: np.ndarray) -> Difference:
         value, m = float(a) - float(b), len(drawn)
@@ -179,7 +186,7 @@ def compare(
     """All models in a table, each with its difference to the reference, the first one unless named.
 
     ``adjusted`` holds the p-values adjusted for several comparisons, by Holm ("holm") or Benjamini and Hochberg ("bh");
-    intervals are those of single comparisons.
+    intervals are those of single comparisons. Errors, scores and a verdict at once: :func:`calibrant.compare`.
 
     >>> from calibrant import Brier
     >>> y_true, p = [1, 0, 1, 1, 0, 0], np.array([0.9, 0.2, 0.7, 0.8, 0.3, 0.1])
@@ -196,7 +203,8 @@ def compare(
         raise InputError(f"there is no model {base!r} to refer to{did_you_mean(base, list(models))}")
     names = [base, *(name for name in models if name != base)]
     paired = PairedDifference(estimator, n_resamples, confidence_level)
-    differences = paired._differences(y_true, [models[name] for name in names], sample_weight, rng, engine)
+    problems = [as_weighted_problem(y_true, models[name], sample_weight) for name in names]
+    differences = paired.between(problems, [(i, 0) for i in range(1, len(names))], rng=rng, engine=engine)
     rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in differences)]
     columns = {key: [row[key] for row in rows] for key in rows[0]}
     values = [float(differences[0].b), *(float(d.a) for d in differences)]

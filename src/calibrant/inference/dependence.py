@@ -43,10 +43,10 @@ class Memory:
         r = min(max(abs(self.correlation), 0.1), 0.99)
         return int(np.ceil(np.log(0.01) / np.log(r)))
 
-    def in_words(self) -> str:
+    def in_words(self, what: str = "levels") -> str:
         """The warning."""
         return (
-            f"Rows after each other are alike (correlation {self.correlation:+.2f} of their levels): p-values and bands are for "
+            f"Rows after each other are alike (correlation {self.correlation:+.2f} of their {what}): p-values and bands are for "
             f"independent rows and MISLEAD here. Use blocks of at least {self.block} rows: WildBootstrapTest(block={self.block}), "
             f"Bootstrap(block={self.block}), ShuffleTest(block={self.block})."
         )

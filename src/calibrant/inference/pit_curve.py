@@ -6,9 +6,10 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import check_count, check_fraction
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.member_ranks import Prerank
 from calibrant.estimators.pit import check_prerank, levels_of, randomised
+from calibrant.inference.proportions import equal_rows
 from calibrant.inference.simultaneous import curve_band
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
@@ -41,13 +42,22 @@ class PITCurve:
         check_fraction(self.level, "level")
         check_prerank(self.prerank, self.seed)
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> Table:
-        """The curve with its band."""
-        targets, predictions = as_problem(y_true, y_pred)
-        levels = levels_of(predictions, self, self.prerank, self.seed)(to_numpy(targets))
-        n = len(predictions)
-        n_points = min(self.n_points, max(n, 2))
+    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+        """The curve with its band.
+
+        With weights the band is that of so many rows of equal weight as tell as much, and holds about so often.
+        """
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        levels = randomised(levels_of(predictions, self, self.prerank, self.seed)(to_numpy(targets)), self.seed)
+        rows = equal_rows(weights, len(predictions))
+        n_points = min(self.n_points, max(rows, 2))
         points = np.arange(1, n_points) / n_points
-        reached = np.searchsorted(np.sort(randomised(levels, self.seed)), points, side="right")
-        low, high = curve_band(n, n_points, self.level)
-        return Table(level=points, observed=reached / n, low=low, high=high)
+        order = np.argsort(levels, kind="stable")
+        reached = np.searchsorted(levels[order], points, side="right")
+        share = (
+            reached / len(order)
+            if weights is None
+            else np.append(0, np.cumsum(weights[order]))[reached] / weights.sum()
+        )
+        low, high = curve_band(rows, n_points, self.level)
+        return Table(level=points, observed=share, low=low, high=high)

@@ -6,9 +6,10 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import check_count, check_fraction
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.member_ranks import Prerank
 from calibrant.estimators.pit import check_prerank, levels_of, randomised, share_upto
+from calibrant.inference.proportions import equal_rows
 from calibrant.inference.simultaneous import histogram_band
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
@@ -45,15 +46,19 @@ class PITHistogram:
         check_fraction(self.level, "level")
         check_prerank(self.prerank, self.seed)
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> Table:
-        """The histogram with its band, as shares of the rows."""
-        targets, predictions = as_problem(y_true, y_pred)
+    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+        """The histogram with its band, as shares of the rows.
+
+        With weights the band is that of so many rows of equal weight as tell as much, and holds about so often.
+        """
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         levels = levels_of(predictions, self, self.prerank, self.seed)(to_numpy(targets))
         if self.randomise:
             levels = (randomised(levels, self.seed),) * 2
         edges = np.arange(self.n_bins + 1) / self.n_bins
-        reached = np.array([share_upto(levels, edge).mean() for edge in edges[1:-1]])
-        return histogram_table(np.diff(reached, prepend=0.0, append=1.0), len(predictions), self.level)
+        reached = np.array([np.average(share_upto(levels, edge), weights=weights) for edge in edges[1:-1]])
+        rows = equal_rows(weights, len(predictions))
+        return histogram_table(np.diff(reached, prepend=0.0, append=1.0), rows, self.level)
 
 
 def histogram_table(shares: np.ndarray, n: int, level: float) -> Table:

@@ -28,6 +28,15 @@ def clopper_pearson(frequency: np.ndarray, rows: np.ndarray, tail: float) -> Ban
     return np.where(happened > 0, low, 0.0), np.where(failed > 0, high, 1.0)
 
 
+def equal_rows(weights: np.ndarray | None, n: int) -> int:
+    """How many rows of equal weight tell as much, ``(sum w)^2 / sum w^2``: n without weights.
+
+    >>> equal_rows(None, 7), equal_rows(np.array([1.0, 1.0, 0.0, 2.0]), 4)
+    (7, 3)
+    """
+    return n if weights is None else max(1, round(float(weights.sum() ** 2 / (weights**2).sum())))
+
+
 def interval_of_share(successes: int, trials: int, level: float = 0.95) -> Interval:
     """Clopper and Pearson's interval of one share.
 

@@ -1,6 +1,6 @@
 """What maps do to rows they have not seen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.cells import crps_by_cells
+from calibrant.distributions.cells import crps_by_cells, has_levels
 from calibrant.results import Table
 
 if TYPE_CHECKING:
@@ -57,33 +57,67 @@ def scores(
     The first judges: the log loss where both have a density, else the CRPS. A row that both call impossible has no
     change, though both losses are infinite. ``None`` where predictions have no score in common.
     """
-    old = _losses(predictions, targets)
-    new = [(part.rows, _losses(part.predictions, targets[part.rows])) for part in parts]
-    names = [name for name in old if all(name in losses for _, losses in new)]
+    names = scores_of(predictions, targets)
+    names = [name for name in names if all(name in scores_of(part.predictions, targets) for part in parts)]
     if not names:
         return None
-    before = np.stack([old[name] for name in names])
-    after = np.empty_like(before)
-    for rows, losses in new:
-        after[:, rows] = [losses[name] for name in names]
+    before = np.stack([LOSSES[name](predictions, targets) for name in names])
+    after = np.stack([losses_in_order(name, targets, parts) for name in names])
     w = np.full(len(targets), 1 / len(targets)) if weights is None else weights / weights.sum()
+    change, error = mean_change(before, after, w)
+    return Table(score=names, before=before @ w, after=after @ w, change=change, error=error)
+
+
+def mean_change(before: np.ndarray, after: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of what losses ``(..., n)`` change by, with weights that sum to 1, and its standard error.
+
+    >>> mean_change(np.array([1.0, 1.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
+    (np.float64(0.0), np.float64(0.7071067811865476))
+    """
     with np.errstate(invalid="ignore"):  # an infinite change has no spread
         change = np.where(before == after, 0.0, after - before)
         mean = change @ w
-        error = np.sqrt((w**2 * (change - mean[:, None]) ** 2).sum(axis=1))
-    return Table(score=names, before=before @ w, after=after @ w, change=mean, error=error)
+        return mean, np.sqrt((w**2 * (change - mean[..., None]) ** 2).sum(axis=-1))
 
 
-def _losses(predictions: Distribution, targets: np.ndarray) -> dict[str, np.ndarray]:
-    """Losses of each row: the log loss where there is a density; of classes the Brier score, of numbers the CRPS."""
-    losses = {}
-    with suppress(InputError):  # no density
-        losses["log loss"] = -to_numpy(predictions.log_prob(targets))
-    if isinstance(predictions, Categorical):
-        losses["Brier"] = predictions.squared_error(targets)
-    elif targets.ndim == 1:
-        ranked = predictions.crps(targets)
-        ranked = crps_by_cells(predictions, targets) if ranked is NotImplemented else ranked
-        if ranked is not NotImplemented:
-            losses["CRPS"] = to_numpy(ranked)
+def losses_in_order(name: str, targets: np.ndarray, parts: Sequence[HeldOut]) -> np.ndarray:
+    """Losses of all folds, in the order of the rows, ``(n,)``."""
+    losses = np.empty(len(targets))
+    for part in parts:
+        losses[part.rows] = LOSSES[name](part.predictions, targets[part.rows])
     return losses
+
+
+def scores_of(predictions: Distribution, targets: np.ndarray) -> list[str]:
+    """The scores that predictions have: the log loss where there is a density; of classes the Brier score, of numbers the CRPS."""
+    names, first = [], predictions[:1]
+    with suppress(InputError):  # no density
+        first.log_prob(targets[:1])
+        names.append("log loss")
+    if isinstance(predictions, Categorical):
+        names.append("Brier")
+    elif targets.ndim == 1 and (first.crps(targets[:1]) is not NotImplemented or has_levels(first)):
+        names.append("CRPS")
+    return names
+
+
+def _log_loss(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    return -to_numpy(predictions.log_prob(targets))
+
+
+def _brier(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    assert isinstance(predictions, Categorical)
+    return predictions.squared_error(targets)
+
+
+def _crps(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    ranked = predictions.crps(targets)
+    return to_numpy(crps_by_cells(predictions, targets) if ranked is NotImplemented else ranked)
+
+
+LOSSES: dict[str, Callable[[Distribution, np.ndarray], np.ndarray]] = {
+    "log loss": _log_loss,
+    "Brier": _brier,
+    "CRPS": _crps,
+}
+"""The loss of each row, by the name of its mean."""

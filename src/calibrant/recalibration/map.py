@@ -16,6 +16,7 @@ from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_distribution
+from calibrant.results import brief, notebook
 from calibrant.results.plain import jsonable
 from calibrant.typing import ArrayLike
 
@@ -54,6 +55,10 @@ class Map(ABC):
         """Plain data, for JSON."""
         parts = {part.name: jsonable(getattr(self, part.name)) for part in fields(self)}  # type: ignore[arg-type]
         return {"map": type(self).__name__, **parts}
+
+    def _repr_html_(self) -> str:
+        parts = [(part.name, _told(getattr(self, part.name))) for part in fields(self)]  # type: ignore[arg-type]
+        return notebook.card("map", type(self).__name__, parts)
 
     @classmethod
     def from_dict(cls, data: Any) -> "Map":
@@ -179,6 +184,13 @@ class NamedClasses(Map):
                     f"this map was fitted on the classes {_few(self.labels)} and y_pred has {_few(other)}: fit it on "
                     "predictions of the same model"
                 )
+
+
+def _told(value: object) -> str:
+    """A part of a map in one line; of long arrays the shape."""
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"{' x '.join(map(str, value.shape))} numbers"
+    return brief(value.tolist() if isinstance(value, np.ndarray) else value)[:200]
 
 
 def _few(names: Sequence[str]) -> str:

@@ -13,6 +13,9 @@ from calibrant.distributions.location_scale import LocationScale
 LOWEST, HIGHEST = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg
 """The levels next to 0 and 1, 37.5 standard deviations below and 8.2 above: what is not certain goes no farther."""
 
+PARTS = (np.arange(8) + 0.5) / 8
+"""The share of the way from the least to the largest level of a count, of the levels that stand for it."""
+
 
 def normal_scores(predictions: Distribution, y: np.ndarray, *, strictly: bool = False) -> np.ndarray:
     """``Phi^-1(F(y))`` of each row's targets, infinite where levels are 0 or 1; of ``P(Y < y)`` if ``strictly``.
@@ -49,6 +52,22 @@ def mid_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
         m = 1 / predictions.coincidence
         return ndtri((m * to_numpy(predictions.cdf(y)) + 0.5) / (m + 1))
     return normal_scores(predictions, y)
+
+
+def spread_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
+    """Normal scores of targets, ``(1, n)``; of targets with a probability of their own, ``(8, n)`` over their levels.
+
+    A count has all levels from ``P(Y < y)`` to ``P(Y <= y)``, and those of a calibrated forecast fill (0, 1) evenly only if
+    all of them count: the middles of eight equal parts stand for them. Czado, Gneiting & Held (2009).
+
+    >>> from calibrant import Poisson
+    >>> ndtr(spread_scores(Poisson([1.0]), np.array([0.0]))[:, 0]).round(2)  # P(Y = 0) is 0.37
+    array([0.02, 0.07, 0.11, 0.16, 0.21, 0.25, 0.3 , 0.34])
+    """
+    if isinstance(predictions, Ensemble) or type(predictions).below is Distribution.below:
+        return mid_scores(predictions, y)[None]
+    low, high = (to_numpy(f(y)).astype(np.float64) for f in (predictions.below, predictions.cdf))
+    return ndtri(low + PARTS[:, None] * (high - low))
 
 
 def check_levels(predictions: Distribution, asker: str) -> None:

@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import Found, Map, Recalibrator
-from calibrant.recalibration.normal_scores import check_levels, mid_scores
+from calibrant.recalibration.normal_scores import check_levels, spread_scores
 from calibrant.recalibration.recalibrated import Lines, Recalibrated
 from calibrant.recalibration.weights import in_rows
 
@@ -30,7 +30,8 @@ class QuantileRecalibration(Recalibrator):
     the name; without normal scores it would leave the tails as they were.
     The result is a :class:`Recalibrated`: distribution function, quantiles, draws, and the density ``R'(F(y)) f(y)``. R is
     the same for all rows: it mends what is wrong on average, not what is wrong of some rows. O(n log n).
-    Levels of an ensemble of m are ``(rank + 1/2) / (m + 1)``; it has no density, so fit it with ``folds=0``.
+    Counts have all levels from ``P(Y < y)`` to ``P(Y <= y)``, in equal shares, and probabilities in place of the density.
+    Levels of an ensemble of m are ``(rank + 1/2) / (m + 1)``, which has no density: the CRPS judges.
     Kuleshov, Fenner & Ermon (2018).
 
     >>> from calibrant import Normal
@@ -43,8 +44,9 @@ class QuantileRecalibration(Recalibrator):
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """Corners of the distribution function of levels."""
         check_levels(predictions, "QuantileRecalibration")
-        w = in_rows(weights, len(targets))
-        z, which = np.unique(mid_scores(predictions, targets.astype(np.float64)), return_inverse=True)
+        scores = spread_scores(predictions, targets.astype(np.float64))
+        w = np.tile(in_rows(weights, len(targets)) / len(scores), len(scores))
+        z, which = np.unique(scores.ravel(), return_inverse=True)
         rows = np.bincount(which, weights=w)
         n = rows.sum()
         reached = (np.cumsum(rows) - rows / 2) / n

@@ -13,11 +13,14 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.cells import LEVELS, crps_by_cells, edges_of, moments_by_cells
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.normal import Normal
-from calibrant.recalibration.normal_scores import at_normal_scores, check_levels, normal_scores
+from calibrant.recalibration.normal_scores import HIGHEST, at_normal_scores, check_levels, normal_scores
 from calibrant.typing import Array, ArrayLike
 
 FARTHEST = 37.0
 """Normal scores beyond which levels are 0 or 1 to all digits, and the map has the density that it has here."""
+
+ENDS = float(ndtri(HIGHEST))
+"""The normal score of the last level below 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,11 @@ class Lines:
         x, _, slopes = self._points
         z = np.clip(z, -FARTHEST, FARTHEST)
         return np.log(slopes)[np.searchsorted(x, z)] + (z**2 - self(z) ** 2) / 2
+
+
+def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The probability of a standard normal variable between two values, from the nearer tail."""
+    return np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
 
 
 def _on_lines(z: np.ndarray, x: np.ndarray, y: np.ndarray, slopes: np.ndarray) -> np.ndarray:
@@ -129,9 +137,17 @@ class Recalibrated(Distribution):
         return np.stack(columns, axis=1)
 
     def log_prob(self, targets: Array) -> Array:
-        """Log density: of the base, and of the map at its level."""
+        """Log density: of the base, and of the map at its level; of values with a probability of their own, that of it."""
         y = to_numpy(targets)
-        return to_numpy(self.base.log_prob(y)) + self.lines.log_density(normal_scores(self.base, y))
+        z, base = normal_scores(self.base, y), to_numpy(self.base.log_prob(y))
+        if type(self.base).below is Distribution.below:
+            return base + self.lines.log_density(z)
+        low = normal_scores(self.base, y, strictly=True)
+        with np.errstate(divide="ignore"):
+            logs = np.log(_between(self.lines(low), self.lines(z)))
+        # Beyond the last level below 1 the base goes on, though its levels do not: at the density of the map there.
+        density = base + self.lines.log_density(np.clip(z, -ENDS, ENDS))
+        return np.where((low < z) & np.isfinite(logs), logs, density)
 
     def cdf(self, y: Array) -> Array:
         """``R(F(y))``."""

@@ -1,9 +1,9 @@
 """What recalibration does to predictions that it has not seen: scores, errors and diagrams before and after."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -13,43 +13,70 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.recalibration.held_out import HeldOut, scores
+from calibrant.reports.after import problem_after
 from calibrant.reports.build import settings_of
+from calibrant.reports.class_pictures import reliability_of
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.classes import MEANINGS, reliability_of
+from calibrant.reports.classes import MEANINGS
+from calibrant.reports.forecast_pictures import coverage_of, histogram_of
+from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem
+from calibrant.reports.forecasts import MEANINGS as FORECAST_MEANINGS
 from calibrant.reports.model import KeyNumber, Picture, Verdict
-from calibrant.reports.problem import TEST_WORK, affordable
+from calibrant.reports.problem import TEST_WORK, Problem, affordable
 from calibrant.results import SCHEMA, Result, Table, number
 from calibrant.typing import ArrayLike, Seed
 
-NAMES = {"log loss": "Log loss", "Brier": "Brier score"}
+if TYPE_CHECKING:
+    from calibrant.reports.figures import Chart
+
+NAMES = {"log loss": "Log loss", "Brier": "Brier score", "CRPS": "CRPS"}
 """Scores as a page calls them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Predictions before or after: their calibration error, and the reliability diagram."""
+    """Predictions before or after: their calibration error, and the pictures of it."""
 
     error: KeyNumber
-    picture: Picture
+    pictures: tuple[Picture, ...]
 
     @classmethod
-    def of(cls, problem: ClassProblem) -> "Side":
-        """The error with its null band, and the curve with its consistency band."""
-        meaning = MEANINGS["top" if problem.kind == "multi-class" else "event"]
-        label = "Calibration error of the confidence" if problem.kind == "multi-class" else "Calibration error"
+    def of(cls, problem: Problem) -> "Side":
+        """The error with its null band, and what is drawn of it: the reliability curve, or levels and coverage."""
+        problem = problem.levels if isinstance(problem, ForecastProblem) else problem
+        label, meaning = _error_of(problem)
         test = problem.test(problem.error)
         band, pvalue, estimator = test.null_band(), test.pvalue, repr(problem.error)
         error = KeyNumber(label, meaning, test.statistic, "percent", None, band, pvalue, estimator)
-        return cls(error, reliability_of(problem))
+        if isinstance(problem, LevelProblem):
+            return cls(error, (histogram_of(problem), coverage_of(problem)))
+        assert isinstance(problem, ClassProblem)
+        return cls(error, (reliability_of(problem),))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"error": self.error.to_dict(), "picture": self.picture.to_dict()}
+        return {"error": self.error.to_dict(), "pictures": [picture.to_dict() for picture in self.pictures]}
+
+
+def _heading(picture: Picture, side: Side) -> str:
+    """The error where one picture shows it, else what the picture shows."""
+    if len(side.pictures) > 1:
+        return picture.title[:1].lower() + picture.title[1:]
+    return f"{side.error.label.lower()} {side.error.text(side.error.value)}"
+
+
+def _error_of(problem: Problem) -> tuple[str, str]:
+    """What the error is called, and what it means."""
+    if isinstance(problem, LevelProblem):
+        return "Error of levels (PIT)", FORECAST_MEANINGS["levels"]
+    if problem.kind == "multi-class":
+        return "Calibration error of the confidence", MEANINGS["top"]
+    return "Calibration error", MEANINGS["event"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BeforeAfter(Result):
-    """The page of a recalibration, as data; :func:`compare` makes it.
+    """The page of a recalibration, as data; :func:`before_and_after` makes it.
 
     ``scores`` has the losses before and after, with the standard error of their change. ``origin`` says which rows these
     are.
@@ -59,7 +86,7 @@ class BeforeAfter(Result):
     recalibrator: str
     origin: str
     n: int
-    kind: Literal["binary", "multi-class", "multi-label"]
+    kind: str
     verdict: Verdict
     scores: Table
     before: Side
@@ -87,28 +114,49 @@ class BeforeAfter(Result):
 
     def to_html(self) -> str:
         """One self-contained page."""
-        from calibrant.reports.page import drawn, encoded, rendered
+        from calibrant.reports.page import rendered
 
-        sides = [(self.before, self.after), (self.after, self.before)]
-        charts = [drawn(one.picture, other.picture.tables["curve"]) for one, other in sides]
         return rendered(
-            "before_after.html.jinja", report=self, charts=charts, data=encoded(self), number=number, names=NAMES
+            "before_after.html.jinja",
+            self,
+            download="calibrant-recalibration.json",
+            parts={"numbers": "Numbers", "pictures": "Pictures", "notes": "Fit", "methods": "Methods"},
+            charts=self._charts(),
+            number=number,
+            names=NAMES,
         )
 
+    def _charts(self) -> list["Chart"]:
+        """The pictures before and after, reliability diagrams on the same axes."""
+        from calibrant.reports.figures import chart_of
+
+        pairs = zip(self.before.pictures, self.after.pictures, strict=True)
+        sides = [
+            side for old, new in pairs for side in (("Before", old, new, self.before), ("After", new, old, self.after))
+        ]
+        return [
+            replace(
+                chart_of(one, other.tables.get("curve")),
+                title=f"{name}: {_heading(one, side)}",
+                description=f"{name} recalibration. {one.description}",
+            )
+            for name, one, other, side in sides
+        ]
+
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, or the data if its name ends in ``.json``."""
-        path = Path(path)
-        path.write_text(self.to_json() if path.suffix == ".json" else self.to_html(), encoding="utf-8")
-        return path
+        """Write the page to a file; its data if the name ends in ``.json``, or a print of it if in ``.pdf``."""
+        from calibrant.reports.saving import save
+
+        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
 
 
-def compare(
+def before_and_after(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    better: ArrayLike,
+    better: ArrayLike | Sequence[HeldOut],
     *,
     sample_weight: ArrayLike | None = None,
     title: str = "Recalibration",
@@ -118,44 +166,55 @@ def compare(
     n_resamples: int = 999,
     rng: Seed = None,
 ) -> BeforeAfter:
-    """Class probabilities before and after, on rows that taught the map nothing: held-out ones, or new ones.
+    """Predictions before and after, on rows that taught the map nothing: held-out folds, or new rows.
 
     Bands are those of predictions taken as given. Maps of folds have seen the other rows, which makes the bands after
-    approximate; on new rows they are exact.
+    approximate; on new rows they are exact. Two models rather than one and its recalibration: :func:`calibrant.compare`.
 
     >>> from calibrant.lab.problems import Tempered
-    >>> from calibrant.recalibration.held_out import in_order
     >>> from calibrant.recalibration.temperature import Temperature
     >>> y_true, y_pred = Tempered(3, temperature=2.0).draw(500, np.random.default_rng(0))
-    >>> better = in_order(Temperature().fit(y_true, y_pred).held_out)
-    >>> compare(y_true, y_pred, better, n_resamples=99).verdict.headline
+    >>> parts = Temperature().fit(y_true, y_pred).held_out
+    >>> before_and_after(y_true, y_pred, parts, n_resamples=99).verdict.headline
     'Recalibration helps: log loss falls from 1.081 to 1.016.'
     """
-    targets, before, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-    _, after, _ = as_weighted_problem(y_true, better, None)
-    for predictions in (before, after):
-        if not isinstance(predictions, Categorical):
-            raise InputError(f"class probabilities are compared so far; got {type(predictions).__name__} predictions")
     check_count(n_resamples, "n_resamples", least=99)
+    targets, before, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    parts = _parts(y_true, better, len(before), sample_weight)
     draws = affordable(n_resamples, len(before), TEST_WORK, least=399)
-    seeds = as_seed_sequence(rng)
-    problems = [ClassProblem(targets, p, weights, draws, seeds, None) for p in (before, after)]  # type: ignore[arg-type]
-    old, new = (Side.of(problem) for problem in problems)
-    table = scores(to_numpy(targets), before, weights, [HeldOut(np.arange(len(before)), after)])
-    assert table is not None  # classes have scores
+    settings = (targets, before, weights, draws, as_seed_sequence(rng), None)
+    problem: Problem
+    problem = ClassProblem(*settings) if isinstance(before, Categorical) else ForecastProblem(*settings)  # type: ignore[arg-type]
+    table = scores(to_numpy(targets), before, weights, parts)
+    if table is None:
+        raise InputError(f"{type(before).__name__} predictions have no score in common with what became of them")
+    old, new = Side.of(problem), Side.of(problem_after(problem, parts))
     return BeforeAfter(
         title=title,
         recalibrator=recalibrator,
         origin=origin,
         n=len(before),
-        kind=problems[0].kind,
+        kind=problem.kind,
         verdict=_verdict(table, old, new, origin),
         scores=table,
         before=old,
         after=new,
         notes=tuple(notes),
-        settings=settings_of(problems[0]),
+        settings=settings_of(problem),
     )
+
+
+def _parts(
+    y_true: ArrayLike, better: ArrayLike | Sequence[HeldOut], n: int, sample_weight: ArrayLike | None
+) -> Sequence[HeldOut]:
+    """What became of each row: folds that hold each once, or all rows as one."""
+    if isinstance(better, Sequence) and better and isinstance(better[0], HeldOut):
+        rows = np.sort(np.concatenate([part.rows for part in better]))
+        if not np.array_equal(rows, np.arange(n)):
+            raise InputError(f"held-out folds must hold each of the {n:,} rows once; they hold {len(rows):,}")
+        return better
+    _, after, _ = as_weighted_problem(y_true, better, sample_weight)
+    return [HeldOut(np.arange(n), after)]
 
 
 def in_words(row: Mapping[str, Any]) -> str:
@@ -169,11 +228,12 @@ def in_words(row: Mapping[str, Any]) -> str:
 
 
 def _verdict(table: Table, before: Side, after: Side, origin: str) -> Verdict:
-    """Better or worse in log loss, and whether chance alone could have done it."""
+    """Better or worse by the first score, and whether chance alone could have done it."""
     first = next(table.rows())
     shown = not abs(first["change"]) <= 2 * first["error"]  # an infinite change has no error
     is_worse = first["change"] > 0
-    change = f"log loss {'rises' if is_worse else 'falls'} from {number(first['before'])} to {number(first['after'])}"
+    name = "Brier score" if first["score"] == "Brier" else first["score"]
+    change = f"{name} {'rises' if is_worse else 'falls'} from {number(first['before'])} to {number(first['after'])}"
     headline = {
         (False, True): f"Recalibration helps: {change}.",
         (False, False): "Recalibration may help a little: these rows cannot tell it from chance.",

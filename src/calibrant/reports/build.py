@@ -1,8 +1,10 @@
 """From targets and predictions to the report, as plain data."""
 
 import platform
-from collections.abc import Callable, Mapping
-from typing import TypeAlias, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,19 +14,21 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
 from calibrant.inference.draws import as_seed_sequence
+from calibrant.reports.advice import Advised
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
+from calibrant.reports.costs import LAST, Progress, announcer
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
-from calibrant.reports.model import Report
+from calibrant.reports.label_advice import advise_on
+from calibrant.reports.model import Report, Verdict
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import TEST_WORK, Problem, affordable
 from calibrant.typing import ArrayLike, Engine, Seed
 
 T = TypeVar("T")
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called before each step with its name, its number and how many there are."""
+ADVICE = "What to do"
 
 
 def evaluate(
@@ -38,11 +42,14 @@ def evaluate(
     rng: Seed = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    advice: bool = True,
+    source: Sequence[str] | None = None,
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
 
     ``by`` maps names to columns that slice the rows. Large data get fewer redraws than ``n_resamples``, and the
-    report says how many. ``progress`` is told of each step.
+    report says how many. ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help;
+    ``source`` are the words of a command that name the file and its columns, for the one that learns it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -51,59 +58,111 @@ def evaluate(
     >>> report.verdict.headline
     'These probabilities agree with what happened.'
     """
+    problem, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    advise = partial(advise_on, problem, source=source) if advice else None
+    return _report(problem, outline, title, progress or _silent, advise)
+
+
+def judge(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    by: Mapping[str, ArrayLike] | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_resamples: int = 999,
+    rng: Seed = None,
+    engine: Engine | None = None,
+) -> Verdict:
+    """The verdict of :func:`evaluate` alone, without pictures and notes.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(300)
+    >>> judge((rng.random(300) < y_pred**3) * 1, y_pred, n_resamples=199).finding
+    'too high'
+    """
+    _, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    evidence = outline.gather[1]()
+    numbers = [make(evidence) for _, make in outline.numbers]
+    sections = [make(evidence) for _, make in outline.sections]
+    return outline.judge(evidence, numbers, sections)
+
+
+def _planned(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    by: Mapping[str, ArrayLike] | None,
+    sample_weight: ArrayLike | None,
+    n_resamples: int,
+    rng: Seed,
+    engine: Engine | None,
+) -> tuple[Problem, Outline[Any]]:
+    """The checked problem, and what its report consists of."""
     targets, predictions = as_problem(y_true, y_pred)
     check_count(n_resamples, "n_resamples", least=99)
     if not isinstance(by, Mapping | None):
         raise InputError("by must map names to columns, such as by={'site': column}")
     weights = as_weights(sample_weight, len(predictions))
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=399)
+    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
-    problem: Problem
     if isinstance(predictions, Categorical | Bernoulli):
-        problem = ClassProblem(*parts)  # type: ignore[arg-type]
-        outline = outline_of_classes(problem, dict(by or {}))
-    else:
-        problem = ForecastProblem(*parts)
-        outline = outline_of_forecasts(problem, dict(by or {}))
-    return _report(problem, outline, title, progress or _silent)
+        classes = ClassProblem(*parts)  # type: ignore[arg-type]
+        return classes, outline_of_classes(classes, dict(by or {}))
+    forecasts = ForecastProblem(*parts)
+    return forecasts, outline_of_forecasts(forecasts, dict(by or {}))
 
 
-def _report(problem: Problem, outline: Outline, title: str, progress: Progress) -> Report:
-    done = 0
+def _report(
+    problem: Problem,
+    outline: Outline[Any],
+    title: str,
+    progress: Progress,
+    advise: Callable[..., Advised] | None,
+) -> Report:
+    tell = announcer([*outline.steps, *([] if advise is None else [ADVICE])], progress)
 
-    def step(name: str) -> None:
-        nonlocal done
-        progress(name, done, outline.n_steps)
-        done += 1
-
-    def made(parts: list[tuple[str, Callable[[], T]]]) -> list[T]:
+    def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
         found = []
         for name, make in parts:
-            step(name)
-            found.append(make())
+            tell(name)
+            found.append(make(evidence))
         return found
 
-    numbers, pictures, sections = made(outline.numbers), made(outline.pictures), made(outline.sections)
-    step("Done")
+    tell(outline.gather[0])
+    evidence = outline.gather[1]()
+    numbers, pictures, sections = (
+        made(outline.numbers, evidence),
+        made(outline.pictures, evidence),
+        made(outline.sections, evidence),
+    )
+    verdict, advised = outline.judge(evidence, numbers, sections), None
+    if advise is not None:
+        tell(ADVICE)
+        advised = advise(is_calibrated=verdict.tone == "good")
+        pictures += [] if advised.picture is None else [advised.picture]
+    tell(LAST)
     return Report(
         title=title,
         n=len(problem),
         kind=problem.kind,
         subject=outline.subject,
-        verdict=outline.judge(numbers, pictures),
+        verdict=verdict,
         numbers=tuple(numbers),
         pictures=tuple(pictures),
         sections=tuple(sections),
-        notes=tuple(outline.notes),
+        notes=tuple(outline.notes()),
         settings=settings_of(problem),
+        advice=None if advised is None else advised.advice,
     )
 
 
 def settings_of(problem: Problem) -> dict[str, object]:
-    """What repeats the run."""
+    """What repeats the run: versions, redraws, seed and level."""
     return {
         "calibrant": calibrant.__version__,
         "numpy": np.__version__,
+        "scipy": version("scipy"),
+        "numba": _installed("numba"),
         "python": platform.python_version(),
         "redraws": problem.n_resamples,
         "seed": str(problem.seeds.entropy),
@@ -111,5 +170,12 @@ def settings_of(problem: Problem) -> dict[str, object]:
     }
 
 
-def _silent(step: str, done: int, total: int) -> None:
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _silent(step: str, done: float, total: float) -> None:
     """Report no progress."""

@@ -1,30 +1,27 @@
 """What a report on class probabilities says and shows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from calibrant._array import to_numpy
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass, EqualWidth
+from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.scores import Brier, LogLoss
-from calibrant.inference.reliability import ReliabilityCurve
-from calibrant.lenses import ClassWise
-from calibrant.reports.class_problem import ClassProblem, claims, event_claims
-from calibrant.reports.model import KeyNumber, Picture, Verdict
+from calibrant.lenses import ClassWise, Lens, TopLabel
+from calibrant.reports.class_faults import fault_of_classes
+from calibrant.reports.class_notes import class_notes
+from calibrant.reports.class_pictures import class_pictures
+from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.class_sections import by_class, label_evidence
+from calibrant.reports.class_size import is_small
+from calibrant.reports.evidence import EACH, EACH_MEAN, Evidence, gather
+from calibrant.reports.model import KeyNumber, Section, Verdict
 from calibrant.reports.numbers import Measure, number_of
-from calibrant.reports.outline import Outline, tables_of
-from calibrant.reports.slices import by_class
-from calibrant.reports.verdict import Leaning, judge
-from calibrant.results import Table
+from calibrant.reports.outline import Outline
+from calibrant.reports.slices import Slicing, by_column, slicings_of
+from calibrant.reports.verdict import DOUBT, Fault, alarmed, clearest_slice, consistent, slice_fault
 from calibrant.typing import ArrayLike
-
-NARROW = 0.3
-"""Predictions with a smaller range than this are drawn close up."""
 
 MEANINGS = {
     "top": "How far the stated confidence is from how often the favoured class is right, on average over 15 groups of "
@@ -39,108 +36,84 @@ MEANINGS = {
 }
 
 
-def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Outline:
+def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Outline[Evidence]:
     """The parts of the report."""
-    events = problem.lens.events(problem.predictions)
-    each = [] if problem.kind == "binary" else [("Each class", partial(by_class, problem))]
+    slicings, measures = slicings_of(problem, by), measures_of(problem)
+    noun = "label" if problem.kind == "multi-label" else "class"
+    each = [] if problem.kind == "binary" else [(f"Each {noun}", partial(by_class, problem))]
     return Outline(
-        subject=f"event: {events[0].name}" if problem.kind == "binary" else "",
-        numbers=[(measure[0], partial(number_of, problem, *measure)) for measure in _measures(problem)],
-        pictures=[("Reliability curve", partial(reliability_of, problem))],
-        sections=[*each, *tables_of(problem, by)],
-        judge=partial(_judged, problem),
-        notes=_notes(problem),
+        subject=f"event: {problem.lens.events(problem.predictions)[0].name}" if problem.kind == "binary" else "",
+        gather=(f"{problem.n_resamples:,} redraws", partial(_gathered, problem, measures, slicings)),
+        numbers=[(measure.label, partial(_number, problem, measure)) for measure in measures],
+        pictures=class_pictures(problem),
+        sections=[*each, *((f"By {slicing.name}", partial(_slices, problem, slicing)) for slicing in slicings)],
+        judge=partial(judge_classes, problem),
+        notes=partial(class_notes, problem),
     )
 
 
-def _judged(problem: ClassProblem, numbers: Sequence[KeyNumber], pictures: Sequence[Picture]) -> Verdict:
-    confidence = Leaning.of(*claims(problem), problem.weights)
-    return judge(numbers, confidence, _rate(problem), pictures[0].tables["curve"], len(problem))
-
-
-def reliability_of(problem: ClassProblem) -> Picture:
-    """The reliability diagram of the report's event."""
-    what = "confidence in the favoured class" if problem.kind == "multi-class" else "predictions"
-    curve = curve_of(problem)
-    return Picture(
-        "reliability",
-        "What was claimed, what happened",
-        f"Each mark is a group of rows with similar {what}; larger marks hold more. On the dashed line, claims come true as "
-        "often as stated. A calibrated model leaves the band in about one group of twenty.",
-        f"Reliability diagram: observed frequency against predicted probability in {curve.n_rows} bins.",
-        {"curve": curve, "histogram": histogram_of(problem)},
-    )
-
-
-def _measures(problem: ClassProblem) -> list[Measure]:
-    """The numbers of the report; the verdict rests on the first."""
+def measures_of(problem: ClassProblem) -> list[Measure]:
+    """The numbers of the report; the verdict states the first."""
     kernel = problem.kernel_error
-    rest: list[Measure] = [] if kernel is None else [("Kernel error (SKCE)", MEANINGS["kernel"], kernel, "number")]
+    rest = [] if kernel is None else [Measure("Kernel error (SKCE)", MEANINGS["kernel"], kernel, "number", "kernel")]
     rest += [
-        ("Brier score", MEANINGS["brier"], Brier(), "number"),
-        ("Log loss", MEANINGS["log"], LogLoss(), "number"),
+        Measure("Brier score", MEANINGS["brier"], Brier(), "number", "Brier score"),
+        Measure("Log loss", MEANINGS["log"], LogLoss(), "number", "Log loss"),
     ]
     if problem.kind != "multi-class":
-        return [("Calibration error", MEANINGS["event"], problem.error, "percent"), *rest]
+        return [Measure("Calibration error", MEANINGS["event"], problem.error, "percent", "error"), *rest]
     each = ECE(EqualMass(15), lens=ClassWise())
     return [
-        ("Calibration error of the confidence", MEANINGS["top"], problem.error, "percent"),
-        ("Class-wise calibration error", MEANINGS["class"], each, "percent"),
+        Measure("Calibration error of the confidence", MEANINGS["top"], problem.error, "percent", "error"),
+        Measure("Class-wise calibration error", MEANINGS["class"], each, "percent", "class-wise error"),
         *rest,
     ]
 
 
-def curve_of(problem: ClassProblem) -> Table:
-    """The reliability curve of the report's event; all labels of multi-label predictions share one."""
-    if isinstance(problem.predictions, Bernoulli):
-        problem = _flattened(problem, problem.predictions)
-    scores = np.concatenate([event.probability for event in problem.lens.events(problem.predictions)])
-    low, high = np.quantile(scores, [0.01, 0.99])
-    # Equal widths spread the marks over the picture; probabilities that all lie close together need equal mass.
-    bins = EqualWidth(15) if high - low > NARROW else EqualMass(15)
-    curve = ReliabilityCurve(bins, problem.lens, n_resamples=problem.n_resamples)
-    return problem.run(curve)
-
-
-def _flattened(problem: ClassProblem, labels: Bernoulli) -> ClassProblem:
-    """Every label of every row as a row of its own."""
-    return replace(
-        problem,
-        targets=to_numpy(problem.targets).reshape(-1),
-        predictions=Categorical(to_numpy(labels.probs).reshape(-1)),
-        weights=None if problem.weights is None else np.repeat(problem.weights, labels.n_labels),
-    )
-
-
-def _rate(problem: ClassProblem) -> Leaning | None:
-    """Mean probability of the events against how often they happened; says nothing when classes compete."""
+def means_to_test(problem: ClassProblem) -> dict[str, ECE]:
+    """Means that may be off: errors with a single group, which see a shift that many groups hide in their noise."""
     if problem.kind == "multi-class":
+        lenses: dict[str, Lens] = {"confidence": TopLabel(), "rates": ClassWise()}
+    else:
+        lenses = {"rate": problem.lens} | ({"confidence": TopLabel()} if problem.kind == "binary" else {})
+    return {name: ECE(EqualMass(1), lens=lens) for name, lens in lenses.items()}
+
+
+def judge_classes(
+    problem: ClassProblem, evidence: Evidence, numbers: Sequence[KeyNumber], sections: Sequence[Section]
+) -> Verdict:
+    """The verdict from the aggregated exact test, and the fault it is due to."""
+    pvalue, n = evidence.pvalue, len(problem)
+    tests = evidence.in_words(n)
+    if pvalue > DOUBT:
+        return consistent(pvalue, tests, numbers[0], n, "probabilities")
+    fault: Fault | None = None
+    if evidence.pvalue_of_all_rows > DOUBT:
+        fault = slice_fault(sections, "too high", "too low")
+    fault = fault or fault_of_classes(problem, _clearest(evidence, sections))
+    return alarmed(fault, pvalue, tests, numbers, sections, "probabilities", is_small(problem, evidence, numbers[0]))
+
+
+def _clearest(evidence: Evidence, sections: Sequence[Section]) -> tuple[str, np.ndarray] | None:
+    """The slice with the clearest evidence, by its name and its rows."""
+    best = clearest_slice(sections)
+    if best is None:
         return None
-    return Leaning.of(*event_claims(problem), problem.weights)
+    section, row = best
+    slicing = next(slicing for slicing in evidence.slicings if slicing.name == section.noun)
+    return f"{section.noun} = {row['group']}", slicing.rows[slicing.groups.index(row["group"])]
 
 
-def histogram_of(problem: ClassProblem) -> Table:
-    """How the predicted probabilities are spread over forty equal parts of [0, 1], or of the range they fill."""
-    events = problem.lens.events(problem.predictions)
-    scores = np.concatenate([event.probability for event in events])
-    low, high = float(scores.min()), float(scores.max())
-    edges = np.linspace(0, 1, 41) if high - low > NARROW or high == low else np.linspace(low, high, 41)
-    counts = sum(np.histogram(e.probability, edges, weights=problem.weights)[0] for e in events)
-    return Table(lower=edges[:-1], upper=edges[1:], weight=counts)
+def _gathered(problem: ClassProblem, measures: Sequence[Measure], slicings: Sequence[Slicing]) -> Evidence:
+    redrawn = {m.key: m.estimator for m in measures if m.key != "kernel"}
+    each = {"binary": {}, "multi-class": {"class-wise error": EACH}, "multi-label": {"error": EACH, "rate": EACH_MEAN}}
+    evidence = gather(problem, {**redrawn, **means_to_test(problem)}, slicings, each[problem.kind])
+    return label_evidence(problem, evidence) if problem.kind == "multi-label" else evidence
 
 
-def _notes(problem: ClassProblem) -> list[str]:
-    """What a reader should know about the data before believing the numbers."""
-    notes = []
-    if isinstance(problem.predictions, Categorical):
-        seen = np.bincount(to_numpy(problem.targets), minlength=problem.predictions.n_classes)
-        names = problem.predictions.class_names
-        if unseen := [name for name, count in zip(names, seen, strict=True) if not count]:
-            notes.append(f"Never seen in the data: {', '.join(unseen[:10])}{' …' if len(unseen) > 10 else ''}.")
-    events = problem.lens.events(problem.predictions)
-    certain = np.mean([((e.probability == 0) | (e.probability == 1)).mean() for e in events])
-    if certain > 0.01:
-        notes.append(f"{100 * certain:.1f} % of the probabilities are exactly 0 or 1.")
-    if impossible := int(np.isinf(LogLoss().losses(problem.targets, problem.predictions)).sum()):
-        notes.append(f"{impossible:,} rows had probability 0 for what happened: the log loss is infinite.")
-    return notes
+def _number(problem: ClassProblem, measure: Measure, evidence: Evidence) -> KeyNumber:
+    return number_of(problem, measure, evidence.pool)
+
+
+def _slices(problem: ClassProblem, slicing: Slicing, evidence: Evidence) -> Section:
+    return by_column(problem, evidence.pool, slicing, evidence.slicings)

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant.distributions.base import Distribution
 from calibrant.distributions.cells import is_whole
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
@@ -47,6 +48,11 @@ class LevelProblem(Problem):
         return CENTRAL, float(np.average(within, weights=self.weights))
 
     @property
+    def kernel_error(self) -> None:
+        """None: levels are compared with even ones, whatever was forecast."""
+        return None
+
+    @property
     def kernel_width(self) -> int:
         """Never asked for."""
         return 0
@@ -85,8 +91,7 @@ class ForecastProblem(Problem):
     @cached_property
     def levels(self) -> LevelProblem:
         """The levels of targets; of vectors, one in all."""
-        pit = PIT(prerank="average" if dimensions(self.predictions) else None)
-        return self.at(pit.of(to_numpy(self.targets), self.predictions))
+        return self.at(levels_of_targets(to_numpy(self.targets), self.predictions))
 
     def at(self, levels: np.ndarray) -> LevelProblem:
         """Levels with the settings of this problem."""
@@ -99,6 +104,11 @@ class ForecastProblem(Problem):
         part = super().rows(index)
         object.__setattr__(part, "levels", self.levels.rows(index))
         return part
+
+
+def levels_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndarray:
+    """One level a row, of vectors too."""
+    return PIT(prerank="average" if dimensions(predictions) else None).of(targets, predictions)
 
 
 def spread_of(problem: ForecastProblem) -> np.ndarray | None:

@@ -1,69 +1,169 @@
-"""The verdict on forecasts in words: whether to believe them, and which way they err."""
+"""The verdict on forecasts in words: whether to believe them, which way they err, and where."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from calibrant.inference.multiplicity import holm
+from calibrant.reports.forecast_evidence import ForecastEvidence
 from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.model import KeyNumber, Picture, Verdict
-from calibrant.reports.verdict import CERTAINTY, DOUBT, consistent
-from calibrant.results import number, percent
+from calibrant.reports.model import KeyNumber, Section, Verdict
+from calibrant.reports.slices import Slicing
+from calibrant.reports.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
+from calibrant.results import percent
 
 FURTHEST = 1e-9
 """Levels nearer to 0 or 1 count as this far out: six standard deviations."""
 
+TELLING, CLEAR = 2.0, 3.0
+"""Standard errors from which the way of erring is named, and from which a second one is."""
 
-def judge_forecasts(problem: ForecastProblem, numbers: Sequence[KeyNumber], pictures: Sequence[Picture]) -> Verdict:
-    """The verdict from all numbers that were tested together (Holm), and the mean and spread of levels."""
-    tested = [x for x in numbers if x.pvalue is not None]
-    adjusted = holm([x.pvalue for x in tested if x.pvalue is not None])
-    n = len(problem)
-    if adjusted.min() > DOUBT:
-        return consistent(tested[0], n, "forecasts")
-    strongest = tested[0] if adjusted[0] <= DOUBT else tested[int(np.argmin(adjusted))]
-    is_shown = adjusted.min() <= CERTAINTY
-    words = "Do not take these forecasts at face value" if is_shown else "Treat these forecasts with care"
-    claimed, seen = problem.means()
-    evidence = [
-        f"Central {100 * claimed:g} % intervals held {percent(seen)} of outcomes (n = {n:,}).",
-        f"{strongest.label}: {strongest.text(strongest.value)}; a calibrated forecast would show {strongest.band()} "
-        f"(p = {number(strongest.pvalue or 0.0)}).",
-        *_where(pictures),
-    ]
-    return Verdict("bad" if is_shown else "unsure", f"{words}: {leaning(problem.levels.targets)}.", tuple(evidence))
+LITTLE = 0.02
+"""Shares of a standard deviation, or of probability, up to which an error is small."""
 
 
-def leaning(levels: np.ndarray) -> str:
-    """Which way forecasts err, from mean and variance of the normal scores of levels, in standard errors of independent ones.
+class Levels(NamedTuple):
+    """Levels of outcomes in their forecasts, and how much each counts."""
 
-    A forecast that is too low has a mean above 0 and the variance of one that is not; levels themselves crowd at their ends.
+    values: np.ndarray
+    weights: np.ndarray | None = None
+
+    def rows(self, index: np.ndarray) -> "Levels":
+        """Some of them."""
+        return Levels(self.values[index], None if self.weights is None else self.weights[index])
+
+    @property
+    def size(self) -> float:
+        """How many of equal weight tell as much."""
+        return len(self.values) if self.weights is None else float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
+    def mean(self, of: np.ndarray) -> float:
+        """The weighted mean of a number a row."""
+        return float(np.average(of, weights=self.weights))
+
+
+class Lean(NamedTuple):
+    """How high and how wide outcomes lie in their forecasts: in standard deviations, and in standard errors."""
+
+    shift: float
+    scale: float
+    height: float
+    width: float
+
+    @classmethod
+    def of(cls, levels: Levels) -> "Lean":
+        """From levels, by mean and variance of their normal scores; levels themselves crowd at their ends."""
+        n, z = levels.size, ndtri(np.clip(levels.values, FURTHEST, 1 - FURTHEST))
+        shift = levels.mean(z)
+        variance = levels.mean((z - shift) ** 2)
+        scale = float(np.sqrt(variance))
+        # outcomes that are spread too far shift more by chance
+        return cls(shift, scale, shift / max(scale, 0.1) * np.sqrt(n), (variance - 1) * np.sqrt(n / 2))
+
+    def words(self) -> list[str]:
+        """The ways of erring, the clearest first."""
+        sides = [
+            (abs(self.height), "too low" if self.height > 0 else "too high"),
+            (abs(self.width), "too narrow" if self.width > 0 else "too wide"),
+        ]
+        (first, name), (second, other) = sorted(sides, reverse=True)
+        found = [name] if first > TELLING else []
+        return [*found, other] if found and second > CLEAR else found
+
+
+def judge_forecasts(
+    problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber], sections: Sequence[Section]
+) -> Verdict:
+    """The verdict from the aggregated exact tests, and the fault it is due to."""
+    pvalue, n = evidence.pvalue, len(problem)
+    tests = evidence.in_words(n)
+    if pvalue > DOUBT:
+        return consistent(pvalue, tests, numbers[0], n, "forecasts")
+    sections = [section for section in sections if section.noun in {part.name for part in evidence.levels.slicings}]
+    groups = () if problem.is_ensemble else evidence.groups
+    fault: Fault | None = None
+    if evidence.pvalue_of_all_rows > DOUBT:
+        fault = slice_fault(sections, "too narrow", "too wide")
+    fault = fault or fault_of_forecasts(_levels(problem), groups)
+    small = _is_small(problem, evidence, numbers[0])
+    return alarmed(fault, pvalue, tests, numbers, sections, "forecasts", small)
+
+
+def fault_of_forecasts(levels: Levels, groups: Sequence[Slicing]) -> Fault:
+    """Which way forecasts err, on average or in a group.
 
     >>> from scipy.special import ndtr
     >>> z = ndtri((np.arange(400) + 0.5) / 400)
-    >>> leaning(ndtr(z - 1)), leaning(ndtr(1.5 * z))
+    >>> fault_of_forecasts(Levels(ndtr(z - 1)), ()).words, fault_of_forecasts(Levels(ndtr(1.5 * z)), ()).words
     ('they are too high', 'they are too narrow')
     """
-    n, z = len(levels), ndtri(np.clip(levels, FURTHEST, 1 - FURTHEST))
-    height = float(z.mean()) * np.sqrt(n)
-    width = (float(z.var()) - 1) * np.sqrt(n / 2)
-    words = {
-        abs(height): "too low" if height > 0 else "too high",
-        abs(width): "too narrow" if width > 0 else "too wide",
-    }
-    found = [word for size, word in sorted(words.items(), reverse=True) if size > 2]
+    lean = Lean.of(levels)
+    local = _local(levels, groups)
+    if local is not None:
+        return local
+    found = lean.words()
     if not found:
-        return "they are wrong in places, and right on average"
-    return f"they are {' and '.join(found)}"
+        return Fault(
+            "mixed", "they are wrong in places, and right on average", _means(levels, "too narrow", "In all, ")
+        )
+    return Fault(
+        found[0], f"they are {' and '.join(found)}", _means(levels, found[0], "In all, "), _where(levels, groups)
+    )
 
 
-def _where(pictures: Sequence[Picture]) -> tuple[str, ...]:
-    """The group by predicted spread whose errors are furthest from it."""
-    tables = [picture.tables["spread"] for picture in pictures if picture.kind == "spread"]
-    if not tables:
+def _local(levels: Levels, groups: Sequence[Slicing]) -> Fault | None:
+    """Forecasts that err in some groups and not in others, or in opposite ways."""
+    for slicing in groups:
+        leans = [Lean.of(levels.rows(rows)) for rows in slicing.rows]
+        sizes = [max(abs(lean.height), abs(lean.width)) for lean in leans]
+        worst = int(np.argmax(sizes))
+        if sizes[worst] <= CLEAR:
+            continue
+        first = leans[worst].words()[0]
+        rest = np.concatenate([rows for i, rows in enumerate(slicing.rows) if i != worst])
+        other = Lean.of(levels.rows(rest)).words()
+        if first in other or (len(other) > 1 and sizes[worst] < 2 * CLEAR):
+            continue
+        elsewhere = f"{other[0]} elsewhere" if other else "right elsewhere"
+        words = f"they are {first} where the {slicing.name} is {slicing.groups[worst]}, and {elsewhere}"
+        return Fault("local", words, _means(levels.rows(slicing.rows[worst]), first))
+    return None
+
+
+def _means(levels: Levels, word: str, start: str = "There ") -> str:
+    """The two means that show it."""
+    if word in ("too low", "too high"):
+        above = percent(levels.mean(levels.values > 0.5))
+        return f"{start}{above} of outcomes lie above the middle of their forecast, instead of 50 %"
+    inside = percent(levels.mean(np.abs(levels.values - 0.5) <= 0.45))
+    return f"{start}central 90 % intervals held {inside} of outcomes"
+
+
+def _where(levels: Levels, groups: Sequence[Slicing]) -> tuple[str, ...]:
+    """The group whose outcomes are furthest from even."""
+    found = []
+    for slicing in groups:
+        for name, rows in zip(slicing.groups, slicing.rows, strict=True):
+            lean = Lean.of(levels.rows(rows))
+            found.append((max(abs(lean.height), abs(lean.width)), slicing.name, name, lean, rows))
+    if not found:
         return ()
-    ratio = tables[0]["observed"] / tables[0]["predicted"]
-    worst = int(np.argmax(np.abs(np.log(np.maximum(ratio, 1e-9)))))
-    predicted, observed = (number(float(tables[0][name][worst])) for name in ("predicted", "observed"))
-    return (f"The gap is widest where the predicted spread is about {predicted}: errors were {observed}.",)
+    size, column, name, lean, rows = max(found, key=lambda each: each[0])
+    if size <= CLEAR:
+        return ()
+    return (f"Clearest where the {column} is {name}: {_means(levels.rows(rows), lean.words()[0], '')}.",)
+
+
+def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNumber) -> bool:
+    """Whether levels are even but for a few points, overall, in every group and in every slice."""
+    levels = _levels(problem)
+    lean, noise = Lean.of(levels), 2 / np.sqrt(levels.size)
+    if abs(lean.shift) + noise > LITTLE or abs(lean.scale - 1) + noise > LITTLE or main.value + noise > LITTLE:
+        return False
+    excess = [evidence.levels.pool.excess(key) for key in (*evidence.levels.classes, *evidence.levels.slices)]
+    return bool(np.concatenate([[0.0], *excess]).max() <= LITTLE) and not evidence.coordinates
+
+
+def _levels(problem: ForecastProblem) -> Levels:
+    return Levels(problem.levels.targets, problem.weights)

@@ -56,15 +56,33 @@ class KeyNumber:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer in words: one sentence, its evidence, and its tone."""
+    """The answer in words: one sentence, its evidence, and its tone.
+
+    ``pvalue`` is that of all tests together. ``finding`` says in one word what was found, for programs: ``none``,
+    ``too few rows``, ``over-confident``, ``under-confident``, ``too high``, ``too low``, ``too narrow``, ``too wide``,
+    ``class``, ``label``, ``local``, ``slice``, ``mixed``; pages that judge something else leave both out.
+    """
 
     tone: Literal["good", "unsure", "bad"]
     headline: str
     evidence: tuple[str, ...]
+    pvalue: float | None = None
+    finding: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"tone": self.tone, "headline": self.headline, "evidence": list(self.evidence)}
+        return {
+            "tone": self.tone,
+            "headline": self.headline,
+            "evidence": list(self.evidence),
+            "pvalue": self.pvalue,
+            "finding": self.finding,
+        }
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether something was found that calibrated predictions show in at most 5 % of cases."""
+        return self.finding not in (None, "none", "too few rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,11 +187,22 @@ class Report(Result):
 
         return to_html(self)
 
+    def to_markdown(self) -> str:
+        """A summary in GitHub's Markdown, for a comment on a pull request."""
+        from calibrant.reports.markdown import to_markdown
+
+        return to_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from calibrant.reports.notebook import to_notebook
+
+        return to_notebook(self)
+
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file, or the data if its name ends in ``.json``."""
-        path = Path(path)
-        path.write_text(self.to_json() if path.suffix == ".json" else self.to_html(), encoding="utf-8")
-        return path
+        """Write the page to a file; by the ending of its name the data (.json), a comment (.md) or a print of it (.pdf)."""
+        from calibrant.reports.saving import save
+
+        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *((x.label, x.line()) for x in self.numbers)]

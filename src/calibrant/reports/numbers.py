@@ -1,54 +1,45 @@
 """The numbers of a report: each with its interval, and with what a calibrated model would show."""
 
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
-from calibrant.estimators.scores import Score
-from calibrant.estimators.skce import SKCE
-from calibrant.inference.exact import ExactTest
 from calibrant.inference.intervals import include_null
+from calibrant.inference.pool import Pool
 from calibrant.reports.model import KeyNumber
 from calibrant.reports.problem import Problem
-from calibrant.results import Estimate, Interval
-
-LEAST_REDRAWS = 199
-"""Fewer redraws than this say too little about a p-value."""
+from calibrant.results import Estimate, Interval, TestResult
 
 Unit: TypeAlias = Literal["percent", "number"]
-Measure: TypeAlias = tuple[str, str, BaseEstimator, Unit]
-"""What is measured: label, meaning, estimator, unit."""
 
 
-def number_of(problem: Problem, label: str, meaning: str, estimator: BaseEstimator, unit: Unit) -> KeyNumber:
-    """The number with its interval, test and band."""
-    if isinstance(estimator, SKCE):
-        return _kernel_number(problem, label, meaning, estimator, unit)
-    # A score is too small when the model is under-confident; an error can only be too large.
-    test = problem.test(estimator, two_sided=isinstance(estimator, Score))
-    interval: Interval | None = None
-    if estimator == problem.error and isinstance(estimator, ECE) and problem.kind != "multi-label":
+class Measure(NamedTuple):
+    """What is measured: its label, what it means, the estimator, the unit, and its name among the redraws."""
+
+    label: str
+    meaning: str
+    estimator: BaseEstimator
+    unit: Unit
+    key: str
+
+
+def number_of(problem: Problem, measure: Measure, pool: Pool | None) -> KeyNumber:
+    """The number with its interval, and with its test and band where it was redrawn."""
+    estimate = measure.estimator.estimate(problem.targets, problem.predictions, problem.weights)
+    interval = normal_interval(estimate)
+    if interval is not None and measure.estimator.least >= 0:
+        interval = replace(interval, low=max(interval.low, measure.estimator.least))
+    band, pvalue = None, None
+    if pool is not None and measure.key in pool.values:
+        band, pvalue = pool.null_band(measure.key), pool.pvalue(measure.key)
+    if measure.estimator == problem.error and isinstance(measure.estimator, ECE) and problem.kind != "multi-label":
         # averaged errors have none: see decision 5
-        interval = include_null(problem.interval(estimator).confidence_interval(), test)
-    elif (interval := normal_interval(test.estimate)) is not None:
-        interval = replace(interval, low=max(interval.low, 0.0))
-    return KeyNumber(label, meaning, test.statistic, unit, interval, test.null_band(), test.pvalue, repr(estimator))
-
-
-def _kernel_number(problem: Problem, label: str, meaning: str, estimator: SKCE, unit: Unit) -> KeyNumber:
-    """With its test where redraws are affordable."""
-    draws = problem.kernel_resamples
-    if draws < min(LEAST_REDRAWS, problem.n_resamples) or estimator.block is not None:
-        estimate = estimator.estimate(problem.targets, problem.predictions, problem.weights)
-        return KeyNumber(
-            label, meaning, float(estimate), unit, normal_interval(estimate), None, None, repr(estimate.estimator)
-        )
-    test = problem.run(ExactTest(estimator, draws))
-    resolved = repr(test.estimate.estimator)
-    return KeyNumber(
-        label, meaning, test.statistic, unit, normal_interval(test.estimate), test.null_band(), test.pvalue, resolved
-    )
+        found = problem.interval(measure.estimator).confidence_interval()
+        test = TestResult(float(estimate), 1.0 if pvalue is None else pvalue, len(problem), measure, estimate)
+        interval = include_null(found, test)
+    resolved = repr(estimate.estimator)
+    return KeyNumber(measure.label, measure.meaning, float(estimate), measure.unit, interval, band, pvalue, resolved)
 
 
 def normal_interval(estimate: Estimate) -> Interval | None:

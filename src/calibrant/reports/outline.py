@@ -1,31 +1,30 @@
 """What a report consists of, before any of it is computed."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from calibrant.reports.model import KeyNumber, Picture, Section, Verdict
-from calibrant.reports.problem import Problem
-from calibrant.reports.slices import by_column
-from calibrant.typing import ArrayLike
+
+E = TypeVar("E")
 
 
-class Outline(NamedTuple):
-    """The numbers of a report, the steps that make its pictures and tables, who judges them, and notes on the data."""
+@dataclass(frozen=True, eq=False)
+class Outline(Generic[E]):
+    """The steps of a report: first the evidence, then the numbers, pictures and tables that rest on it, each with its name.
+
+    ``judge`` makes the verdict of evidence, numbers and tables; ``notes`` are about the data.
+    """
 
     subject: str
-    numbers: list[tuple[str, Callable[[], KeyNumber]]]
-    pictures: list[tuple[str, Callable[[], Picture]]]
-    sections: list[tuple[str, Callable[[], Section]]]
-    judge: Callable[[Sequence[KeyNumber], Sequence[Picture]], Verdict]
-    notes: list[str]
+    gather: tuple[str, Callable[[], E]]
+    numbers: Sequence[tuple[str, Callable[[E], KeyNumber]]]
+    pictures: Sequence[tuple[str, Callable[[E], Picture]]]
+    sections: Sequence[tuple[str, Callable[[E], Section]]]
+    judge: Callable[[E, Sequence[KeyNumber], Sequence[Section]], Verdict]
+    notes: Callable[[], Sequence[str]]
 
     @property
-    def n_steps(self) -> int:
-        """How many there are."""
-        return len(self.numbers) + len(self.pictures) + len(self.sections)
-
-
-def tables_of(problem: Problem, by: Mapping[str, ArrayLike]) -> list[tuple[str, Callable[[], Section]]]:
-    """A table for every column to slice by."""
-    return [(f"By {name}", partial(by_column, problem, name, column)) for name, column in by.items()]
+    def steps(self) -> list[str]:
+        """Their names, in order."""
+        return [self.gather[0], *(name for part in (self.numbers, self.pictures, self.sections) for name, _ in part)]

@@ -1,15 +1,20 @@
 """The report as one self-contained page."""
 
 import base64
+import hashlib
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError
-from calibrant.reports.build import Progress, evaluate
-from calibrant.reports.model import KeyNumber, Picture, Report
-from calibrant.results import Result, Table, percent
+from calibrant.reports.build import evaluate
+from calibrant.reports.costs import Progress
+from calibrant.reports.figures import charts_of
+from calibrant.reports.legible import json_for_script, shortened, unbroken, visible
+from calibrant.reports.model import KeyNumber, Report
+from calibrant.reports.tables import candidate_columns, columns_of, flags_of, pvalue
+from calibrant.results import Result
 from calibrant.typing import ArrayLike, Engine, Seed
 
 
@@ -25,6 +30,7 @@ def report(
     rng: Seed = None,
     engine: Engine | None = None,
     progress: Progress | None = None,
+    advice: bool = True,
 ) -> Report:
     """Evaluate, and write the page (or, for a path that ends in ``.json``, the data).
 
@@ -46,6 +52,7 @@ def report(
         rng=rng,
         engine=engine,
         progress=progress,
+        advice=advice,
     )
     result.save(path)
     return result
@@ -53,48 +60,74 @@ def report(
 
 def to_html(report: Report) -> str:
     """The page, with its style, pictures and data inside; it asks the network for nothing."""
+    charts = charts_of(report.pictures, after=1)
     return rendered(
         "page.html.jinja",
-        report=report,
-        charts=[drawn(picture) for picture in report.pictures],
-        data=encoded(report),
+        report,
+        parts=_parts(report),
+        charts=charts,
         scales=[_scale(x) for x in report.numbers],
+        beside=bool(charts) and not charts[0].is_wide,
     )
 
 
-def rendered(template: str, **values: Any) -> str:
-    """A template of this folder, filled in."""
+def rendered(template: str, report: Result, *, download: str = "calibrant-report.json", **values: Any) -> str:
+    """A template of this folder, filled in: its style and script inside, the data once, and nothing from elsewhere."""
     try:
         import jinja2
+        from markupsafe import Markup
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
     here = files("calibrant.reports")
     loader = jinja2.FunctionLoader(lambda name: here.joinpath(name).read_text(encoding="utf-8"))
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined, loader=loader)
-    environment.filters.update(percent=percent, pvalue=_pvalue)
-    return environment.get_template(template).render(**values)
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=loader,
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.filters.update(FILTERS)
+    script = here.joinpath("script.js").read_text(encoding="utf-8")
+    return environment.get_template(template).render(
+        report=report,
+        download=download,
+        script=Markup(script),
+        policy=_policy(script),
+        data=Markup(json_for_script(report)),
+        **values,
+    )
 
 
-def drawn(picture: Picture, beside: Table | None = None) -> str:
-    """A picture as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
-    try:
-        from calibrant.reports.charts import reliability
-        from calibrant.reports.forecast_charts import CHARTS
-
-        if picture.kind == "reliability":
-            return reliability(picture.tables["curve"], picture.tables["histogram"], beside)
-        return CHARTS[picture.kind](picture.tables[picture.kind])
-    except ModuleNotFoundError as error:
-        raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
+FILTERS = {
+    "columns": columns_of,
+    "candidate_columns": candidate_columns,
+    "flags": flags_of,
+    "pvalue": pvalue,
+    "shortened": shortened,
+    "unbroken": unbroken,
+}
+"""What templates may do with a value."""
 
 
-def encoded(result: Result) -> str:
-    """All data of a page, for its link."""
-    return base64.b64encode(result.to_json(indent=None).encode()).decode()
+def _parts(report: Report) -> dict[str, str]:
+    """The contents: anchors and the words of their links."""
+    there = {
+        "numbers": ("Numbers", report.numbers),
+        "pictures": ("Pictures", report.pictures),
+        "slices": ("Slices", report.sections),
+        "advice": ("What to do", report.advice),
+        "notes": ("Data", True),
+        "methods": ("Methods", True),
+    }
+    return {anchor: words for anchor, (words, part) in there.items() if part}
 
 
-def _pvalue(p: float) -> str:
-    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+def _policy(script: str) -> str:
+    """What the browser may run and fetch: this script, styles and images of the page itself, and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
 
 
 def _scale(x: KeyNumber) -> dict[str, Any]:

@@ -17,13 +17,10 @@ from calibrant.typing import Array, Engine, Estimator
 
 T = TypeVar("T")
 
-TEST_WORK = 200_000_000
-"""Redrawn targets a test may cost before a report makes do with fewer redraws."""
+TEST_WORK = 40_000_000
+"""Redrawn targets a report may cost before it makes do with fewer redraws."""
 
-KERNEL_WORK = 60_000_000_000
-"""Multiplications a test of the kernel error may cost before a report goes without."""
-
-PAIRS = 4_000_000_000
+PAIRS = 500_000_000
 """Pairs of rows the kernel error may cost before a report takes it block by block."""
 
 BOOTSTRAP_WORK = 40_000_000
@@ -33,7 +30,7 @@ BOOTSTRAP_WORK = 40_000_000
 def affordable(wanted: int, size: int, work: int, *, least: int) -> int:
     """How many repetitions over ``size`` numbers stay within the work, between the least and the wanted number.
 
-    >>> [affordable(999, size, TEST_WORK, least=199) for size in (100, 500_000, 10**7)]
+    >>> [affordable(999, size, TEST_WORK, least=199) for size in (100, 100_000, 10**7)]
     [999, 400, 199]
     """
     return min(wanted, max(least, work // size))
@@ -94,13 +91,6 @@ class Problem(ABC):
         if self.kernel_width == 0 or n**2 <= PAIRS:
             return SKCE()
         return SKCE(block=PAIRS // n) if self.weights is None and PAIRS // n > 1 else None
-
-    @property
-    def kernel_resamples(self) -> int:
-        """How many redraws the kernel error may have."""
-        if self.kernel_width == 0:
-            return self.n_resamples
-        return min(self.n_resamples, KERNEL_WORK // (len(self) ** 2 * self.kernel_width))
 
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
         """The exact test of an estimator."""

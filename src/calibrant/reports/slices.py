@@ -1,20 +1,16 @@
-"""Tables a class and a slice: where the error sits, with the p-values that many looks call for."""
+"""Slices of a problem: which rows belong together, what is redrawn of them, and the table that ranks them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_column, check_same_length
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
-from calibrant.inference.multiplicity import holm
-from calibrant.lenses import ClassWise, Lens, MultiLabel, PositiveClass
-from calibrant.reports.class_problem import ClassProblem, means_of
+from calibrant.estimators.base import Statistic
+from calibrant.inference.pool import Pool
 from calibrant.reports.model import Section
-from calibrant.reports.problem import TEST_WORK, Problem, affordable
-from calibrant.results import Table, TestResult
+from calibrant.reports.problem import Problem
+from calibrant.results import Table
 from calibrant.typing import ArrayLike
 
 MOST_ROWS = 20
@@ -23,56 +19,117 @@ MOST_ROWS = 20
 MOST_VALUES = 12
 """A numeric column with more different values than this is cut at its quartiles."""
 
+LEAST_ROWS = 20
+"""Slices with fewer rows than this show nothing by themselves, and are taken together."""
 
-def by_class(problem: ClassProblem) -> Section:
-    """Each class, or each label, by itself; those with the largest error where there are many."""
-    lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
-    error = replace(problem.error, lens=PositiveClass())
-    events = lens.events(problem.predictions)
-    singles = [
-        replace(problem, targets=e.happened(problem.targets).view(np.uint8), predictions=Categorical(e.probability))
-        for e in events
-    ]
-    errors = [float(error.estimate(s.targets, s.predictions, s.weights)) for s in singles]
-    shown = np.sort(np.argsort(errors, kind="stable")[::-1][:MOST_ROWS])
-    noun = "label" if isinstance(lens, MultiLabel) else "class"
-    table = _table(
-        [events[i].name for i in shown],
-        [int(singles[i].targets.sum()) for i in shown],
-        [
-            means_of(to_numpy(singles[i].predictions.probs), to_numpy(singles[i].targets), problem.weights)
-            for i in shown
-        ],
-        [singles[i].test(error, least_resamples=_enough(len(events), len(problem))) for i in shown],
-        hypotheses=len(events),
+
+@dataclass(frozen=True, eq=False)
+class Slicing:
+    """A column and the slices it makes: their names, and the rows of each."""
+
+    name: str
+    groups: tuple[str, ...]
+    rows: tuple[np.ndarray, ...]
+    remark: str = ""
+
+    @classmethod
+    def of(cls, problem: Problem, name: str, column: ArrayLike) -> "Slicing":
+        """Slices with few rows, and all but the largest where there are many, are taken together."""
+        labels, names = slices(column, name)
+        check_same_length(len(labels), len(problem), f"by[{name!r}]", "y_true")
+        size = np.bincount(labels, minlength=len(names))
+        alone = np.argsort(-size, kind="stable")[: MOST_ROWS if len(names) <= MOST_ROWS else MOST_ROWS - 1]
+        alone = np.sort(alone[size[alone] >= LEAST_ROWS])
+        rest = np.setdiff1d(np.arange(len(names)), alone)
+        if len(rest) == 1:
+            alone, rest = np.arange(len(names)), rest[:0]
+        groups, rows = [names[i] for i in alone], [np.flatnonzero(labels == i) for i in alone]
+        remark = ""
+        if len(rest):
+            groups.append(f"{len(rest):,} others")
+            rows.append(np.flatnonzero(np.isin(labels, rest)))
+            remark = f"{len(rest):,} slices with few rows are taken together."
+        for group, part in zip(groups, rows, strict=True):
+            if problem.weights is not None and not problem.weights[part].any():
+                raise InputError(f"slice {group!r} of {name!r} has no row with weight: drop its rows")
+        return cls(name, tuple(groups), tuple(rows), remark)
+
+    @property
+    def key(self) -> str:
+        """Its name in the pool."""
+        return f"slices by {self.name}"
+
+    def statistic(self, problem: Problem) -> Statistic:
+        """The error of the problem in every slice."""
+        parts = [problem.rows(rows) for rows in self.rows]
+        return EachSlice(tuple(part.error.given(part.predictions, part.weights) for part in parts), self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class EachSlice:
+    """A statistic a slice, ``(m, slices)``, of the same redraws."""
+
+    statistics: tuple[Statistic, ...]
+    rows: tuple[np.ndarray, ...]
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """Each on its own rows."""
+        pairs = zip(self.statistics, self.rows, strict=True)
+        return np.stack([statistic(targets[:, rows]) for statistic, rows in pairs], axis=1)
+
+
+def slicings_of(problem: Problem, by: Mapping[str, ArrayLike]) -> tuple[Slicing, ...]:
+    """The slices of every column."""
+    return tuple(Slicing.of(problem, name, column) for name, column in by.items())
+
+
+def by_column(problem: Problem, pool: Pool, slicing: Slicing, family: Sequence[Slicing]) -> Section:
+    """The slices of one column, the clearest evidence first; p-values allow for all slices of the family."""
+    pvalues = pool.adjusted([other.key for other in family])
+    first = sum(len(other.groups) for other in family[: [other.key for other in family].index(slicing.key)])
+    table = ranked(
+        pool,
+        slicing.key,
+        slicing.groups,
+        [len(rows) for rows in slicing.rows],
+        [problem.rows(rows).means() for rows in slicing.rows],
+        pvalues[first : first + len(slicing.groups)],
     )
-    more = f" The {MOST_ROWS} with the largest error, of {len(events)}." if len(events) > MOST_ROWS else ""
-    return Section(
-        f"Each {noun}", noun, f"Every {noun} against the rest; p-values allow for their number (Holm).{more}", table
-    )
+    looks = f"p-values allow for looking at {len(pvalues)} slices (Westfall and Young)."
+    remark = f"The clearest evidence first; {looks} {slicing.remark}".strip()
+    return Section(f"By {slicing.name}", slicing.name, remark, table)
 
 
-def by_column(problem: Problem, name: str, column: ArrayLike) -> Section:
-    """Each slice that a column makes; the largest where there are many."""
-    labels, names = slices(column, name)
-    check_same_length(len(labels), len(problem), f"by[{name!r}]", "y_true")
-    size = np.bincount(labels, minlength=len(names))
-    shown = np.sort(np.argsort(-size, kind="stable")[:MOST_ROWS])
-    parts = [problem.rows(np.flatnonzero(labels == i)) for i in shown]
-    for i, part in zip(shown, parts, strict=True):
-        if part.weights is not None and not part.weights.any():
-            raise InputError(f"slice {names[i]!r} of {name!r} has no row with weight: drop its rows")
-    named = [names[i] for i in shown]
-    table = table_of_tests(named, [len(part) for part in parts], parts, hypotheses=len(shown))
-    more = f" The {MOST_ROWS} largest of {len(names)}." if len(names) > MOST_ROWS else ""
-    return Section(f"By {name}", name, f"p-values allow for looking at {len(shown)} slices (Holm).{more}", table)
+def ranked(
+    pool: Pool,
+    key: str,
+    groups: Sequence[str],
+    rows: Sequence[int],
+    means: Sequence[tuple[float, float]],
+    pvalues: np.ndarray,
+) -> Table:
+    """A row a group: what was claimed and happened, the error, what chance shows, what is beyond it, and two p-values.
 
-
-def table_of_tests(names: list[str], rows: list[int], parts: Sequence[Problem], *, hypotheses: int) -> Table:
-    """A row a part: what was claimed, what happened, and the error with its test."""
-    enough = [_enough(hypotheses, len(part)) for part in parts]
-    results = [part.test(part.error, least_resamples=draws) for part, draws in zip(parts, enough, strict=True)]
-    return _table(names, rows, [part.means() for part in parts], results, hypotheses=hypotheses)
+    By p-value, then by how far the error exceeds what chance shows on average. ``pvalue`` allows for all looks,
+    ``pvalue_alone`` for this one only.
+    """
+    columns = range(len(groups))
+    bands = [pool.null_band(key, i) for i in columns]
+    excess = pool.excess(key)
+    order = np.lexsort([-excess, pvalues])
+    table = {
+        "group": np.array(groups, dtype=object),
+        "rows": np.array(rows),
+        "claimed": np.array([claimed for claimed, _ in means]),
+        "happened": np.array([happened for _, happened in means]),
+        "error": np.array([pool.observed(key, i) for i in columns]),
+        "null_low": np.array([band.low for band in bands]),
+        "null_high": np.array([band.high for band in bands]),
+        "excess": excess,
+        "pvalue": pvalues,
+        "pvalue_alone": np.array([pool.pvalue(key, i) for i in columns]),
+    }
+    return Table({name: column[order] for name, column in table.items()})
 
 
 def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
@@ -97,31 +154,3 @@ def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
 def _short(x: float) -> str:
     """A number with as many digits as it needs, at most ten."""
     return f"{x:.10g}"
-
-
-def _enough(tests: int, n: int) -> int:
-    """Redraws that leave the smallest p-value at 0.025 after Holm, as far as the work allows."""
-    return affordable(40 * tests - 1, n, TEST_WORK, least=1)
-
-
-def _table(
-    names: list[str],
-    rows: list[int],
-    means: list[tuple[float, float]],
-    results: list[TestResult],
-    *,
-    hypotheses: int,
-) -> Table:
-    bands = [r.null_band() for r in results]
-    return Table(
-        {
-            "group": names,
-            "rows": rows,
-            "claimed": [claimed for claimed, _ in means],
-            "happened": [happened for _, happened in means],
-            "error": [r.statistic for r in results],
-            "null_low": [band.low for band in bands],
-            "null_high": [band.high for band in bands],
-            "pvalue": holm([r.pvalue for r in results], hypotheses=hypotheses),
-        }
-    )

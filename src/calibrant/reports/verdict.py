@@ -1,14 +1,11 @@
-"""The verdict in words: whether to believe the probabilities, which way they err, and where."""
+"""The verdict in words: whether to believe the predictions, which way they err, by how much, and where."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
-import numpy as np
-
-from calibrant.inference.multiplicity import holm
-from calibrant.inference.reliability import beyond_chance
-from calibrant.reports.model import KeyNumber, Verdict
-from calibrant.results import Table, number, percent
+from calibrant.reports.model import KeyNumber, Section, Verdict
+from calibrant.results import number, percent
 
 DOUBT, CERTAINTY = 0.05, 0.02
 """P-values below which miscalibration is likely, and below which it is taken as shown."""
@@ -18,95 +15,123 @@ FEW = 50
 
 
 @dataclass(frozen=True)
-class Leaning:
-    """How far a mean claim lies from what happened, in the standard errors of a calibrated model."""
+class Fault:
+    """What is wrong, in one word and in words; the two means that show it; and where it is."""
 
-    claimed: float
-    happened: float
-    z: float
-
-    @classmethod
-    def of(cls, probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> "Leaning":
-        """From claims and outcomes of the same shape."""
-        p = probability.astype(np.float64)
-        w = np.ones(len(p)) if weights is None else weights
-        w = np.broadcast_to(w.reshape(-1, *[1] * (p.ndim - 1)), p.shape) / (w.sum() * p[0].size)
-        spread = float(np.sqrt((w**2 * p * (1 - p)).sum()))
-        claimed, seen = float((w * p).sum()), float((w * happened).sum())
-        gap = claimed - seen
-        return cls(claimed, seen, gap / spread if spread > 0 else float(np.sign(gap) * (np.inf if gap else 0.0)))
+    finding: str
+    words: str
+    means: str
+    where: tuple[str, ...] = ()
 
 
-def judge(numbers: Sequence[KeyNumber], confidence: Leaning, rate: Leaning | None, curve: Table, n: int) -> Verdict:
-    """The verdict from all numbers and their exact tests together, the mean confidence, the mean rate, and the curve.
-
-    The p-values are adjusted for their number (Holm), so that calibrated models raise an alarm in at most 5 % of cases.
-    """
-    numbers = [x for x in numbers if x.pvalue is not None]
-    adjusted = holm([x.pvalue for x in numbers if x.pvalue is not None])
-    if adjusted.min() > DOUBT:
-        return consistent(numbers[0], n, "probabilities")
-    strongest = numbers[int(np.argmin(adjusted))]
-    shown = adjusted.min() <= CERTAINTY
-    words = "Do not take these probabilities at face value" if shown else "Treat these probabilities with care"
-    if adjusted[0] <= DOUBT:
-        strongest = numbers[0]
-    if strongest is numbers[0] or (rate is not None and strongest.estimator.startswith("SKCE")):
-        direction, claim = _direction(confidence, rate)
-    else:
-        direction, claim = _elsewhere(rate), _mean_confidence(confidence)
-    evidence = (
-        f"{claim} (n = {n:,}).",
-        f"{strongest.label}: {strongest.text(strongest.value)}; a calibrated model with these very predictions would "
-        f"show {strongest.band()} (p = {number(strongest.pvalue or 0.0)}).",
-        *_where(curve),
-    )
-    return Verdict("bad" if shown else "unsure", f"{words}: {direction}.", evidence)
-
-
-def consistent(headline: KeyNumber, n: int, noun: str) -> Verdict:
-    """That nothing speaks against the predictions, or that there are too few to tell."""
+def alarmed(
+    fault: Fault,
+    pvalue: float,
+    tests: str,
+    numbers: Sequence[KeyNumber],
+    sections: Sequence[Section],
+    noun: str,
+    is_small: bool,
+) -> Verdict:
+    """The verdict on predictions that are wrong beyond chance: the sentence, then the evidence in order of weight."""
+    is_shown = pvalue <= CERTAINTY
+    main = numbers[0]
+    words = f"Do not take these {noun} at face value" if is_shown else f"Treat these {noun} with care"
+    headline = f"{words}: {fault.words}."
+    tone: Literal["good", "unsure", "bad"] = "bad" if is_shown else "unsure"
+    if is_small:
+        headline = f"These {noun} are nearly right: {fault.words}, but by little ({main.text(main.value)} on average)."
+        tone = "good"
     evidence = [
-        f"{headline.label}: {headline.text(headline.value)}, as chance alone would show: a calibrated model with these "
-        f"very predictions gives {headline.band()} (p = {number(headline.pvalue or 0.0)}, n = {n:,})."
+        f"All tests together: p = {number(pvalue)} ({tests}).",
+        f"{magnitude(main)}; {would_show(main)}.",
+        *_clearest(numbers),
+        f"{fault.means}.",
+        *fault.where,
+        *in_slices(sections),
     ]
+    return Verdict(tone, headline, tuple(evidence), pvalue, fault.finding)
+
+
+def consistent(pvalue: float, tests: str, main: KeyNumber, n: int, noun: str) -> Verdict:
+    """That nothing speaks against the predictions, what is ruled out, or that there are too few rows to tell."""
+    evidence = [
+        f"All tests together: p = {number(pvalue)} ({tests}).",
+        f"{main.label}: {main.text(main.value)}, as chance alone would show; {would_show(main)}.",
+    ]
+    limit = largest_left(main)
     if n < FEW:
-        return Verdict("unsure", f"{n:,} rows are too few to tell.", tuple(evidence))
-    # Where nothing varies the bootstrap cannot see an error; chance alone leaves room up to the end of its band.
-    limit = max(part.high for part in (headline.null_band, headline.interval) if part is not None)
-    evidence.append(f"With this many rows, an error of up to {headline.text(limit)} is not ruled out.")
-    return Verdict("good", f"These {noun} agree with what happened.", tuple(evidence))
+        evidence.append(f"An error of up to {main.text(limit)} would go unnoticed.")
+        return Verdict("unsure", f"{n:,} rows are too few to tell.", tuple(evidence), pvalue, "too few rows")
+    evidence.append(f"An error above {main.text(limit)} is ruled out (95 %); a smaller one is not.")
+    return Verdict("good", f"These {noun} agree with what happened.", tuple(evidence), pvalue, "none")
 
 
-def _elsewhere(rate: Leaning | None) -> str:
-    if rate is None:
-        return "the favoured class is right as often as claimed, but single classes are not"
-    return "their errors cancel on average, but what happened was too often unlikely, or too often likely"
+def largest_left(main: KeyNumber) -> float:
+    """The largest error that 95 % of data sets like this one leave possible.
+
+    Where nothing varies the bootstrap cannot see an error; chance alone leaves room up to the end of its band. Without an
+    interval the distances add up: the true error is at most the one seen and what chance makes of none.
+    """
+    band = 0.0 if main.null_band is None else main.null_band.high
+    return main.value + band if main.interval is None else max(main.interval.high, band)
 
 
-def _mean_confidence(confidence: Leaning) -> str:
-    claimed, right = percent(confidence.claimed), percent(confidence.happened)
-    return f"The model claims {claimed} on average and is right {right} of the time"
+def magnitude(main: KeyNumber) -> str:
+    """A number with its interval."""
+    if main.interval is None:
+        return f"{main.label}: {main.text(main.value)}"
+    low, high = main.text(main.interval.low), main.text(main.interval.high)
+    return f"{main.label}: {main.text(main.value)} (95 % interval {low} to {high})"
 
 
-def _direction(confidence: Leaning, rate: Leaning | None) -> tuple[str, str]:
-    """Which way the model errs, and the two means that show it."""
-    # Where all predictions lie on one side of 1/2 the two differ by rounding only: then it is the rate.
-    if rate is not None and abs(rate.z) >= 0.999 * abs(confidence.z) and abs(rate.z) > 2:
-        direction = "they are too high" if rate.z > 0 else "they are too low"
-        means = f"They average {percent(rate.claimed)}, and the event happened {percent(rate.happened)} of the time"
-        return direction, means
-    if abs(confidence.z) <= 2:
-        return "they are too high in places and too low in others", _mean_confidence(confidence)
-    direction = f"the model is {'over' if confidence.z > 0 else 'under'}-confident"
-    return direction, _mean_confidence(confidence)
+def would_show(main: KeyNumber) -> str:
+    """What a calibrated model would show."""
+    if main.pvalue is None:
+        return "what a calibrated model would show was not computed"
+    return f"a calibrated model with these very predictions would show {main.band()} (p = {number(main.pvalue)})"
 
 
-def _where(curve: Table) -> tuple[str, ...]:
-    """The widest gap beyond chance, in words."""
-    outside = beyond_chance(curve)
-    if not outside.any():
+def _clearest(numbers: Sequence[KeyNumber]) -> tuple[str, ...]:
+    """The number that speaks clearest, where it is not the first."""
+    tested = [x for x in numbers if x.pvalue is not None]
+    if not tested or (numbers[0].pvalue or 0.0) <= DOUBT:
         return ()
-    worst = int(np.argmax(np.where(outside, np.abs(curve["gap"]), -1)))
-    claimed, seen = percent(curve["predicted"][worst]), percent(curve["observed"][worst])
-    return (f"The gap is widest where the claim is about {claimed}: {seen} came true.",)
+    clearest = min(tested, key=lambda x: x.pvalue or 0.0)
+    if clearest is numbers[0] or (clearest.pvalue or 0.0) > DOUBT:
+        return ()
+    return (f"{clearest.label}: {clearest.text(clearest.value)}; {would_show(clearest)}.",)
+
+
+def in_slices(sections: Sequence[Section]) -> tuple[str, ...]:
+    """The slice where the evidence is clearest, where it is beyond chance."""
+    best = clearest_slice(sections)
+    if best is None:
+        return ()
+    section, row = best
+    claimed, happened = percent(row["claimed"]), percent(row["happened"])
+    return (
+        f"Clearest where {section.noun} = {row['group']}: claimed {claimed}, happened {happened}, error "
+        f"{percent(row['error'])} (p = {number(float(row['pvalue']))} among all slices).",
+    )
+
+
+def clearest_slice(sections: Sequence[Section]) -> tuple[Section, dict[str, Any]] | None:
+    """The slice with the smallest p-value of those beyond chance, and among several the one furthest beyond it."""
+    slices = [(section, row) for section in sections if section.title.startswith("By ") for row in section.table.rows()]
+    found = [(section, row) for section, row in slices if row["pvalue"] <= DOUBT]
+    return min(found, key=lambda pair: (pair[1]["pvalue"], -pair[1]["excess"])) if found else None
+
+
+def slice_fault(sections: Sequence[Section], too_much: str, too_little: str) -> Fault | None:
+    """That all rows together are right, and one slice is not; words for claims above what happened, and below."""
+    best = clearest_slice(sections)
+    if best is None:
+        return None
+    section, row = best
+    gap = row["claimed"] - row["happened"]
+    # a mean that is off by less than half the error does not explain it
+    lean = "wrong" if abs(gap) < row["error"] / 2 else too_much if gap > 0 else too_little
+    words = f"they agree with what happened on average, but are {lean} where {section.noun} = {row['group']}"
+    means = f"There {percent(row['claimed'])} was claimed, and {percent(row['happened'])} happened"
+    return Fault("slice", words, means)

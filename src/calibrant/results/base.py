@@ -1,14 +1,14 @@
 """What all results share."""
 
 import json
-from html import escape
 from typing import Any
 
+from calibrant.results import markdown, notebook
 from calibrant.results.plain import jsonable
 
 
 class Result:
-    """What all results share: JSON, and a display in notebooks made of their readable lines."""
+    """What all results share: JSON, and displays in notebooks and comments made of their readable lines."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -26,7 +26,13 @@ class Result:
         width = max((len(label) for label, _ in rest), default=0)
         return "\n".join([f"{title} = {headline}", *(f"  {label:<{width}}  {text}" for label, text in rest)])
 
+    def to_markdown(self) -> str:
+        """The lines in GitHub's Markdown, for a comment on a pull request."""
+        (title, headline), *rest = self._lines()
+        cells = [[markdown.escaped(label), markdown.escaped(text, longest=400)] for label, text in rest]
+        head = f"**{markdown.escaped(title)} = {markdown.escaped(headline, longest=400)}**"
+        return f"{head}\n\n{markdown.table(['', ''], cells, [False, False])}" if cells else head
+
     def _repr_html_(self) -> str:
         (title, headline), *rest = self._lines()
-        rows = "".join(f"<tr><th style='text-align:left'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rest)
-        return f"<table><caption><b>{escape(title)} = {escape(headline)}</b></caption>{rows}</table>"
+        return notebook.card(title, headline, rest)

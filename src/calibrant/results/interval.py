@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from calibrant.results import notebook
 from calibrant.results.words import number
 
 
@@ -29,6 +30,9 @@ class Interval:
 
     def __str__(self) -> str:
         return f"{number(self.low)} to {number(self.high)}"
+
+    def _repr_html_(self) -> str:
+        return notebook.card(f"{100 * self.level:.4g} % interval", str(self), [("found by", self.method)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

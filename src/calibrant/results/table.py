@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.results import markdown, notebook
 from calibrant.results.words import number
 
 
@@ -58,18 +59,24 @@ class Table(Mapping[str, np.ndarray]):
         | a | 0.5 |
         | b | |
         """
-        marks = ["---:" if column.dtype.kind in "fiu" else "---" for column in self._columns.values()]
-        rows = [list(self), *([_cell(v).replace("NaN", "") for v in row.values()] for row in self.rows())]
-        lines = ["| " + " | ".join(row).replace("  ", " ").rstrip() + " |" for row in rows]
-        return "\n".join([lines[0], "|" + "|".join(marks) + "|", *lines[1:]])
+        rows = [[_written(value) for value in row.values()] for row in self.rows()]
+        return markdown.table([markdown.escaped(name) for name in self], rows, self._is_number)
+
+    @property
+    def _is_number(self) -> list[bool]:
+        """Whether each column holds numbers."""
+        return [column.dtype.kind in "fiu" for column in self._columns.values()]
+
+    def _repr_html_(self) -> str:
+        cells = {name: [_cell(value) for value in column] for name, column in self._columns.items()}
+        return notebook.frame(notebook.grid(cells, self._is_number))
 
     def __repr__(self) -> str:
         cells = [[name, *map(_cell, column)] for name, column in self._columns.items()]
         widths = [max(map(len, column)) for column in cells]
-        left = [column.dtype.kind not in "fiu" for column in self._columns.values()]
         return "\n".join(
             "  ".join(
-                t.ljust(w) if is_left else t.rjust(w) for t, w, is_left in zip(row, widths, left, strict=True)
+                t.rjust(w) if right else t.ljust(w) for t, w, right in zip(row, widths, self._is_number, strict=True)
             ).rstrip()
             for row in zip(*cells, strict=True)
         )
@@ -77,3 +84,8 @@ class Table(Mapping[str, np.ndarray]):
 
 def _cell(value: object) -> str:
     return number(float(value)) if isinstance(value, np.integer | np.floating) else str(value)
+
+
+def _written(value: object) -> str:
+    """A cell in Markdown, empty where the number is not known."""
+    return markdown.escaped(str(value)) if not isinstance(value, np.number) else "" if value != value else _cell(value)

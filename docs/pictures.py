@@ -1,0 +1,112 @@
+"""Pictures of the pages in ``docs/users``: each page's own examples are run, and its data drawn.
+
+``python docs/pictures.py`` writes ``docs/images/users/*.svg``; names choose pages: ``python docs/pictures.py llm``.
+"""
+
+import doctest
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+from calibrant import EqualMass, TopLabel
+from calibrant.plots import levels, reliability
+
+HERE = Path(__file__).parent
+
+
+def examples(page: Path) -> dict[str, Any]:
+    """The names that the examples of a page leave behind."""
+    names: dict[str, Any] = {"__name__": page.stem}
+    for example in doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8")):
+        exec(compile(example.source, str(page), "single"), names)
+    return names
+
+
+def side_by_side(titles: tuple[str, str], draw: Callable[[Any, int], Any], height: float = 4.6) -> Figure:
+    """Two pictures with a title each."""
+    figure, axes = plt.subplots(1, 2, figsize=(10, height), gridspec_kw={"wspace": 0.22})
+    for i, (ax, title) in enumerate(zip(axes, titles, strict=True)):
+        draw(ax, i)
+        ax.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=26)  # above the legend
+    return figure
+
+
+def llm(page: dict[str, Any]) -> Figure:
+    """Both models."""
+    models = (page["small"], page["large"])
+    return side_by_side(
+        ("small: says too much", "large: as it should be"),
+        lambda ax, i: reliability(page["y_true"], models[i], lens=TopLabel(), bins=EqualMass(10), ax=ax, legend=not i),
+    )
+
+
+def clinician(page: dict[str, Any]) -> Figure:
+    """The hospital where the score was made, and the one that differs."""
+    rows = [page["hospital"] == name for name in "AC"]
+    return side_by_side(
+        ("Hospital A", "Hospital C"),
+        lambda ax, i: reliability(
+            page["died"][rows[i]], page["risk"][rows[i]], bins=EqualMass(10), axis="logit", ax=ax, legend=not i
+        ),
+    )
+
+
+def forecaster(page: dict[str, Any]) -> Figure:
+    """Levels of both ensembles."""
+    forecasts = (page["narrow"], page["honest"])
+    return side_by_side(
+        ("narrow: a U", "honest: flat"),
+        lambda ax, i: levels(page["y_true"], forecasts[i], ax=ax, legend=not i),
+        3.4,
+    )
+
+
+def credit(page: dict[str, Any]) -> Figure:
+    """The first month and the last, on the scale of log-odds."""
+    rows = [page["month"] == month for month in (1, 6)]
+    return side_by_side(
+        ("Month 1", "Month 6"),
+        lambda ax, i: reliability(
+            page["clicked"][rows[i]],
+            page["score"][rows[i]],
+            bins=page["scale"],
+            axis="logit",
+            n_resamples=199,
+            ax=ax,
+            legend=i == 0,
+        ),
+    )
+
+
+def deep_learning(page: dict[str, Any]) -> Figure:
+    """Before and after the temperature."""
+    said = (page["said"], page["cooler"](page["said"]))
+    y = page["y"][page["test"]]
+    return side_by_side(
+        ("As trained", "With a temperature"),
+        lambda ax, i: reliability(y, said[i], lens=TopLabel(), bins=EqualMass(10), ax=ax, legend=not i),
+    )
+
+
+PAGES = {"llm": llm, "clinician": clinician, "forecaster": forecaster, "credit": credit, "deep-learning": deep_learning}
+
+
+def main(chosen: list[str]) -> None:
+    """Draw the pictures of these pages, or of all."""
+    mpl.use("agg")
+    mpl.rcParams["svg.hashsalt"] = "calibrant"
+    folder = HERE / "images" / "users"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in chosen or PAGES:
+        figure = PAGES[name](examples(HERE / "users" / f"{name}.md"))
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
+        plt.close(figure)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

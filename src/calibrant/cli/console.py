@@ -1,0 +1,64 @@
+"""The two streams of the terminal, and when they are coloured."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+
+class Stream(Console):
+    """A console that lets a broken pipe through: what to do about it is decided in one place."""
+
+    def on_broken_pipe(self) -> None:
+        """Say so."""
+        raise BrokenPipeError
+
+
+def colour_options(environment: Mapping[str, str]) -> dict[str, Any]:
+    """What the usual variables say of colours, in Rich's words, beyond what Rich itself reads.
+
+    NO_COLOR, where it is not empty, wins over everything; then FORCE_COLOR and CLICOLOR_FORCE, which ask for colours in pipes,
+    too; CLICOLOR=0 asks for none. Without any, a terminal that is not dumb has colours.
+
+    >>> colour_options({"CLICOLOR": "0"}), colour_options({"CLICOLOR_FORCE": "1"}), colour_options({})
+    ({'no_color': True}, {'force_terminal': True}, {})
+    """
+    forced = environment.get("FORCE_COLOR")  # Rich takes any, even 0, for a wish
+    asked = forced or environment.get("CLICOLOR_FORCE", "0")
+    if not environment.get("NO_COLOR") and asked not in ("", "0", "false"):
+        return {"force_terminal": True}
+    plain = {} if forced is None else {"force_terminal": False}
+    refused = environment.get("NO_COLOR") or environment.get("CLICOLOR") == "0" or forced == "0"
+    return {"no_color": True, **plain} if refused else {}
+
+
+out = Stream(highlight=False, **colour_options(os.environ))
+err = Stream(stderr=True, highlight=False, **colour_options(os.environ))
+
+
+def is_watched(stream: Console) -> bool:
+    """Whether somebody looks on, so that what moves may be shown; pipes that are coloured by force have no audience."""
+    return stream.file.isatty() and not stream.is_dumb_terminal
+
+
+def say(text: str) -> None:
+    """A line, as it is."""
+    out.print(Text(text), soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """One line on the error stream, as it is."""
+    err.print(Text(text), soft_wrap=True)
+
+
+@contextmanager
+def aside(is_aside: bool = True) -> Iterator[None]:
+    """What is said goes to the error stream, as a file takes the output."""
+    out.stderr = is_aside
+    try:
+        yield
+    finally:
+        out.stderr = False

@@ -1,0 +1,1 @@
+"""Calibration watched while predictions come in: tests that may be looked at after every row."""

@@ -1,0 +1,99 @@
+"""Maps of numbers: cells from blue, below zero, over paper to orange, with a scale."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibrant.plots.axes import inches_of
+from calibrant.plots.style import STEPS, Palette, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAST = 0.02
+"""Shades reach their end at this at least: rounding and noise are to stay pale."""
+
+
+def draw_cells(axes: "Axes", values: np.ndarray, palette: Palette, *, limit: float, gap: float = 0.04) -> None:
+    """One rectangle a value, ``(rows, columns)``, the first row at the top; those that are not numbers are left out."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    places = [(row, column) for row, column in np.ndindex(values.shape) if np.isfinite(values[row, column])]
+    size = 1 - gap
+    patches = [Rectangle((column - size / 2, row - size / 2), size, size) for row, column in places]
+    colours = [palette.shade(float(values[place]) / limit) for place in places]
+    axes.add_collection(PatchCollection(patches, facecolors=colours, edgecolors="none", linewidths=0))
+    rows, columns = values.shape
+    axes.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    axes.tick_params(length=0, colors=palette.muted)
+    axes.set_facecolor("none")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set_color(palette.ink)
+
+
+def limit_of(values: np.ndarray) -> float:
+    """Where shades end: the largest value, rounded up to one digit.
+
+    >>> limit_of(np.array([0.031, -0.172])), limit_of(np.zeros(3))
+    (0.2, 0.02)
+    """
+    known = values[np.isfinite(values)]
+    largest = max(float(np.abs(known).max(initial=0.0)), LEAST)
+    unit = 10.0 ** np.floor(np.log10(largest))
+    return float(np.ceil(np.round(largest / unit, 9)) * unit)
+
+
+MOST = 16
+"""Letters of a name at most."""
+
+
+def is_slanted(names: Sequence[str]) -> bool:
+    """Whether the names of columns need more room than there is side by side."""
+    return sum(min(len(name), MOST) + 2 for name in names if name) > 44
+
+
+def depth_of(names: Sequence[str]) -> float:
+    """Inches that the names of columns take below a map."""
+    return 0.28 + (0.046 * max(min(len(name), MOST) for name in names) if is_slanted(names) else 0.0)
+
+
+def width_of(names: Sequence[str]) -> float:
+    """Inches that the names of rows take beside a map."""
+    return 0.4 + 0.074 * max(min(len(name), MOST) for name in names)
+
+
+def label_cells(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Names of rows and columns, slanted where they are long and many; long ones are cut."""
+    axes.set_yticks(range(len(rows)), [shortened(name, MOST) for name in rows], fontsize=9.5)
+    angle: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_slanted(columns) else {}
+    axes.set_xticks(range(len(columns)), [shortened(name, MOST) for name in columns], fontsize=9.5, **angle)
+
+
+def scale_below(axes: "Axes", depth: float) -> "Axes":
+    """Axes for the scale, so many inches below those of the map."""
+    height = inches_of(axes)[1]
+    return axes.inset_axes((0.0, -(depth + 0.38) / height, 1.0, 0.12 / height))
+
+
+def draw_scale(axes: "Axes", palette: Palette, limit: float, words: tuple[str, str, str]) -> None:
+    """The shades in one line, with words at both ends and the unit between."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    steps = range(-STEPS, STEPS + 1)
+    patches = [Rectangle((step, 0), 1.02, 1) for step in steps]
+    shades = [palette.shade(step / STEPS) for step in steps]
+    axes.add_collection(PatchCollection(patches, facecolors=shades, edgecolors="none", linewidths=0))
+    axes.set(xlim=(-STEPS, STEPS + 1), ylim=(0, 1), yticks=[])
+    ends = (f"\N{MINUS SIGN}{100 * limit:g}", words[1], f"+{100 * limit:g}")
+    axes.set_xticks([-STEPS + 0.5, 0.5, STEPS + 0.5], ends, fontsize=9)
+    axes.tick_params(length=0, colors=palette.muted, pad=3)
+    axes.set_facecolor("none")
+    for spine in axes.spines.values():
+        spine.set_color(palette.grid)
+    for x, side, text in ((0.0, "left", words[0]), (1.0, "right", words[2])):
+        axes.text(x, 1.3, text, ha=side, va="bottom", transform=axes.transAxes, fontsize=9, color=palette.ink)

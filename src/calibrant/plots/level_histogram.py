@@ -1,0 +1,90 @@
+"""The histogram of levels: where outcomes lie in their forecasts."""
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from calibrant.distributions.conversion import as_distribution
+from calibrant.distributions.coordinates import dimensions
+from calibrant.estimators.member_ranks import Prerank
+from calibrant.inference.pit_histogram import PITHistogram
+from calibrant.plots.display import PredictionDisplay, plotter
+from calibrant.plots.picture import Drawing, Legend, Tables, level_in
+from calibrant.plots.style import Palette, dress
+from calibrant.results import Table
+from calibrant.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
+    """Shares of outcomes at the levels of their forecasts, with the band that holds all bars of a calibrated one.
+
+    There is room for the bars of the table ``beside``, too, where there is one.
+    """
+    table = tables["levels"]
+    lower, upper, share = table["lower"], table["upper"], 100 * table["observed"]
+    low, high = 100 * table["low"], 100 * table["high"]
+    outside = (share < low) | (share > high)
+    width = 0.86 * (upper - lower)
+    for chosen, colour in ((~outside, palette.accent), (outside, palette.bad)):
+        axes.bar((lower + upper)[chosen] / 2, share[chosen], width=width[chosen], color=colour, alpha=0.75)
+    axes.fill_between([0, 1], low[0], high[0], color=palette.band, alpha=0.3, linewidth=0, zorder=3)
+    axes.axhline(100 / len(share), color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
+    draw_beyond(axes, (lower + upper)[outside] / 2, share[outside], palette)
+    axes.set(xlabel="Level of the outcome in its forecast", ylabel="% of rows", xlim=(-0.01, 1.01))
+    beside = 100 * tables["beside"]["observed"].max() if "beside" in tables else 0.0
+    axes.set_ylim(0, 1.08 * max(share.max(), high.max(), beside))
+    dress(axes, palette)
+
+
+def draw_beyond(axes: "Axes", x: np.ndarray, height: np.ndarray, palette: Palette) -> None:
+    """A mark on top of each bar beyond chance, so that no bar is told by its colour alone."""
+    axes.scatter(x, height, s=22, color=palette.bad, marker="D", linewidth=0, zorder=5)
+
+
+def legend_of(tables: Tables) -> Legend:
+    """Marks and words."""
+    return (("bar", "within chance"), ("diamond", "beyond chance"), ("band", f"{level_in(tables)} band if calibrated"))
+
+
+class LevelsDisplay(PredictionDisplay):
+    """The histogram of levels: shares of outcomes at the levels of their forecasts, flat where it is calibrated.
+
+    High ends say that forecasts are too sure, a hump that they are too timid, a slope up that they are too low. All bars of a
+    calibrated forecast lie within the band in 19 of 20 data sets: :class:`~calibrant.PITHistogram`. ``tables`` hold ``levels``.
+    Of vectors, levels are average ranks.
+
+    >>> from calibrant import Normal
+    >>> y = np.random.default_rng(0).normal(0.0, 2.0, 200)
+    >>> table = LevelsDisplay.from_predictions(y, Normal(np.zeros(200), 1.0), n_bins=4).tables["levels"]
+    >>> table["observed"], table["high"][0]
+    (array([0.35 , 0.14 , 0.115, 0.395]), np.float64(0.325))
+    """
+
+    drawing = Drawing(
+        draw,
+        legend_of=legend_of,
+    )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        n_bins: int = 20,
+        level: float = 0.95,
+        sample_weight: ArrayLike | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """The histogram with ``n_bins`` bars; ``seed`` is that of levels of single values with a probability of their own."""
+        predictions = as_distribution(y_pred)
+        prerank: Prerank | None = "average" if dimensions(predictions) else None
+        made = PITHistogram(n_bins, level, prerank=prerank, seed=seed)
+        table = made(y_true, predictions, sample_weight=sample_weight)
+        return cls({"levels": table, "settings": Table(level=[level])})
+
+
+levels = plotter(LevelsDisplay.from_predictions, "levels")

@@ -1,0 +1,117 @@
+"""Several models of the same targets: each with its interval, beside what it would show if it were calibrated."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from calibrant._validate import InputError
+from calibrant.distributions.conversion import as_distribution
+from calibrant.inference.exact import ExactTest
+from calibrant.inference.intervals import Bootstrap
+from calibrant.plots.curves import redraws
+from calibrant.plots.display import Display, plotter
+from calibrant.plots.picture import Drawing, Layout, Tables
+from calibrant.plots.style import Palette, dress, shortened
+from calibrant.results import Estimate, Table, TestResult
+from calibrant.typing import ArrayLike, Engine, Estimator, Seed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+ALPHA = 0.05
+"""Models with p-values up to this are marked."""
+
+WORK = 50_000_000
+"""Redrawn or resampled rows that one model may cost before it makes do with fewer."""
+
+LETTERS = 24
+"""Letters of a model's name at most."""
+
+
+def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
+    """A row a model, the first at the top."""
+    models = tables["models"]
+    y = np.arange(models.n_rows)
+    value = models["value"]
+    beyond = models["pvalue"] <= ALPHA
+    dress(axes, palette)
+    axes.grid(visible=False, axis="y")
+    axes.hlines(y, models["null_low"], models["null_high"], color=palette.band, alpha=0.5, linewidth=13, zorder=2)
+    for chosen, colour, marker in ((~beyond, palette.accent, "o"), (beyond, palette.bad, "D")):
+        axes.hlines(y[chosen], models["low"][chosen], models["high"][chosen], color=colour, linewidth=2.2, zorder=3)
+        axes.scatter(value[chosen], y[chosen], s=46, color=colour, marker=marker, linewidth=0, zorder=4)
+    axes.set_yticks(y, [shortened(name, LETTERS) for name in models["model"].tolist()])
+    axes.tick_params(axis="y", colors=palette.ink)
+    axes.set(ylim=(models.n_rows - 0.5, -0.5), xlabel=str(tables["settings"]["name"][0]))
+    axes.margins(x=0.06)
+
+
+def layout_of(tables: Tables) -> Layout:
+    """A line a model, and room for its name."""
+    models = tables["models"]
+    longest = max(min(len(str(name)), LETTERS) for name in models["model"].tolist())
+    return Layout((5.2, 0.42 * models.n_rows + 0.75), (0.3 + 0.085 * longest, 0.15, 0.56, 0.12))
+
+
+class ComparisonDisplay(Display):
+    """Several models of the same targets: values with their intervals, and the band that each would show if calibrated.
+
+    Errors of finite data are never zero, and not equally far from it: a model is to be read against its own band. Marks are
+    diamonds where the exact test rejects at 5 %, each model by itself; :func:`calibrant.inference.comparison.compare` tests the
+    differences. ``tables`` hold ``models`` and ``settings``.
+
+    >>> from calibrant import ECE
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(300)
+    >>> y = (rng.random(300) < p) * 1
+    >>> models = ComparisonDisplay.from_predictions(ECE(), y, {"good": p, "sure": (p > 0.5) * 0.98 + 0.01}, n_resamples=199)
+    >>> models.tables["models"]["pvalue"] <= 0.05
+    array([False,  True])
+    """
+
+    drawing = Drawing(
+        draw,
+        layout_of=layout_of,
+        legend=(("dot", "within chance"), ("diamond", "beyond chance"), ("band", "95 % band if calibrated")),
+    )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        estimator: Estimator,
+        y_true: ArrayLike,
+        models: Mapping[str, ArrayLike],
+        *,
+        n_resamples: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
+    ) -> Self:
+        """The estimator of every model, tested by redraws and with a bootstrap interval."""
+        if not isinstance(models, Mapping) or not models:
+            raise InputError(f"models must be predictions by name, {{'name': y_pred}}; got {models!r}")
+        tests, estimates = {}, {}
+        for name, y_pred in models.items():
+            predictions = as_distribution(y_pred)
+            m = redraws(n_resamples, len(predictions), WORK)
+            shared = {"sample_weight": sample_weight, "rng": rng, "engine": engine}
+            tests[name] = ExactTest(estimator, m)(y_true, predictions, **shared)
+            estimates[name] = Bootstrap(estimator, m)(y_true, predictions, **shared)
+        return cls.from_results(tests, estimates)
+
+    @classmethod
+    def from_results(cls, tests: Mapping[str, TestResult], estimates: Mapping[str, Estimate]) -> Self:
+        """Of tests that redraw, and of estimates that know their interval, by the names of the models."""
+        if list(tests) != list(estimates):
+            raise InputError(f"tests and estimates must be of the same models; got {list(tests)} and {list(estimates)}")
+        rows = [
+            {**tests[name].to_row(), **dict(zip(("low", "high"), estimates[name].confidence_interval(), strict=True))}
+            for name in tests
+        ]
+        columns = {column: [row[column] for row in rows] for column in rows[0]}
+        name = next(iter(tests.values())).estimate.name
+        return cls({"models": Table({"model": list(tests), **columns}), "settings": Table(name=[name])})
+
+
+comparison = plotter(ComparisonDisplay.from_predictions, "comparison")

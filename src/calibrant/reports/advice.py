@@ -1,0 +1,197 @@
+"""What to do about predictions: which recalibrator helps on rows it has not seen, and how to learn it."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant.distributions.categorical import Categorical
+from calibrant.reports.after import picture_of, problem_after
+from calibrant.reports.candidates import FOLDS, Trial, Trials, is_sample, thinned, tried
+from calibrant.reports.forecast_problem import ForecastProblem
+from calibrant.reports.model import Advice, Picture
+from calibrant.reports.problem import Problem
+from calibrant.results import Interval, Table, percent
+
+LEAST = 50
+"""Rows that a map can be learned from."""
+
+ROUGH = 500
+"""Fewer rows than this leave much to chance."""
+
+REDRAWS = 199
+"""Redraws behind the bands of errors after recalibration."""
+
+EVENTS = 10
+"""Rows of other classes than the most frequent one."""
+
+FAIR = "The CRPS before is that of the distribution which members were drawn from: smoothing alone is no gain."
+NOTHING, ALONE = "Nothing to put right.", "No map does better than leaving the predictions alone."
+
+
+class Advised(NamedTuple):
+    """The advice, and a picture of what it would do."""
+
+    advice: Advice
+    picture: Picture | None = None
+
+
+def advise(problem: Problem, *, is_calibrated: bool, source: Sequence[str] | None = None) -> Advised:
+    """Try the recalibrators that suit a problem on held-out rows, and say which to use, if any.
+
+    ``source`` are the words of a command that name the file and its columns. Large data are thinned, at random, which the
+    advice says. How one is chosen: :attr:`~calibrant.reports.candidates.Trials.chosen`.
+    """
+    n = len(problem)
+    if (few := too_few(problem)) is not None:
+        return Advised(Advice(few, (), None, None, None))
+    some = replace(thinned(problem), n_resamples=min(problem.n_resamples, REDRAWS))
+    trials = tried(some)
+    if trials is None:
+        return Advised(Advice("No recalibrator takes these predictions so far.", (), None, None, None))
+    errors = [Error.of(some), *(Error.of(problem_after(some, trial.parts)) for trial in trials.trials[1:])]
+    table, chosen = table_of(trials, errors), trials.chosen
+    about = [*on_the_rows(n, len(some)), *([FAIR] if is_sample(problem.predictions) else []), *trials.refused]
+    if chosen.recalibrator is None:
+        return Advised(Advice(NOTHING if is_calibrated else ALONE, (*_tries(trials), *about), table, None, None))
+    after = errors[trials.trials.index(chosen)]
+    sentences = (_removed(errors[0], after), *_choice(trials), *about)
+    advice = Advice(promise(trials, problem), sentences, table, command(source, chosen), code(chosen))
+    return Advised(advice, picture_of(some, chosen.parts, chosen.name))
+
+
+def too_few(problem: Problem) -> str | None:
+    """Why nothing can be learned: few rows, or hardly any but those of one class."""
+    n = len(problem) if problem.weights is None else int((problem.weights > 0).sum())
+    if n < LEAST:
+        return f"{n:,} rows are too few to learn from."
+    if isinstance(problem.predictions, Categorical):
+        others = n - int(np.bincount(to_numpy(problem.targets)).max())
+        if others < EVENTS:
+            return f"All but {others} rows are of one class: too few of others to learn from."
+    return None
+
+
+def promise(trials: Trials, problem: Problem) -> str:
+    """What the chosen map would do to the score, with the standard error of that, and its share of the score.
+
+    The log loss of densities may be negative, and has no shares.
+    """
+    change, error = trials.change(trials.chosen, trials.unchanged)
+    is_density = trials.score == "log loss" and problem.kind not in ("binary", "multi-class", "multi-label", "counts")
+    share = "" if is_density else f" ({percent(-change / trials.mean(trials.unchanged))})"
+    return f"{trials.chosen.name} would lower the {spelled(trials.score)} by {-change:.2g} ± {error:.1g}{share}."
+
+
+def spelled(score: str) -> str:
+    """A score as sentences call it."""
+    return "Brier score" if score == "Brier" else score
+
+
+@dataclass(frozen=True)
+class Error:
+    """A calibration error, with what calibrated predictions would show."""
+
+    value: float
+    band: Interval
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Error":
+        """That of the report; of forecasts, of their levels."""
+        problem = problem.levels if isinstance(problem, ForecastProblem) else problem
+        test = problem.test(problem.error)
+        return cls(test.statistic, test.null_band())
+
+    @property
+    def beyond_chance(self) -> float:
+        """How much larger it is than calibrated predictions would show in the middle of their band."""
+        return max(self.value - (self.band.low + self.band.high) / 2, 0.0)
+
+
+def table_of(trials: Trials, errors: Sequence[Error]) -> Table:
+    """A row a recalibrator and one for the predictions as they are, the smallest score first."""
+    order = sorted(range(len(errors)), key=lambda i: trials.mean(trials.trials[i]))
+    found = [trials.trials[i] for i in order]
+    changes = [trials.change(trial, trials.unchanged) for trial in found]
+    return Table(
+        recalibrator=[trial.name for trial in found],
+        score=[trials.score] * len(found),
+        before=[trials.mean(trials.unchanged)] * len(found),
+        after=[trials.mean(trial) for trial in found],
+        change=[change for change, _ in changes],
+        standard_error=[error for _, error in changes],
+        calibration_error=[errors[i].value for i in order],
+        null_low=[errors[i].band.low for i in order],
+        null_high=[errors[i].band.high for i in order],
+    )
+
+
+def command(source: Sequence[str] | None, chosen: Trial) -> str | None:
+    """The words that learn the map in a shell.
+
+    >>> from calibrant.recalibration.temperature import Temperature
+    >>> command(["my file.csv", "--y-pred", "p_*"], Trial(Temperature(), (), None))
+    "calibrant recalibrate 'my file.csv' --y-pred 'p_*' --method 'Temperature()' --save map.json"
+    """
+    if source is None:
+        return None
+    return shlex.join(["calibrant", "recalibrate", *source, "--method", chosen.name, "--save", "map.json"])
+
+
+def code(chosen: Trial, rows: str = "") -> str:
+    """The lines that learn the map in Python, from some ``rows`` or columns of what is at hand."""
+    kind = type(chosen.recalibrator)
+    return (
+        f"from {kind.__module__} import {kind.__name__}\n\n"
+        f"fitted = {chosen.name}.fit(y_true{rows}, y_pred{rows})\n"
+        f"better = fitted(new_predictions{rows})"
+    )
+
+
+def on_the_rows(n: int, learned: int) -> list[str]:
+    """What held-out rows are, how many there were, and whether they are few."""
+    found = [f"Each row is seen through a map that was fitted without it, on {FOLDS - 1} of {FOLDS} folds."]
+    if learned < n:
+        found.append(f"Learned and judged on {learned:,} of {n:,} rows, drawn at random.")
+    if learned < ROUGH:
+        found.append(f"{learned:,} rows leave much to chance: judge the map again on new ones.")
+    return found
+
+
+def _removed(before: Error, after: Error) -> str:
+    """How much of the calibration error goes."""
+    band = f"{percent(after.band.low)} to {percent(after.band.high)}"
+    words = f"Calibration error: {percent(before.value)} → {percent(after.value)}"
+    if before.value <= before.band.high:
+        return f"{words}; calibrated predictions would show {band}."
+    if after.value <= after.band.high:
+        return f"{words}, no more than chance: calibrated predictions would show {band}."
+    share = 1 - after.beyond_chance / before.beyond_chance
+    left = f"removes {100 * share:.0f} %" if share > 0 else "removes nothing"
+    return f"{words}, which {left} of what is beyond chance; calibrated predictions would show {band}."
+
+
+def _choice(trials: Trials) -> list[str]:
+    """Why it is not the one with the smallest score; and that it is one of several."""
+    found = []
+    if trials.lowest is not trials.chosen:
+        change, error = trials.change(trials.chosen, trials.lowest)
+        smallest = f"{trials.lowest.name} has the smallest {spelled(trials.score)}, by {change:.1g} ± {error:.1g}"
+        found.append(f"{smallest}: the simpler map is preferred.")
+    if len(trials.trials) > 2:
+        found.append(f"The best of {len(trials.trials) - 1} by these very rows: its score is a little too good.")
+    return found
+
+
+def _tries(trials: Trials) -> list[str]:
+    """The best that was tried, where it is not good enough."""
+    others = [trial for trial in trials.trials[1:] if trials.mean(trial) < float("inf")]
+    if not others:
+        return []
+    best = min(others, key=trials.mean)
+    change, error = trials.change(best, trials.unchanged)
+    words = f"The best of {len(trials.trials) - 1} that were tried, {best.name},"
+    return [f"{words} changes the {spelled(trials.score)} by {change:+.2g} ± {error:.1g}."]

@@ -1,0 +1,51 @@
+"""Predictions put right, as the problem of a report: what the same errors and pictures make of them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant.recalibration.held_out import HeldOut, in_order
+from calibrant.reports.class_pictures import reliability_of
+from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.forecast_pictures import histogram_of
+from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, levels_of_targets
+from calibrant.reports.model import Picture
+from calibrant.reports.problem import Problem
+
+
+def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
+    """The problem with the predictions of all folds; of forecasts, with the levels of targets in them."""
+    if isinstance(problem, ClassProblem):
+        return replace(problem, predictions=in_order(parts))
+    assert isinstance(problem, ForecastProblem)
+    levels, targets = np.empty(len(problem)), to_numpy(problem.targets)
+    for part in parts:
+        levels[part.rows] = levels_of_targets(targets[part.rows], part.predictions)
+    return problem.at(levels)
+
+
+def claims_of(problem: Problem) -> Picture:
+    """What was claimed, and what happened: the reliability diagram of classes, the histogram of levels of forecasts."""
+    if isinstance(problem, ClassProblem):
+        return reliability_of(problem)
+    levels = problem.levels if isinstance(problem, ForecastProblem) else problem
+    assert isinstance(levels, LevelProblem)
+    return histogram_of(levels)
+
+
+def picture_of(problem: Problem, parts: Sequence[HeldOut], name: str) -> Picture:
+    """Both sides in one picture."""
+    before, after = claims_of(problem), claims_of(problem_after(problem, parts))
+    return Picture(
+        "before_after",
+        "Before and after recalibration",
+        f"The predictions as they are, and what {name} makes of rows that it has not seen. {before.caption}",
+        f"Before: {before.description} After {name}: {after.description}",
+        {
+            f"{side}_{key}": table
+            for side, picture in (("before", before), ("after", after))
+            for key, table in picture.tables.items()
+        },
+    )

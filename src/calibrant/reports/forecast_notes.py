@@ -1,0 +1,44 @@
+"""What a reader should know about forecasts before believing the numbers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant.inference.dependence import Memory
+from calibrant.reports.data_notes import duplicated, effective_rows
+from calibrant.reports.forecast_problem import ForecastProblem
+
+
+def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
+    """Order, weights, doubles, ends, and what members are taken for."""
+    levels, coords = problem.levels.targets, to_numpy(problem.predictions.coords)
+    found = []
+    memory = Memory.of(levels)
+    if memory.is_beyond_chance:
+        found.append(memory.in_words())
+    if problem.is_ensemble:
+        found.append(
+            "Members are taken as draws from the forecast: under calibration the outcome is one more of them. Scores and "
+            "the kernel error are shown without a test."
+        )
+    if unequal := effective_rows(problem.weights):
+        found += [*unequal, "Bands of pictures are those of as many rows of equal weight; p-values are exact."]
+    found += duplicated(coords.reshape(len(coords), -1), "forecasts")
+    found += _repeated(to_numpy(problem.targets), problem.kind)
+    outside = int(((levels <= 0) | (levels >= 1)).sum())
+    if outside:
+        found.append(f"{outside:,} outcomes lie where their forecast has no probability at all.")
+    return found
+
+
+def _repeated(targets: np.ndarray, kind: str) -> list[str]:
+    """Whether outcomes of a continuous kind repeat, which rounding or limits of a gauge explain."""
+    if kind != "numbers" or targets.ndim != 1:
+        return []
+    values, counts = np.unique(targets, return_counts=True)
+    most = int(np.argmax(counts))
+    if counts[most] <= max(2, 0.01 * len(targets)):
+        return []
+    share = 100 * counts[most] / len(targets)
+    return [f"{share:.1f} % of outcomes are {values[most]:g}: a forecast without single values cannot foresee that."]

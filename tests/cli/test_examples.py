@@ -1,0 +1,52 @@
+"""Every example of every help, and of the guide, runs as it is written, in order, on the files that the first ones write."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from calibrant.cli.examples import EXAMPLES
+from calibrant.cli.manual import FIRST_STEPS
+
+pytest.importorskip("cyclopts")
+pytest.importorskip("polars")
+pytest.importorskip("matplotlib")
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "command-line.md"
+
+ALL = {
+    **{f"first-{i}": example.command for i, example in enumerate(FIRST_STEPS)},
+    **{f"{name}-{i}": example.command for name, examples in EXAMPLES.items() for i, example in enumerate(examples)},
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_example_runs(name, shell, few_rows, monkeypatch, tmp_path):
+    _check(ALL[name], shell, few_rows, monkeypatch, tmp_path)
+
+
+@pytest.mark.skipif(not GUIDE.exists(), reason="the guide is not beside the tests")
+def test_the_guide_runs(shell, few_rows, monkeypatch, tmp_path):
+    blocks = re.findall(r"^```sh\n(.*?)^```", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    known = {command for command in ALL.values() if " > " not in command}
+    commands = [line for block in blocks for line in block.splitlines() if line not in known]
+    assert len(commands) >= 10
+    for command in commands:
+        _check(command, shell, few_rows, monkeypatch, tmp_path)
+
+
+def _check(command, shell, few_rows, monkeypatch, tmp_path):
+    # The demo writes the files that others read: not over our shorter ones.
+    monkeypatch.chdir(tmp_path if " demo" in command else few_rows)
+    if " reproduce " in command:
+        _shorten(monkeypatch)
+    code, out, err = shell(command)
+    assert code == 0, err
+    assert len(out) > 100 or " --out - " in command or "completion" in command
+
+
+def _shorten(monkeypatch):
+    from calibrant.lab.papers import estimator_error
+
+    few = estimator_error.study.__kwdefaults__ | {"sizes": (4,)}
+    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", few)

@@ -1,0 +1,129 @@
+"""Every command leaves with the codes that ``calibrant --help`` lists."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from calibrant.cli.manual import EXIT_CODES, FAILURES
+
+pytest.importorskip("cyclopts")
+pytest.importorskip("polars")
+
+
+@pytest.fixture
+def boastful(tmp_path, rng):
+    """A file of claims that do not come true, of which recalibration by a constant makes worse what it can."""
+    p = rng.random(200).round(3)
+    y = (rng.random(200) < 0.35 + 0.3 * p).astype(int)
+    path = tmp_path / "x.csv"
+    path.write_text("y,p\n" + "".join(f"{a},{b}\n" for a, b in zip(y, p, strict=True)))
+    return path
+
+
+CASES = {
+    "report": (["--n-resamples", "99", "--out", "x.json"], ["--fail-if", "ECE > 0.01"]),
+    "estimate": (["--estimator", "Brier()"], ["--fail-if", "Brier > 0.01"]),
+    "test": (["--n-resamples", "99"], ["--gate"]),
+    "recalibrate": (["--method", "Platt()"], ["--method", "Isotonic()", "--folds", "2", "--save", "map.json"]),
+    "simulate": (["--estimator", "ECE()", "--data-sets", "10"], None),
+}
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_commands_on_files(run, monkeypatch, tmp_path, boastful, command):
+    monkeypatch.chdir(tmp_path)
+    plain, gate = CASES[command]
+    assert run(command, str(boastful), *plain)[0] == 0
+    assert (command in FAILURES) == (gate is not None)
+    if command == "recalibrate":  # rows whose order says everything about the claim and nothing about the truth
+        boastful.write_text("y,p\n" + "".join(f"{i % 2},{(i + 1) / 42:.3f}\n" for i in range(40)))
+    if gate is not None:
+        code, _, err = run(command, str(boastful), *(gate if command == "recalibrate" else [*plain, *gate]))
+        assert code == 1
+        assert "gate failed" in err or "not saved" in err
+    code, out, err = run(command, str(tmp_path / "nowhere.csv"))
+    assert (code, out) == (2, "")
+    assert err.startswith("calibrant: there is no file")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["demo", "digit"], ["reproduce", "nobody"], ["doctor", "--fast"], ["completion", "tcsh"], ["hlep"]]
+)
+def test_other_commands_refuse_what_they_do_not_know(run, arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("calibrant: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["repport", "x.csv"], "report"),
+        (["demo", "digit"], "digits"),
+        (["report", "FILE", "--y-ture", "y"], "--y-true"),
+        (["test", "FILE", "--formt", "json"], "--format"),
+        (["estimate", "FILE", "--y-pred", "q"], "'p'"),
+        (["estimate", "FILE", "--y-true", "Y"], "'y'"),
+        (["estimate", "FILE", "--by", "pp"], "'p'"),
+        (["estimate", "FILE", "--estimator", "ece()"], "'ECE'"),
+        (["recalibrate", "FILE", "--method", "Plat()"], "'Platt'"),
+        (["report", "FILE", "--fail-if", "ece > 1", "--n-resamples", "99", "--out", "x.json"], "'ECE'"),
+        (["reproduce", "roelof"], "roelofs"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_mistyped_words_get_a_suggestion(run, monkeypatch, tmp_path, boastful, arguments, near):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(*(str(boastful) if word == "FILE" else word for word in arguments))
+    assert code == 2
+    if near != "'p'" or "q" not in arguments:  # one letter of one has nothing in common with another
+        assert "did you mean" in err.lower()
+    assert near.strip("'") in err
+
+
+def started(*arguments, **options):
+    command = [sys.executable, "-m", "calibrant", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_a_reader_that_leaves_is_no_failure():
+    child = started("report", "--help")
+    child.stdout.close()  # before anything is written, as head may
+    err = child.stderr.read()
+    child.stderr.close()
+    assert (child.wait(), err) == (141, "")
+    assert 141 in EXIT_CODES
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interruption_is_quiet(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    child = started("estimate", str(path))  # waits for somebody to write
+    handle = os.open(path, os.O_WRONLY)  # which blocks until it does
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate()
+    os.close(handle)
+    assert (child.returncode, out, err) == (130, "", "")
+    assert 130 in EXIT_CODES
+
+
+def test_a_bug_has_a_code_of_its_own(run, monkeypatch, boastful):
+    from calibrant.cli import commands
+
+    monkeypatch.setattr(commands, "default_set", lambda predictions: 1 / 0)
+    assert run("estimate", str(boastful))[0] == 70
+    assert 70 in EXIT_CODES
+
+
+def test_all_codes_are_documented():
+    from calibrant import cli
+
+    codes = {0, cli.GATE_FAILED, cli.UNUSABLE, cli.MISTAKE, cli.INTERRUPTED, cli.NO_READER}
+    assert codes == set(EXIT_CODES)

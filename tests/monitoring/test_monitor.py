@@ -1,0 +1,195 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from calibrant import Bernoulli, Ensemble, Normal, Poisson
+from calibrant._validate import InputError
+from calibrant.monitoring.monitor import Alarm, Monitor
+
+
+def drawn(probs, rng):
+    return (probs.cumsum(axis=1) > rng.random((len(probs), 1))).argmax(axis=1)
+
+
+def tempered(probs, power):
+    return probs**power / (probs**power).sum(axis=1, keepdims=True)
+
+
+def binary(rng, n):
+    p = rng.beta(0.5, 0.5, n)
+    return (rng.random(n) < p) * 1, p
+
+
+def classes(rng, n):
+    p = rng.dirichlet([0.5] * 4, n)
+    return drawn(p, rng), p
+
+
+def labels(rng, n):
+    p = rng.random((n, 2))
+    return (rng.random((n, 1)) < p) * 1, Bernoulli(p)  # labels that depend on each other
+
+
+def counts(rng, n):
+    rate = rng.gamma(3, 1, n)
+    return rng.poisson(rate), Poisson(rate)
+
+
+def ensembles(rng, n):
+    return rng.normal(size=n), Ensemble(rng.normal(size=(n, 9)))
+
+
+WORLDS = [binary, classes, labels, counts, ensembles]
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_calibrated_streams_rarely_raise_an_alarm_at_any_look(world):
+    alarms = sum(Monitor().update(*world(np.random.default_rng(seed), 400)).alarm is not None for seed in range(120))
+    assert alarms <= binom.ppf(0.999, 120, 0.05)
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("world", WORLDS)
+def test_ten_thousand_looks(world):
+    alarms = sum(
+        Monitor().update(*world(np.random.default_rng(seed), 10_000)).alarm is not None for seed in range(1000)
+    )
+    print(f"{world.__name__}: {alarms} of 1,000 streams of 10,000 looks")
+    assert alarms <= binom.ppf(0.999, 1000, 0.05)
+
+
+def test_a_loose_test_would_be_seen_to_be_loose():
+    """The bound above is no bound that everything meets."""
+    rng = np.random.default_rng(0)
+    alarms = 0
+    for _ in range(60):
+        y, p = binary(rng, 400)
+        alarms += Monitor().update(y, np.clip(p + 0.08, 0, 1)).alarm is not None
+    assert alarms > binom.ppf(0.999, 60, 0.05)
+
+
+def shifted(rng, n):
+    y, p = binary(rng, n)
+    return y, 0.6 * p
+
+
+def over(rng, n):
+    p = rng.dirichlet([1] * 4, n)
+    return drawn(tempered(p, 0.5), rng), p
+
+
+def under(rng, n):
+    p = rng.dirichlet([1] * 4, n)
+    return drawn(tempered(p, 2), rng), p
+
+
+def one_class(rng, n):
+    p = rng.dirichlet([1] * 4, n)
+    q = p * np.array([1, 1, 2.5, 1])
+    return drawn(q / q.sum(axis=1, keepdims=True), rng), p
+
+
+def local(rng, n):
+    p = rng.random(n)
+    wrong = np.where((p > 0.3) & (p < 0.5), 0.75, p)
+    return (rng.random(n) < wrong) * 1, p
+
+
+def narrow(rng, n):
+    return rng.normal(0, 1.6, n), Normal(np.zeros(n), 1.0)
+
+
+def wide(rng, n):
+    return rng.normal(0, 0.6, n), Normal(np.zeros(n), 1.0)
+
+
+def high(rng, n):
+    return rng.poisson(2.0, n), Poisson(np.full(n, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("world", "words"),
+    [
+        (shifted, "too low"),
+        (over, "over-confident"),
+        (under, "under-confident"),
+        (one_class, "probabilities of 2 are too low"),
+        (local, "between 30 % and 50 % are too low"),
+        (narrow, "too narrow"),
+        (wide, "too wide"),
+        (high, "too high"),
+    ],
+)
+def test_defects_are_named_with_their_direction(world, words):
+    monitor = Monitor().update(*world(np.random.default_rng(1), 3000))
+    assert monitor.alarm is not None
+    assert monitor.leaning is not None
+    assert words in monitor.leaning.words
+    assert monitor.alarm.row < 1500
+    assert monitor.pvalue < 1e-6
+
+
+def test_a_change_is_found_and_dated():
+    rng = np.random.default_rng(2)
+    y, p = binary(rng, 6000)
+    late = np.where(np.arange(6000) < 4000, p, np.clip(p + 0.2, 0, 1))
+    alarm = Monitor().update(y, late).alarm
+    assert alarm is not None
+    assert 4000 < alarm.row < 4400
+    assert abs(alarm.since - 4000) < 60
+
+
+@pytest.mark.parametrize("world", [*WORLDS, local])
+def test_how_rows_come_together_changes_nothing(world):
+    y, p = world(np.random.default_rng(3), 300)
+    whole, parts = Monitor().update(y, p), Monitor()
+    for start, end in ((0, 1), (1, 100), (100, 300)):
+        parts = parts.update(y[start:end], p[start:end])
+    assert parts.log_evalue == pytest.approx(whole.log_evalue, abs=1e-10)
+    assert parts.peak == pytest.approx(whole.peak, abs=1e-10)
+    assert parts.alarm == whole.alarm
+    assert parts.n == whole.n == 300
+
+
+@pytest.mark.parametrize("world", [*WORLDS, over])
+def test_goes_on_from_json(world):
+    y, p = world(np.random.default_rng(4), 200)
+    first = Monitor(alpha=0.01, seed=5).update(y[:120], p[:120])
+    again = Monitor.from_dict(json.loads(first.to_json()))
+    assert again.to_dict() == first.to_dict()
+    assert again.update(y[120:], p[120:]).to_dict() == first.update(y[120:], p[120:]).to_dict()
+
+
+def test_json_of_infinite_evidence_and_of_nothing():
+    certain = Monitor().update([1, 0], [0.0, 0.5])
+    assert certain.alarm == Alarm(1, 1, "probabilities are too low")
+    assert certain.pvalue == 0
+    assert Monitor.from_dict(json.loads(certain.to_json())).log_evalue == np.inf
+    assert Monitor.from_dict(Monitor().to_dict()).n == 0
+
+
+def test_a_fresh_monitor():
+    monitor = Monitor()
+    assert (monitor.n, monitor.log_evalue, monitor.pvalue, monitor.leaning) == (0, 0.0, 1.0, None)
+    assert Monitor(alpha=0.1).update([1] * 99, [0.1] * 99).restart().to_dict() == Monitor(alpha=0.1).to_dict()
+    assert "p-value = 1" in repr(monitor)
+    assert "alarm    row" in repr(Monitor().update([1] * 99, [0.1] * 99))
+
+
+def test_rows_of_another_kind_are_refused():
+    monitor = Monitor().update([0, 1], [[0.2, 0.3, 0.5]] * 2)
+    with pytest.raises(InputError, match="y_pred must be like the rows before, ClassBets.*got EventBets"):
+        monitor.update([0, 1], [0.2, 0.3])
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -0.1, np.nan])
+def test_alpha_is_a_fraction(alpha):
+    with pytest.raises(InputError, match="alpha"):
+        Monitor(alpha=alpha)
+
+
+def test_other_data_are_no_monitor():
+    with pytest.raises(InputError, match=r"Monitor\.to_dict gave; got kind 'report'"):
+        Monitor.from_dict({"kind": "report"})

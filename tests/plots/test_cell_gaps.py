@@ -1,0 +1,28 @@
+import numpy as np
+
+from calibrant import Categorical
+from calibrant.plots.cell_gaps import CellGaps
+
+
+def test_sums_are_those_of_the_rows(rng):
+    p, y = rng.dirichlet(np.ones(3), 50), rng.integers(0, 3, 50)
+    cell, w = rng.integers(0, 4, 50), rng.random(50)
+    gaps = CellGaps.of(cell, p, w)
+    for c in range(4):
+        rows = cell == c
+        gap = (w[rows, None] * (p[rows] - np.eye(3)[y[rows]])).sum(axis=0)
+        variance = (w[rows, None] ** 2 * p[rows] * (1 - p[rows])).sum(axis=0) + (w**2).mean()
+        np.testing.assert_allclose(gaps.sums(y[None])[0, c], gap)
+        np.testing.assert_allclose(gaps.standardised(gaps.sums(y[None]))[0, c], np.abs(gap) / np.sqrt(variance))
+
+
+def test_calibrated_models_are_marked_in_one_of_twenty_data_sets(rng):
+    """400 data sets at 5 %, by the largest of twelve cells: a share within four standard errors."""
+    p = rng.dirichlet(np.ones(3) / 2, 60)
+    predictions = Categorical(p)
+    gaps = CellGaps.of(p.argmax(axis=1), p, None)
+    marked = [
+        gaps.adjusted(y, predictions, gaps.standardised, 99, i, None).min() <= 0.05
+        for i, y in enumerate(predictions.sample(rng, 400))
+    ]
+    assert abs(np.mean(marked) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 400)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from calibrant import PIT, Ensemble, Normal
+from calibrant.lab.problems import Tempered
+from calibrant.recalibration.dressing import Dressing
+from calibrant.recalibration.held_out import in_order
+from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration.variance import VarianceScaling
+from calibrant.reports.after import claims_of, picture_of, problem_after
+from calibrant.reports.figures import drawn
+
+
+def test_classes_of_all_folds_are_in_order(rng, problem_of):
+    y, p = Tempered(3, 2.0).draw(200, rng)
+    parts = Temperature().fit(y, p).held_out
+    after = problem_after(problem_of(y, p), parts)
+    assert after.predictions.matrix == pytest.approx(in_order(parts).matrix)
+    assert after.targets is not None
+
+
+def test_levels_of_all_folds_are_in_order(rng, problem_of):
+    y, members = rng.normal(size=100), rng.normal(size=(100, 4))
+    parts = Dressing().fit(y, Ensemble(members)).held_out
+    after = problem_after(problem_of(y, Ensemble(members)), parts)
+    for part in parts:
+        assert after.targets[part.rows] == pytest.approx(PIT()(y[part.rows], part.predictions))
+
+
+def test_claims_are_drawn_as_in_reports(rng, problem_of):
+    y, p = Tempered(3, 2.0).draw(200, rng)
+    assert claims_of(problem_of(y, p)).kind == "reliability"
+    normal = problem_of(rng.normal(size=100), Normal(np.zeros(100), 1.0))
+    assert claims_of(normal).tables["levels"]["observed"].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", ["classes", "forecasts"])
+def test_the_picture_has_both_sides_and_can_be_drawn(kind, rng, problem_of):
+    pytest.importorskip("matplotlib")
+    y, p = Tempered(3, 2.0).draw(200, rng)
+    recalibrator = Temperature()
+    if kind == "forecasts":
+        y, p, recalibrator = 3 * rng.normal(size=200), Normal(np.zeros(200), 1.0), VarianceScaling()
+    picture = picture_of(problem_of(y, p), recalibrator.fit(y, p).held_out, "the map")
+    assert "After the map:" in picture.description
+    assert {name.partition("_")[0] for name in picture.tables} == {"before", "after"}
+    assert drawn(picture).startswith("<svg")
