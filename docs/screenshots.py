@@ -17,13 +17,13 @@ import numpy as np
 from calibrant import Ensemble, evaluate
 from calibrant.distributions.poisson import Poisson
 from calibrant.io import example, read
-from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration.matrix import VectorScaling
 from calibrant.reports.model import Report
 from calibrant.reports.pdf import check_browser, to_pdf
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
-WIDTH, PHONE, HEIGHT = 1180, 390, 1000
+WIDTH, PHONE, HEIGHT = 1180, 390, 1130
 REDRAWS = 999
 
 SHOWN = {
@@ -63,11 +63,11 @@ def overconfident() -> Report:
 
 
 def calibrated() -> Report:
-    """A network whose temperature was learned on the other half of the rows."""
+    """A network put right by a map that was learned on the other half of the rows."""
     y, p = network("wideresnet-16-4-cifar-10")
-    better = Temperature().fit(y[::2], p[::2])(p[1::2])
+    better = VectorScaling().fit(y[::2], p[::2])(p[1::2])
     sure = np.where(p[1::2].max(axis=1) > 0.99, "over 99 %", "up to 99 %")
-    title = "Wide ResNet on CIFAR-10, temperature learned on other images"
+    title = "Wide ResNet on CIFAR-10, recalibrated on other images"
     return evaluate(y[1::2], better, by={"confidence before": sure}, title=title, n_resamples=REDRAWS, rng=0)
 
 
