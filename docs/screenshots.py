@@ -2,7 +2,7 @@
 
 ``python docs/screenshots.py FOLDER`` makes five reports and photographs them with the browser that is installed; those of
 networks need the softmax outputs in ``../shared/data`` and are left out without them. ``--images`` also writes the few that
-the documentation shows to ``docs/images``, in 128 colours. Needs playwright, and pypdfium2 for pictures of paper.
+the documentation shows to ``docs/images``, in 256 colours. Needs playwright, and pypdfium2 for pictures of paper.
 """
 
 import argparse
@@ -148,12 +148,12 @@ def _sheets(paper: Path, picture: Path) -> None:
 
 
 def shrink(source: Path, target: Path) -> None:
-    """The picture in 128 colours."""
+    """The picture in 256 colours, rare ones among them."""
     from PIL import Image
 
     buffer = io.BytesIO()
     image = Image.open(source).convert("RGB")
-    image.quantize(128, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     target.write_bytes(buffer.getvalue())
     print(f"{target}: {len(buffer.getvalue()) / 1000:.0f} kB")
 
