@@ -25,6 +25,7 @@ def folder(tmp_path_factory):
     for name in ("digits", "diabetes"):
         lines = files.example(name).read_text().splitlines(keepends=True)
         (path / f"{name}.csv").write_text("".join(lines[: ROWS + 1]))
+    (path / "better.csv").write_text((path / "digits.csv").read_text())
     return path
 
 
