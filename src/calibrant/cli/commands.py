@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from calibrant import io
-from calibrant._validate import check_fraction
+from calibrant._validate import InputError, check_fraction
 from calibrant.cli import comparing, display, reporting
 from calibrant.cli.app import (
     DATA,
@@ -79,6 +79,8 @@ def report(
         check_writable(pdf, "--pdf")
         check_browser()
     result: Report | Comparison
+    if id is not None and not others:
+        raise InputError("--id aligns the rows of several files: leave it out with one")
     if others:
         result = comparing.compared([file, *others], data, id, title, n_resamples, seed)
     else:

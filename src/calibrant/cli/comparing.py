@@ -66,7 +66,9 @@ def keys_of(file: Path, data: Data, id: str | None) -> np.ndarray | None:
     keys = open_columns(local(file, data.input_format), data.input_format).single(id, "--id")
     found, counts = np.unique(keys.astype(str), return_counts=True)
     if counts.max() > 1:
-        raise InputError(f"--id {id}: {found[int(np.argmax(counts))]!r} occurs {counts.max()} times in {file.name}")
+        raise InputError(
+            f"--id {id}: {str(found[int(np.argmax(counts))])!r} occurs {counts.max()} times in {file.name}"
+        )
     return keys.astype(str)
 
 
@@ -77,7 +79,9 @@ def _rows(own: np.ndarray | None, others: np.ndarray | None, first: Path, file: 
     for there, here, one, other in ((own, others, first, file), (others, own, file, first)):
         missing = np.setdiff1d(there, here)
         if len(missing):
-            raise InputError(f"--id: {other.name} lacks {len(missing):,} rows of {one.name}, such as {missing[0]!r}")
+            raise InputError(
+                f"--id: {other.name} lacks {len(missing):,} rows of {one.name}, such as {str(missing[0])!r}"
+            )
     order = np.argsort(others)
     rows: np.ndarray = order[np.searchsorted(others[order], own)]
     return rows
