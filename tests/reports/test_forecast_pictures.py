@@ -24,7 +24,7 @@ def test_descriptions_say_what_is_seen(rng, problem_of):
     assert "intervals that promise 90.0 % held 5" in pictures["coverage"].description
     assert "where 3 are expected" in pictures["fan"].description
     assert "where the spread is 0.5" in pictures["spread"].description
-    assert "points more outcomes below than expected" in pictures["level_curve"].description
+    assert "outcomes below than expected" in pictures["level_curve"].description
     assert "0.0 % of redraws as much or more" in pictures["null"].description
 
 

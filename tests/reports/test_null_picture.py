@@ -3,6 +3,7 @@ import numpy as np
 from calibrant import Categorical
 from calibrant.reports.evidence import gather
 from calibrant.reports.null_picture import null_of
+from calibrant.results import percent
 
 
 def test_bars_are_the_redraws(rng, problem_of):
@@ -13,4 +14,4 @@ def test_bars_are_the_redraws(rng, problem_of):
     assert picture.tables["redraws"]["count"].sum() == 99
     assert picture.tables["observed"]["pvalue"][0] == pool.pvalue("error")
     share = np.mean(pool.null("error") >= pool.observed("error"))
-    assert f"{100 * share:.1f} %" in picture.description
+    assert f"and {percent(share)} of redraws" in picture.description
