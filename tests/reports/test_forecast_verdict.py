@@ -4,7 +4,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant import Ensemble, Normal
 from calibrant.reports.build import judge
-from calibrant.reports.forecast_verdict import Lean, fault_of_forecasts
+from calibrant.reports.forecast_verdict import Lean, Levels, fault_of_forecasts
 from calibrant.reports.slices import Slicing
 
 
@@ -66,26 +66,26 @@ def test_a_small_error_is_called_so(rng, monkeypatch):
 
 def test_errors_that_cancel(rng):
     u = np.concatenate([rng.uniform(0, 0.4, 500), rng.uniform(0.6, 1, 500)])
-    assert fault_of_forecasts(u, ()).words == "they are too narrow"
+    assert fault_of_forecasts(Levels(u), ()).words == "they are too narrow"
     even = (np.arange(1000) + 0.5) / 1000
-    assert fault_of_forecasts(even, ()).words == "they are wrong in places, and right on average"
+    assert fault_of_forecasts(Levels(even), ()).words == "they are wrong in places, and right on average"
 
 
 def test_both_ways_are_named_the_worse_one_first():
     z = ndtri((np.arange(1000) + 0.5) / 1000)
-    assert fault_of_forecasts(ndtr(0.9 * z + 1), ()).words == "they are too low and too wide"
-    assert fault_of_forecasts(ndtr(3 * z - 0.5), ()).words == "they are too narrow and too high"
+    assert fault_of_forecasts(Levels(ndtr(0.9 * z + 1)), ()).words == "they are too low and too wide"
+    assert fault_of_forecasts(Levels(ndtr(3 * z - 0.5)), ()).words == "they are too narrow and too high"
 
 
 def test_a_wide_spread_shifts_by_chance():
     """Levels of outcomes three times as far out: their mean is three times as uncertain."""
     z = 3 * ndtri((np.arange(400) + 0.5) / 400) + 0.3
-    assert Lean.of(ndtr(z)).height == pytest.approx(2.0, abs=0.1)
-    assert Lean.of(ndtr(z)).words() == ["too narrow"]
+    assert Lean.of(Levels(ndtr(z))).height == pytest.approx(2.0, abs=0.1)
+    assert Lean.of(Levels(ndtr(z))).words() == ["too narrow"]
 
 
 def test_where_it_is_clearest_is_said():
     z = ndtri((np.arange(400) + 0.5) / 400)
     halves = Slicing("predicted spread", ("small", "large"), (np.arange(0, 400, 2), np.arange(1, 400, 2)))
-    fault = fault_of_forecasts(ndtr(np.where(np.arange(400) % 2, 2.5, 1.5) * z), (halves,))
+    fault = fault_of_forecasts(Levels(ndtr(np.where(np.arange(400) % 2, 2.5, 1.5) * z)), (halves,))
     assert fault.where[0].startswith("Clearest where the predicted spread is large: central 90 % intervals held ")

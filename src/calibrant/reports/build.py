@@ -104,6 +104,7 @@ def planned(
         raise InputError("by must map names to columns, such as by={'site': column}")
     weights = as_weights(sample_weight, len(predictions))
     draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
+    draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     if isinstance(predictions, Categorical | Bernoulli):
         classes = ClassProblem(*parts)  # type: ignore[arg-type]
