@@ -71,19 +71,17 @@ class Bootstrap:
         return replace(
             estimate,
             standard_error=float(np.std(values, ddof=1)),
-            interval=self._reflected(float(estimate), values),
+            interval=reflected(
+                float(estimate), values, self.confidence_level, getattr(self.estimator, "least", -np.inf)
+            ),
         )
 
-    def _reflected(self, value: float, values: np.ndarray) -> Interval:
-        tail = (1 - self.confidence_level) / 2
-        low, high = 2 * value - np.quantile(values, [1 - tail, tail])
-        least: float = getattr(self.estimator, "least", -np.inf)
-        return Interval(
-            max(least, min(float(low), value)),
-            max(float(high), value),
-            self.confidence_level,
-            "reflected bootstrap",
-        )
+
+def reflected(value: float, values: np.ndarray, level: float, least: float) -> Interval:
+    """The reflected interval from resampled values, widened to hold the value and cut at the least one there can be."""
+    tail = (1 - level) / 2
+    low, high = 2 * value - np.quantile(values, [1 - tail, tail])
+    return Interval(max(least, min(float(low), value)), max(float(high), value), level, "reflected bootstrap")
 
 
 def include_null(interval: Interval, test: TestResult) -> Interval:

@@ -9,8 +9,10 @@ import numpy as np
 
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.binned import ECE
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.exact import ExactTest
+from calibrant.inference.grouped_bootstrap import GroupedBootstrap
 from calibrant.inference.intervals import Bootstrap
 from calibrant.results import Estimate, TestResult
 from calibrant.typing import Array, Engine, Estimator
@@ -25,6 +27,9 @@ PAIRS = 500_000_000
 
 BOOTSTRAP_WORK = 40_000_000
 """Resampled rows an interval may cost before a report makes do with fewer resamples."""
+
+MANY_ROWS = 20_000
+"""More rows than this fill bins so that their sums are normal."""
 
 
 def affordable(wanted: int, size: int, work: int, *, least: int) -> int:
@@ -98,7 +103,9 @@ class Problem(ABC):
         return self.run(test)
 
     def interval(self, estimator: Estimator) -> Estimate:
-        """The estimate with its bootstrap interval."""
+        """The estimate with its bootstrap interval; of many rows, bin by bin."""
+        if isinstance(estimator, ECE) and self.weights is None and len(self) > MANY_ROWS:
+            return GroupedBootstrap(estimator)(self.targets, self.predictions, rng=self.fresh_seeds)
         return self.run(Bootstrap(estimator, affordable(199, len(self), BOOTSTRAP_WORK, least=99)))
 
     def run(self, measure: Callable[..., T]) -> T:
