@@ -100,6 +100,7 @@ HOMES = {
         "plots/level_histogram.py",
         "plots/model_rows.py",
         "plots/null_histogram.py",
+        "plots/model_curves.py",
         "plots/picture.py",
         "plots/reliability_diagram.py",
         "plots/sharpness_chart.py",
