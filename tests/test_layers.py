@@ -98,6 +98,7 @@ HOMES = {
         "plots/legend.py",
         "plots/level_deviation.py",
         "plots/level_histogram.py",
+        "plots/model_curves.py",
         "plots/model_rows.py",
         "plots/null_histogram.py",
         "plots/model_curves.py",
