@@ -69,6 +69,7 @@ NAMES = [
     "Uniform",
     "Variational",
     "Within",
+    "compare",
     "coverage",
     "evaluate",
     "groups",

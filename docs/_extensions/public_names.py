@@ -5,6 +5,9 @@ It asks the package itself, so that a new public name is in the reference withou
     .. public-names:: calibrant              every name of ``calibrant.__all__`` that lives in
        :home: estimators                     ``calibrant.estimators``
 
+    .. public-names:: calibrant              every name of ``calibrant.__all__`` that lives in none of these
+       :except: estimators inference
+
     .. public-names:: calibrant.kernels      every name of ``__all__``
 
     .. public-names:: calibrant.recalibration
@@ -44,7 +47,12 @@ class PublicNames(SphinxDirective):
 
     required_arguments = 1
     has_content = True
-    option_spec: ClassVar[dict[str, Any]] = {"home": str.split, "derived": str.split, "members": str.split}
+    option_spec: ClassVar[dict[str, Any]] = {
+        "home": str.split,
+        "except": str.split,
+        "derived": str.split,
+        "members": str.split,
+    }
 
     def run(self) -> list[nodes.Node]:
         """The directives of Sphinx for each name, parsed."""
@@ -61,10 +69,12 @@ class PublicNames(SphinxDirective):
             return [f"{package.__name__}.{line.strip()}" for line in self.content if line.strip()]
         if "derived" in self.options:
             return derived(package, tuple(resolve(name) for name in self.options["derived"]))
-        homes = self.options.get("home")
-        if homes is None:
-            return [f"{package.__name__}.{name}" for name in package.__all__]
-        return [f"{package.__name__}.{name}" for name in package.__all__ if lives_in(package, name, homes)]
+        names = package.__all__
+        if "home" in self.options:
+            names = [name for name in names if lives_in(package, name, self.options["home"])]
+        if "except" in self.options:
+            names = [name for name in names if not lives_in(package, name, self.options["except"])]
+        return [f"{package.__name__}.{name}" for name in names]
 
     def _entry(self, name: str) -> list[str]:
         value = resolve(name)

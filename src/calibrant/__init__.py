@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
     from calibrant.monitoring.monitor import Monitor
     from calibrant.reports.build import evaluate
+    from calibrant.reports.comparison import compare
     from calibrant.reports.page import report
     from calibrant.streams.choose import state
     from calibrant.thresholds import Exceeds, Within
@@ -82,6 +83,7 @@ _HOME = {
     "Censored": "distributions.censored",
     "ClassWise": "lenses",
     "CountWise": "countwise",
+    "compare": "reports.comparison",
     "coverage": "inference.coverage",
     "CRPS": "estimators.crps",
     "DebiasedECE": "estimators.debiased",
@@ -200,6 +202,7 @@ __all__ = [
     "Uniform",
     "Variational",
     "Within",
+    "compare",
     "coverage",
     "evaluate",
     "groups",

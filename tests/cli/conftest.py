@@ -59,5 +59,6 @@ def few_rows(tmp_path_factory):
     path = tmp_path_factory.mktemp("examples")
     for name in ("digits", "diabetes"):
         lines = files.example(name).read_text().splitlines(keepends=True)
-        (path / f"{name}.csv").write_text("".join(lines[:301]))
+        (path / f"{name}.csv").write_text("".join(lines[:201]))
+    (path / "better.csv").write_text((path / "digits.csv").read_text())
     return path

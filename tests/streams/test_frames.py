@@ -47,6 +47,7 @@ def test_any_executor(columns):
     assert reduce(lambda a, b: a.merge(b), states).finalize().value == ECE()(y, p).value
 
 
+@pytest.mark.filterwarnings("default")  # of Spark, about versions of pandas
 def test_spark(columns):
     sql = pytest.importorskip(
         "pyspark.sql", reason="pyspark is not installed: the function is tested with pandas alone"

@@ -86,6 +86,7 @@ class Data(Fields):
 
 
 File = Annotated[Path, Parameter(help="predictions and truth: CSV, Parquet, JSONL or NPZ; - reads from a pipe")]
+Others = Annotated[Path, Parameter(help="further files of the same rows, one a model, to compare with", show=True)]
 Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or programs", group=OUTPUT)]
 Comment = Annotated[
     Literal["table", "json", "markdown"],

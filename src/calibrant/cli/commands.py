@@ -9,9 +9,22 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from calibrant import io
-from calibrant._validate import check_fraction
-from calibrant.cli import display, reporting
-from calibrant.cli.app import OUTPUT, Comment, Data, File, Gates, Seed, Texts, check_writable, command, print_json
+from calibrant._validate import InputError, check_fraction
+from calibrant.cli import comparing, display, reporting
+from calibrant.cli.app import (
+    DATA,
+    OUTPUT,
+    Comment,
+    Data,
+    File,
+    Gates,
+    Others,
+    Seed,
+    Texts,
+    check_writable,
+    command,
+    print_json,
+)
 from calibrant.cli.comments import comment_of_estimates, comment_of_test
 from calibrant.cli.gate import Gate, judge, numbers_of
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
@@ -19,6 +32,8 @@ from calibrant.cli.streams import name_of
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import groups
+from calibrant.reports.comparison import Comparison
+from calibrant.reports.model import Report
 from calibrant.reports.pdf import check_browser, to_pdf
 from calibrant.reports.slices import slices as slices_of
 from calibrant.results import Estimate, Table, TestResult, brief
@@ -28,8 +43,9 @@ from calibrant.results import Estimate, Table, TestResult, brief
 def report(
     file: File,
     /,
-    *,
+    *others: Others,
     data: Data = Data(),  # noqa: B008  # frozen
+    id: Annotated[str | None, Parameter(group=DATA)] = None,
     out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
     pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
@@ -42,9 +58,12 @@ def report(
 
     Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
     LogLoss, of forecasts PITError, LevelsWithin, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
+    Several files of the same rows, one a model, are compared, row by row; gates then name a model, too: 'ECE of b > 0.05'.
 
     Parameters
     ----------
+    id
+        of several files: column that names the rows, where their order differs
     out
         where to write the page, or by its ending .json the data or .md a comment; - for the standard output
     pdf
@@ -59,13 +78,20 @@ def report(
     if pdf is not None:
         check_writable(pdf, "--pdf")
         check_browser()
-    heading = title or f"Calibration of {name_of(file)}"
-    result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file))
+    result: Report | Comparison
+    if id is not None and not others:
+        raise InputError("--id aligns the rows of several files: leave it out with one")
+    if others:
+        result = comparing.compared([file, *others], data, id, title, n_resamples, seed)
+    else:
+        heading = title or f"Calibration of {name_of(file)}"
+        result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file))
     reporting.write(result, out)
     if pdf is not None:
         pdf.write_bytes(to_pdf(result.to_html()))
     reporting.show(result, out, format)
-    return judge(gates, numbers_of(result))
+    numbers = numbers_of(result) if isinstance(result, Report) else comparing.numbers_of_models(result)
+    return judge(gates, numbers)
 
 
 @command("estimate")

@@ -19,6 +19,10 @@ REPORT = (
     Example("Forecasts of numbers:", f"calibrant report {DIABETES} --by sex --out diabetes.html"),
     Example("In a pipeline that should stop:", f"calibrant report {DIGITS} --fail-if 'ECE > 0.2'"),
     Example("As a comment on a pull request:", f"calibrant report {DIGITS} --format markdown > comment.md"),
+    Example(
+        "Two models of the same rows, compared:",
+        "calibrant report digits.csv better.csv --y-true digit --y-pred 'p_*' --out comparison.html",
+    ),
     Example("From a pipe:", "cat digits.csv | calibrant report - --y-true digit --y-pred 'p_*'"),
 )
 

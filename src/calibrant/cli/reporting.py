@@ -9,6 +9,7 @@ from calibrant.cli import display
 from calibrant.cli.app import check_writable
 from calibrant.cli.streams import DASH, beside, pour
 from calibrant.reports.build import evaluate
+from calibrant.reports.comparison import Comparison
 from calibrant.reports.model import Report
 
 
@@ -37,7 +38,7 @@ def made(data: io.Dataset, title: str, n_resamples: int, seed: int, source: Sequ
         )
 
 
-def write(report: Report, out: Path) -> None:
+def write(report: Report | Comparison, out: Path) -> None:
     """The page in its file, or into the standard output."""
     if out == DASH:
         pour(report.save(beside("page.html")))
@@ -45,7 +46,7 @@ def write(report: Report, out: Path) -> None:
         report.save(out)
 
 
-def show(report: Report, out: Path, format: str) -> None:
+def show(report: Report | Comparison, out: Path, format: str) -> None:
     """What the format asks for on the standard output; where that has the page, a summary beside it."""
     if format == "json":
         print(report.to_json())
@@ -53,6 +54,9 @@ def show(report: Report, out: Path, format: str) -> None:
         print(report.to_markdown(), end="")
     else:
         with display.aside(out == DASH):
-            display.show_report(report)
+            if isinstance(report, Comparison):
+                display.show_comparison(report)
+            else:
+                display.show_report(report)
             if out != DASH:
                 display.say(f"\nWritten to {out}")

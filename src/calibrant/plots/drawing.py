@@ -1,6 +1,7 @@
 """Every kind of picture by its name."""
 
 from calibrant._validate import InputError, did_you_mean
+from calibrant.plots import model_curves
 from calibrant.plots.bias_curves import BiasDisplay
 from calibrant.plots.class_panels import ClasswiseDisplay
 from calibrant.plots.confusion_map import ConfusionDisplay
@@ -25,6 +26,7 @@ DRAWINGS: dict[str, Drawing] = {
     "comparison": ComparisonDisplay.drawing,
     "confusion": ConfusionDisplay.drawing,
     "coverage": CoverageDisplay.drawing,
+    "curves": model_curves.DRAWING,
     "fan": FanDisplay.drawing,
     "level_curve": LevelCurveDisplay.drawing,
     "levels": LevelsDisplay.drawing,

@@ -58,7 +58,7 @@ def evaluate(
     >>> report.verdict.headline
     'These probabilities agree with what happened.'
     """
-    problem, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    problem, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
     advise = partial(advise_on, problem, source=source) if advice else None
     return _report(problem, outline, title, progress or _silent, advise)
 
@@ -81,14 +81,14 @@ def judge(
     >>> judge((rng.random(300) < y_pred**3) * 1, y_pred, n_resamples=199).finding
     'too high'
     """
-    _, outline = _planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
     evidence = outline.gather[1]()
     numbers = [make(evidence) for _, make in outline.numbers]
     sections = [make(evidence) for _, make in outline.sections]
     return outline.judge(evidence, numbers, sections)
 
 
-def _planned(
+def planned(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     by: Mapping[str, ArrayLike] | None,

@@ -1,0 +1,156 @@
+"""How far models of the same targets lie apart: paired differences of their scores and calibration errors."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import fdtrc, stdtr, stdtrit
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError
+from calibrant.distributions.coordinates import dimensions
+from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.binning import EqualMass
+from calibrant.estimators.crps import CRPS
+from calibrant.estimators.debiased import DebiasedECE
+from calibrant.estimators.energy_score import EnergyScore
+from calibrant.estimators.scores import Brier, LogLoss, Score
+from calibrant.inference.comparison import PairedDifference
+from calibrant.inference.multiplicity import holm
+from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.forecast_problem import ForecastProblem
+from calibrant.reports.problem import BOOTSTRAP_WORK, Problem, affordable
+from calibrant.results import Table
+
+LEVEL = 0.95
+
+
+class Losses(NamedTuple):
+    """A score by its name: the losses of every model, ``(models, n)``."""
+
+    name: str
+    rows: np.ndarray
+
+
+class Apart(NamedTuple):
+    """A difference, the ends of its interval, and the p-value of there being none."""
+
+    value: float
+    low: float
+    high: float
+    pvalue: float
+
+
+def losses_of(problems: Sequence[Problem]) -> Iterator[Losses]:
+    """Scores that all models have and that are finite for all, the best judge first."""
+    forecast: Score = EnergyScore() if dimensions(problems[0].predictions) else CRPS()
+    classes = isinstance(problems[0], ClassProblem)
+    names: dict[str, Score] = {"Log loss": LogLoss()}
+    names |= (
+        {"Brier score": Brier()} if classes else {"CRPS" if isinstance(forecast, CRPS) else "Energy score": forecast}
+    )
+    for name, score in names.items():
+        try:
+            rows = np.stack([to_numpy(score.losses(one.targets, one.predictions)) for one in problems])
+        except InputError:  # no density
+            continue
+        if np.isfinite(rows).all():
+            yield Losses(name, rows)
+
+
+def paired_mean(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None) -> Apart:
+    """The mean of ``a - b`` over rows, with Student's interval and p-value.
+
+    >>> paired_mean(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 2.0]), None).pvalue.round(4)
+    np.float64(0.1835)
+    """
+    w = np.ones(len(a)) if weights is None else weights
+    share, n = w / w.sum(), int((w > 0).sum())
+    mean = float(share @ (a - b))
+    if n < 2:
+        return Apart(mean, -np.inf, np.inf, 1.0)
+    error = float(np.sqrt((share**2 * (a - b - mean) ** 2).sum() * n / (n - 1)))
+    half = float(stdtrit(n - 1, 0.5 + LEVEL / 2)) * error
+    if error == 0:
+        return Apart(mean, mean, mean, float(mean == 0))
+    return Apart(mean, mean - half, mean + half, 2 * stdtr(n - 1, -abs(mean) / error))
+
+
+def all_equal(losses: np.ndarray, weights: np.ndarray | None) -> float:
+    """The p-value of all models ``(models, n)`` having the same mean loss: Hotelling's test, of two models Student's.
+
+    >>> round(all_equal(np.array([[1.0, 2.0, 3.0], [0.0, 2.0, 2.0]]), None), 4)
+    0.1835
+    """
+    m = len(losses) - 1
+    w = np.ones(losses.shape[1]) if weights is None else weights
+    share, n = w / w.sum(), int((w > 0).sum())
+    if n <= m:
+        return 1.0
+    apart = losses[1:] - losses[0]
+    mean = apart @ share
+    off = (apart - mean[:, None]) * share
+    covariance = off @ off.T * n / (n - 1)
+    square = float(mean @ np.linalg.pinv(covariance, hermitian=True) @ mean)
+    return float(fdtrc(m, n - m, square * (n - m) / (m * (n - 1))))
+
+
+def error_of(problem: Problem) -> tuple[str, BaseEstimator, Problem]:
+    """The calibration error that is compared: its name, the estimator, and the problem it looks at.
+
+    Of classes without the bias of noise in bins, which is larger where predictions are near 1/2: a model that is as calibrated
+    and less sharp would seem worse.
+    """
+    if isinstance(problem, ForecastProblem):
+        return "Error of levels (PIT)", problem.levels.error, problem.levels
+    assert isinstance(problem, ClassProblem)
+    return "Calibration error, debiased", DebiasedECE(EqualMass(15), lens=problem.lens), problem
+
+
+def differences_of(problems: Mapping[str, Problem], scores: Sequence[Losses]) -> Table:
+    """A row a score or error and a pair of models: both values, ``a - b``, its interval and p-values.
+
+    ``pvalue`` allows for all rows of the table (Holm), ``pvalue_alone`` for one.
+    """
+    names, every = list(problems), list(problems.values())
+    pairs = list(combinations(range(len(names)), 2))
+    weights = every[0].weights
+    w = np.ones(len(every[0])) if weights is None else weights
+    rows: list[tuple[str, int, int, float, float, Apart]] = []
+    for score in scores:
+        means = score.rows @ w / w.sum()
+        rows += [
+            (score.name, a, b, means[a], means[b], paired_mean(score.rows[a], score.rows[b], weights)) for a, b in pairs
+        ]
+    rows += _errors(every, pairs)
+    alone = [found.pvalue for *_, found in rows]
+    return Table(
+        measure=[row[0] for row in rows],
+        a=np.array([names[row[1]] for row in rows], dtype=object),
+        b=np.array([names[row[2]] for row in rows], dtype=object),
+        value_a=[row[3] for row in rows],
+        value_b=[row[4] for row in rows],
+        difference=[found.value for *_, found in rows],
+        low=[found.low for *_, found in rows],
+        high=[found.high for *_, found in rows],
+        pvalue=holm(alone),
+        pvalue_alone=alone,
+    )
+
+
+def _errors(
+    problems: Sequence[Problem], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[str, int, int, float, float, Apart]]:
+    """Differences of calibration errors, on the same resamples of the rows."""
+    name, estimator, _ = error_of(problems[0])
+    looked = [error_of(problem)[2] for problem in problems]
+    resamples = affordable(999, len(problems) * len(looked[0]), BOOTSTRAP_WORK, least=199)
+    checked = [(one.targets, one.predictions, one.weights) for one in looked]
+    first = looked[0]
+    paired = PairedDifference(estimator, resamples, LEVEL)
+    found = paired.between(checked, pairs, rng=first.fresh_seeds, engine=first.engine)
+    return [
+        (name, a, b, float(d.a), float(d.b), Apart(d.value, d.interval.low, d.interval.high, d.pvalue))
+        for (a, b), d in zip(pairs, found, strict=True)
+    ]
