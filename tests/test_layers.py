@@ -101,7 +101,6 @@ HOMES = {
         "plots/model_curves.py",
         "plots/model_rows.py",
         "plots/null_histogram.py",
-        "plots/model_curves.py",
         "plots/picture.py",
         "plots/reliability_diagram.py",
         "plots/sharpness_chart.py",
