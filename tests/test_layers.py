@@ -25,6 +25,7 @@ LAYERS = [
     ["estimators"],
     ["inference", "losses", "streams"],
     ["monitoring"],
+    ["planning"],
     ["plots"],
     ["checks", "io", "lab", "reports", "sklearn"],
     ["batches", "rewriting"],

@@ -2,7 +2,7 @@ import numpy as np
 
 from calibrant import ECE, Categorical, ExactTest
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.problem import affordable
+from calibrant.planning.work import affordable
 
 
 def test_every_number_repeats_by_a_plain_call(rng):

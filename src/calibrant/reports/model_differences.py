@@ -20,9 +20,10 @@ from calibrant.estimators.energy_score import EnergyScore
 from calibrant.estimators.scores import Brier, LogLoss, Score
 from calibrant.inference.comparison import PairedDifference
 from calibrant.inference.multiplicity import holm
+from calibrant.planning.work import BOOTSTRAP_WORK, affordable
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.problem import BOOTSTRAP_WORK, Problem, affordable
+from calibrant.reports.problem import Problem
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
 
