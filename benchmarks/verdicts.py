@@ -30,6 +30,8 @@ sets in which it did. Too few rows to tell is no alarm. Repeat by `python benchm
 
 {calibrated}
 
+In all, {alarms:,} of {draws:,} data sets raise an alarm: {share:.1f} %.
+
 ## Not calibrated
 
 {others}
@@ -70,8 +72,10 @@ def main(calibrated: int = 200, others: int = 40, *, write: bool = False) -> Non
     tables = {key: Table({name: [row[name] for row in part] for name in part[0]}) for key, part in rows.items()}
     most = int(binom.ppf(0.999, calibrated, 0.05))
     if write:
+        found = [flag for case, (_, flags) in zip(CASES, results, strict=True) if not case.words for flag in flags]
+        total = {"alarms": sum(found), "draws": len(found), "share": 100 * sum(found) / len(found)}
         texts = {"calibrated": tables[False].to_markdown(), "others": tables[True].to_markdown()}
-        PAGE.write_text(WORDS.format(redraws=REDRAWS, sets=calibrated, most=most, **texts), encoding="utf-8")
+        PAGE.write_text(WORDS.format(redraws=REDRAWS, sets=calibrated, most=most, **texts, **total), encoding="utf-8")
 
 
 if __name__ == "__main__":
