@@ -78,7 +78,9 @@ def test_confident_predictions_are_right_in_every_row(gpu, rng, labels, gaussian
 def test_chunks_of_columns_are_each_met_once(gpu, rng, monkeypatch):
     monkeypatch.setitem(moments.SHAPES, "features", (Shape(64, 128, 4, chunk=256),))
     x, r = rows_of(rng, 900, 3, 2)
-    result = moments.feature_moments(torch.tensor(x, device=gpu), torch.tensor(r, device=gpu), 0.4, False, torch.float64)
+    result = moments.feature_moments(
+        torch.tensor(x, device=gpu), torch.tensor(r, device=gpu), 0.4, False, torch.float64
+    )
     scale = kernel(x, 0.4, False) * (np.abs(r) @ np.abs(r).T)
     assert_moments(result, on_cpu(x, r, 0.4, False), scale, 1e-13)
 

@@ -19,11 +19,16 @@ def matmul(monkeypatch):
 
 
 def test_tensor_cores_are_off_inside_the_block_alone(matmul):
-    with pytest.raises(KeyError), ieee.ieee_products():
+    with ieee.ieee_products():
         assert matmul.fp32_precision == "ieee"
         with ieee.ieee_products():
             pass
         assert matmul.fp32_precision == "ieee"
+    assert matmul.fp32_precision == "tf32"
+
+
+def test_errors_restore_too(matmul):
+    with pytest.raises(KeyError), ieee.ieee_products():
         raise KeyError
     assert matmul.fp32_precision == "tf32"
 

@@ -14,7 +14,13 @@ SLOTS = 1024
 
 
 def triangle(
-    kernel: Any, inputs: tuple[torch.Tensor, ...], rows: int, shape: Shape, constants: dict[str, Any], *, by_column: bool = False
+    kernel: Any,
+    inputs: tuple[torch.Tensor, ...],
+    rows: int,
+    shape: Shape,
+    constants: dict[str, Any],
+    *,
+    by_column: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Start a kernel over one triangle: chunks of tiles beyond the diagonal, then the diagonal."""
     like = inputs[0]

@@ -31,4 +31,6 @@ def ieee_products() -> Iterator[None]:
 
 def _setting() -> tuple[str, object]:
     """The name of the setting in this version of torch, and its value for IEEE arithmetic."""
-    return ("fp32_precision", "ieee") if hasattr(torch.backends.cuda.matmul, "fp32_precision") else ("allow_tf32", False)
+    return (
+        ("fp32_precision", "ieee") if hasattr(torch.backends.cuda.matmul, "fp32_precision") else ("allow_tf32", False)
+    )
