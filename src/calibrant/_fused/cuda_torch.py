@@ -79,7 +79,7 @@ def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             squares.addcmul_(difference, difference)
         return squares.sqrt_()
     squares, near = _by_products(a, b)
-    for pairs in near.nonzero().split(max(1, ROOM // a.shape[1])):
+    for pairs in torch.split(near.nonzero(), max(1, ROOM // a.shape[1])):
         i, j = pairs.T
         squares[i, j] = (a[i] - b[j]).square_().sum(dim=1)
     return squares.sqrt_()
