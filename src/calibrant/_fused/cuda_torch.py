@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import torch
 
+from calibrant._fused.cuda_ieee import ieee_products
 from calibrant._fused.cuda_layout import scaled
-from calibrant._fused.ieee import ieee_products
 
 DIRECT = 16
 """Up to so many coordinates, distances come from differences."""

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from calibrant._fused import ieee  # noqa: E402
+from calibrant._fused import cuda_ieee as ieee  # noqa: E402
 
 
 @pytest.fixture
