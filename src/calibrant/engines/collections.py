@@ -39,7 +39,7 @@ def collection_states(
 
 
 def _states_of_frame(empty: Any, frame: Any, columns: Mapping[str, str | None], compute: Any) -> Iterator[Any]:
-    from dask import delayed
+    from dask.delayed import delayed
 
     table = part_of(NAME, {str(name): [] for name in frame.columns})
     parts = frame[list(needed_columns(table, **columns).names)].to_delayed()  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def _states_of_frame(empty: Any, frame: Any, columns: Mapping[str, str | None], 
 def _states_of_arrays(
     empty: Any, arrays: tuple[Any, ...], columns: Mapping[str, str | None], compute: Any
 ) -> Iterator[Any]:
-    from dask import delayed
+    from dask.delayed import delayed
 
     if columns:
         raise InputError(f"arrays have no columns: leave {', '.join(columns)} out")
@@ -77,7 +77,7 @@ def _starts(lengths: Any) -> list[int]:
 
 def _compute(delayed: list[Any]) -> Iterator[Any]:
     """By what Dask uses where nobody says what: threads, or the client made last."""
-    from dask import compute
+    from dask.base import compute
 
     return iter(compute(*delayed))
 
