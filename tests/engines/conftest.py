@@ -16,8 +16,8 @@ def cluster():
         threads_per_worker=1,
         processes=True,
         protocol="tcp",
-        dashboard_address=None,
-        worker_dashboard_address=None,
+        dashboard_address=":0",
+        worker_dashboard_address=":0",
         silence_logs=logging.CRITICAL,
     ) as cluster:
         yield cluster

@@ -135,7 +135,7 @@ def test_a_worker_with_another_calibrant_is_named(engine, address):
 def test_a_cluster_without_workers_says_how_to_start_one():
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None, protocol="tcp", silence_logs=50) as empty,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", protocol="tcp", silence_logs=50) as empty,
         pytest.raises(InputError, match="has no workers: start some, dask worker tcp://"),
     ):
         connect(empty.scheduler_address.replace("tcp", "dask"), patience=0.1)
