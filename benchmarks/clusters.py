@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from distributed import LocalCluster
@@ -40,8 +40,8 @@ def cluster(workers: int, **options: Any) -> LocalCluster:
 class Weighed(DaskEngine):
     """Counts the bytes of each task and of each shared value."""
 
-    sizes: list[int] = []
-    shared: list[int] = []
+    sizes: ClassVar[list[int]] = []
+    shared: ClassVar[list[int]] = []
 
     def share(self, value: Any) -> Any:
         self.shared.append(len(pickle.dumps(value)))
@@ -60,11 +60,13 @@ def digits(n: int) -> None:
         there = SKCE()(y, p, engine=engine)
     print(f"{n:,} rows of {WIDTH} classes, 4 workers: SKCE {there.value:.15e}, of this process {alone.value:.15e}")
     print(
-        f"  difference {abs(there.value - alone.value):.1e}, of the standard errors {abs(there.standard_error - alone.standard_error):.1e}"
+        f"  difference {abs(there.value - alone.value):.1e}, "
+        f"of the standard errors {abs(there.standard_error - alone.standard_error):.1e}"
     )
     slices = 2 * max(engine.shared)
     print(
-        f"  {len(engine.sizes)} tasks of {np.mean(engine.sizes):,.0f} bytes (most {max(engine.sizes):,}); two slices would be {slices:,}"
+        f"  {len(engine.sizes)} tasks of {np.mean(engine.sizes):,.0f} bytes (most {max(engine.sizes):,}); "
+        f"two slices would be {slices:,}"
     )
     print(f"  {len(engine.shared)} panels, {sum(engine.shared) / 1e6:.1f} MB in all, sent once")
 
@@ -82,7 +84,7 @@ def speed(n: int) -> None:
     )
 
 
-def killed(n: int) -> None:
+def killed(n: int, after: float = 0.5) -> None:
     y, p = classes(WIDTH, n)
     alone = SKCE()(y, p)
     with cluster(4) as four, connect(four.get_client()) as engine:
@@ -96,13 +98,14 @@ def killed(n: int) -> None:
             moments.append(time.perf_counter() - start)
 
         start = time.perf_counter()
-        timer = threading.Timer(0.5, kill)
+        timer = threading.Timer(after, kill)
         timer.start()
         there = SKCE()(y, p, engine=engine)
         seconds = time.perf_counter() - start
         timer.join()
     print(
-        f"{n:,} rows, 2 of 4 workers killed after {moments[0]:.1f} of {seconds:.1f} s: difference {abs(there.value - alone.value):.1e}"
+        f"{n:,} rows, 2 of 4 workers killed after {moments[0]:.1f} of {seconds:.1f} s: "
+        f"difference {abs(there.value - alone.value):.1e}"
     )
 
 
@@ -130,14 +133,11 @@ def beyond_memory() -> None:
         start = time.perf_counter()
         with cluster(2, memory_limit=f"{LIMIT}MB") as two, connect(two.get_client()) as engine:
             found = stream(path, *measures, engine=engine)
-            restarts = [nanny.process.pid for nanny in two.workers.values()]
             memory = engine.client.run(peak)
         seconds = time.perf_counter() - start
         alone = stream(path, *measures)
     same = [a.value == b.value for a, b in zip(found, alone, strict=True)]
-    print(
-        f"{n:,} rows, {2 * LIMIT} MB as numbers, {len(restarts)} workers of {LIMIT} MB: {seconds:.1f} s, same digits: {same}"
-    )
+    print(f"{n:,} rows, {2 * LIMIT} MB as numbers, 2 workers of {LIMIT} MB: {seconds:.1f} s, same digits: {same}")
     print(f"  peaks of the workers: {', '.join(f'{m:.0f} MB' for m in memory.values())}")
 
 

@@ -57,7 +57,10 @@ def test_redraws_are_those_of_this_process(rng, engine):
     y_pred = rng.random(3000)
     y_true = (rng.random(3000) < y_pred) * 1
     test = ExactTest(ECE(), n_resamples=3000)
-    assert test(y_true, y_pred, engine=engine).null_distribution.tolist() == test(y_true, y_pred).null_distribution.tolist()
+    assert (
+        test(y_true, y_pred, engine=engine).null_distribution.tolist()
+        == test(y_true, y_pred).null_distribution.tolist()
+    )
 
 
 def test_large_values_travel_once_and_tasks_are_small(engine, monkeypatch):

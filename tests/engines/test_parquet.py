@@ -53,7 +53,9 @@ def test_engines_change_no_digit(folder, table):
 
 def test_a_cluster_reads_files_itself(folder, table, engine):
     found = stream(str(folder), Brier(), engine=engine, rows=500)
-    assert found.value == stream(folder, Brier(), rows=77).value == pytest.approx(Brier()(*truth(table)).value, rel=1e-14)
+    assert (
+        found.value == stream(folder, Brier(), rows=77).value == pytest.approx(Brier()(*truth(table)).value, rel=1e-14)
+    )
 
 
 def test_blocks_go_across_files(folder, table):

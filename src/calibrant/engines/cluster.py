@@ -35,11 +35,14 @@ class Shared:
         self.reference = self.sent()
 
     def sent(self) -> Any:
-        """A fresh reference; every worker gets a copy, as all pairs of panels need nearly every panel everywhere."""
+        """A fresh reference. One worker gets the value, and others get it from each other once they need it.
+
+        Dask's broadcast, which hands it to all at once, never ends where a worker dies during it.
+        """
         for _ in range(SENDINGS - 1):
-            with suppress(OSError, TimeoutError):  # a worker that was to have it went away
-                return self.client.scatter([self.value], broadcast=True, hash=False)[0]
-        return self.client.scatter([self.value], broadcast=True, hash=False)[0]
+            with suppress(OSError, TimeoutError):  # the worker that was to have it went away
+                return self.client.scatter([self.value], hash=False)[0]
+        return self.client.scatter([self.value], hash=False)[0]
 
     def renewed(self) -> None:
         """Send the value again if no worker has it any more."""
@@ -54,7 +57,7 @@ class Shared:
 class DaskEngine:
     """The workers of a Dask cluster, through a ``distributed.Client``.
 
-    :meth:`share` sends a value to all workers once, and tasks carry references of some hundred bytes. Results come in the order
+    :meth:`share` sends a value to the cluster once, and tasks carry references of some hundred bytes. Results come in the order
     of the tasks. What a worker that dies was doing is done by others; shared values that die with the last worker that held them
     are sent again, ``retries`` times. ``gpu=True`` moves shared arrays to the GPU of each worker that has one, and computes there.
     All workers must have the same calibrant, and the same minor versions of Python and NumPy; this is looked up once.
@@ -100,7 +103,7 @@ class DaskEngine:
             self.client.close()
 
     def share(self, value: Any) -> Shared:
-        """Send a value to all workers; what is given back stands for it among the tasks of :meth:`map`."""
+        """Send a value to the cluster; what is given back stands for it among the tasks of :meth:`map`."""
         self._check_running()
         return Shared(self.client, value)
 
