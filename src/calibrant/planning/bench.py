@@ -31,11 +31,11 @@ QUICK = 0.01
 LINEAR = {"n": (2000, 20_000)}
 
 TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
-    "mean embedding": {"n": (2000, 40_000)},
+    "mean embedding": {"n": (2000, 20_000)},
     "kernel error on a line": {"n": (2000, 200_000)},
     "kernel error of all pairs": {"n": (1000, 5000)},
-    "kernel error of blocks": {"n": (500, 8000), "block": (20, 200)},
-    "kernel error by waves": {"n": (500, 6000), "waves": (16, 128)},
+    "kernel error of blocks": {"n": (500, 5000), "block": (20, 200)},
+    "kernel error by waves": {"n": (500, 5000), "waves": (16, 128)},
     "kernel regression": {"n": (400, 1200)},
     "test of the binned error": {"n": (2000, 20_000), "redraws": (19, 99)},
     "test of the class-wise error": {"n": (2000, 10_000), "redraws": (19, 99)},
@@ -68,7 +68,8 @@ def trials(family: Family, kind: Kind) -> Iterator[Load]:
     """The loads at which a family is tried: every pair of sizes and widths."""
     sizes = TRIALS.get(family.name, LINEAR)
     for k, *values in product(WIDTHS[kind], *sizes.values()):
-        yield replace(Load(1, k, kind), **dict(zip(sizes, values, strict=True)))
+        tried: dict[str, Any] = dict(zip(sizes, values, strict=True))
+        yield replace(Load(1, k, kind), **tried)
 
 
 def seconds_of(family: Family, load: Load) -> float:

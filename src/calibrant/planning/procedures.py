@@ -133,7 +133,9 @@ TESTS = (
         REALS,
     ),
     Family("kernel test on a line", _kernel_test, _redrawn_kernel, _room_of_kernel, ("binary",)),
-    Family("kernel test of all pairs", _kernel_test, _redrawn_kernel, _room_of_kernel, ("classes", *REALS), is_shared=True),
+    Family(
+        "kernel test of all pairs", _kernel_test, _redrawn_kernel, _room_of_kernel, ("classes", *REALS), is_shared=True
+    ),
     Family("kernel test by waves", _kernel_test, _redrawn_kernel, _room_of_kernel, is_shared=True),
 )
 """Tests of one statistic by redraws."""
