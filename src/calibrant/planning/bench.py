@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import metadata
 from itertools import product
@@ -60,7 +60,8 @@ def measured(tell: Callable[[str, float, float], None] | None = None) -> Rates:
         if tell is not None:
             tell(f"{kind}: {family.name}", i, len(work))
         loads = list(trials(family, kind))
-        seconds[key_of(family, loads[0])] = fitted(family, loads, [seconds_of(family, load) for load in loads])
+        maps = FITS if isinstance(family.make(loads[0]), Recalibrator) else 1
+        seconds[key_of(family, loads[0])] = fitted(family, loads, [maps * found for found in timed(family, loads)])
     return Rates(seconds, machine(), "rates measured here")
 
 
@@ -72,17 +73,23 @@ def trials(family: Family, kind: Kind) -> Iterator[Load]:
         yield replace(Load(1, k, kind), **tried)
 
 
-def seconds_of(family: Family, load: Load) -> float:
-    """Processor seconds of the work: of the second run, as the first may compile, or of the best of four quick ones."""
+def timed(family: Family, loads: Sequence[Load]) -> list[float]:
+    """Processor seconds at each load; quick ones of the best of three runs. What has to be compiled is compiled before."""
+    for load in {loads[0], loads[-1]}:
+        _work(family, load)()
+    return [_best(_work(family, load)) for load in loads]
+
+
+def _work(family: Family, load: Load) -> Callable[[], object]:
     measure, (y_true, y_pred) = family.make(load), problem(load)
     if isinstance(measure, Recalibrator):
-        return FITS * _best(lambda: measure.fit(y_true, y_pred, folds=0))
-    return _best(lambda: measure(y_true, y_pred))
+        return lambda: measure.fit(y_true, y_pred, folds=0)
+    return lambda: measure(y_true, y_pred)
 
 
 def _best(work: Callable[[], object]) -> float:
-    best = min(_run(work), _run(work))
-    return min(best, _run(work), _run(work)) if best < QUICK else best
+    first = _run(work)
+    return min(first, _run(work), _run(work)) if first < QUICK else first
 
 
 def _run(work: Callable[[], object]) -> float:
@@ -91,7 +98,7 @@ def _run(work: Callable[[], object]) -> float:
     return max(time.process_time() - start, 1e-7)
 
 
-def fitted(family: Family, loads: list[Load], seconds: list[float]) -> tuple[float, ...]:
+def fitted(family: Family, loads: Sequence[Load], seconds: Sequence[float]) -> tuple[float, ...]:
     """Coefficients, none negative, with the least relative squared error."""
     from scipy.optimize import nnls
 

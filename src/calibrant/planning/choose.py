@@ -2,15 +2,17 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from calibrant._validate import InputError, check_one_of
-from calibrant.planning.engines import EngineName, Place, Quote, is_divisible, place_for, workers_for
+from calibrant.estimators.gpu_redraws import OF_A_GPU
+from calibrant.planning.engines import EngineName, Place, Quote, place_for, workers_for
 from calibrant.planning.load import KINDS, Kind, Load
 from calibrant.planning.machine import Machine, this_machine
 from calibrant.planning.quantities import as_bytes, as_count, as_seconds, duration, size
 from calibrant.planning.rates import Rates, current
 from calibrant.planning.result import Choice, LeftOut, Plan
-from calibrant.planning.roles import Role, roles
+from calibrant.planning.roles import REDRAWS, Role, roles
 from calibrant.planning.work import PAIRS, TEST_WORK, affordable, affordable_kernel
 from calibrant.results import brief
 
@@ -52,7 +54,7 @@ def plan(
         place = _with_workers(place, load, used, seconds)
     wanted = [(role, [place.quoted(option, used) for option in role.options]) for role in place.offered(roles(load))]
     choices, left_out = _chosen(wanted, seconds, place)
-    notes = tuple(_notes(load, place, choices, left_out, wanted, seconds))
+    notes = tuple(_notes(wanted, place, load, choices, seconds))
     source = f"{used.source}: calibrant doctor --bench measures this machine" if used.is_shipped else used.source
     return Plan(load, seconds, place.memory, place.words, choices, left_out, source, notes)
 
@@ -115,36 +117,39 @@ def _objection(quote: Quote, seconds: float, place: Place) -> str | None:
 
 
 def _with_workers(place: Place, load: Load, rates: Rates, budget: float) -> Place:
-    """As many workers as the best answer to each question needs that workers can share."""
-    best = [place.quoted(role.options[0], rates) for role in roles(load)]
-    workers = workers_for((quote for quote in best if is_divisible(quote.option)), budget / 2)
-    return Place(place.name, place.machine, place.memory, workers or 1)
+    """As many workers as the best test needs that a cluster does in half the budget."""
+    tests = next(role for role in roles(load) if role.name == "test")
+    quotes = (place.quoted(option, rates) for option in tests.options)
+    found = workers_for((quote for quote in quotes if quote.memory <= place.memory), budget / 2)
+    return replace(place, workers=1 if found is None else found[1])
 
 
 def _notes(
-    load: Load,
-    place: Place,
-    choices: Sequence[Choice],
-    left_out: Sequence[LeftOut],
-    wanted: Sequence[tuple[Role, list[Quote]]],
-    budget: float,
+    wanted: Sequence[tuple[Role, list[Quote]]], place: Place, load: Load, choices: Sequence[Choice], budget: float
 ) -> Iterator[str]:
     """What would help, what is assumed, and what a report would do by itself."""
     if not choices:
         yield from _remedies(wanted, place)
-    elif place.name != "cluster" and any(left.role == "test" for left in left_out):
-        best = next(quotes[0] for role, quotes in wanted if role.name == "test")
-        workers = workers_for([best], budget / 2)
-        if workers is not None and best.seconds > budget / 2 and best.memory <= place.memory:
-            yield f"{best.option.text} in half the budget needs a Dask cluster of {workers:,} workers like this machine"
     if place.name == "batches":
         yield "the data do not fit into memory three times over; reading them is not counted"
     if place.name == "gpu":
-        yield "a GPU is taken to sum pairs a hundred times as fast"
-    if choices and place.name != "batches":
-        redraws = affordable(999, load.n, TEST_WORK, least=199)
+        yield f"a GPU is taken to sum pairs {OF_A_GPU:g} times as fast"
+    if choices and place.name in ("process", "gpu"):
+        yield from _better_test(wanted, place, choices, budget)
+        redraws = affordable(REDRAWS[0], load.n, TEST_WORK, least=REDRAWS[1])
         kernel = affordable_kernel(load.n, PAIRS, is_line=load.kind == "binary")
         yield f"by itself, calibrant report takes {redraws} redraws and {brief(kernel) if kernel else 'no kernel error'}"
+
+
+def _better_test(
+    wanted: Sequence[tuple[Role, list[Quote]]], place: Place, choices: Sequence[Choice], budget: float
+) -> Iterator[str]:
+    """What a cluster could do that this machine cannot."""
+    quotes = next(quotes for role, quotes in wanted if role.name == "test")
+    better = workers_for((quote for quote in quotes if quote.memory <= place.memory), budget / 2)
+    if better is not None and better[1] > 1 and all(choice.setting != better[0].option.text for choice in choices):
+        quote, workers = better
+        yield f"a Dask cluster of {workers} workers like this machine would do {quote.option.text} in half the budget"
 
 
 def _remedies(wanted: Sequence[tuple[Role, list[Quote]]], place: Place) -> Iterator[str]:

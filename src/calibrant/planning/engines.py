@@ -21,6 +21,9 @@ COPIES = 3
 MOST_BATCH = 1_000_000
 """Rows of a batch."""
 
+MOST_WORKERS = 1000
+"""Workers that a cluster may have."""
+
 
 @dataclass(frozen=True)
 class Quote:
@@ -59,12 +62,10 @@ class Place:
         return map(self._sampled, roles) if self.name == "batches" else roles
 
     def _sampled(self, role: Role) -> Role:
-        kept = tuple(option for option in role.options if option.family.has_state)
-        if kept:
-            return replace(role, options=kept)
-        return replace(
-            role, options=tuple(replace(o, load=replace(o.load, n=self.batch(o.load))) for o in role.options)
-        )
+        whole = [option for option in role.options if option.family.has_state]
+        rest = [option for option in role.options if not option.family.has_state]
+        sampled = [replace(option, load=replace(option.load, n=self.batch(option.load))) for option in rest]
+        return replace(role, options=(*whole, *sampled))
 
     def _in_batches(self, option: Option) -> bool:
         return self.name == "batches" and option.family.has_state
@@ -82,8 +83,8 @@ class Place:
 
 
 def is_divisible(option: Option) -> bool:
-    """Whether workers can share the work: redraws are tasks of their own, and states are merged."""
-    return option.load.redraws > 0 or option.family.has_state
+    """Whether workers can share the work: redraws are tasks of their own."""
+    return option.load.redraws > 0
 
 
 def place_for(load: Load, machine: Machine, memory: float, engine: EngineName | None) -> Place:
@@ -100,15 +101,14 @@ def place_for(load: Load, machine: Machine, memory: float, engine: EngineName | 
     return Place(engine, machine, memory)
 
 
-def workers_for(quotes: Iterable[Quote], budget: float) -> int | None:
-    """The least number of workers that do all of this in time; ``None`` where no number does.
+def workers_for(quotes: Iterable[Quote], budget: float) -> tuple[Quote, int] | None:
+    """The first of these that a cluster does in time, and the least number of workers that it takes.
 
-    Work that cannot be shared takes its time all the same.
+    >>> workers_for([], 1.0) is None
+    True
     """
-    shared, alone = 0.0, 0.0
     for quote in quotes:
-        if is_divisible(quote.option):
-            shared += quote.seconds
-        else:
-            alone += quote.seconds
-    return max(1, math.ceil(shared / (budget - alone))) if alone < budget else None
+        workers = max(1, math.ceil(quote.seconds / budget))
+        if is_divisible(quote.option) and workers <= MOST_WORKERS:
+            return quote, workers
+    return None
