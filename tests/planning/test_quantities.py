@@ -23,7 +23,9 @@ def test_sizes():
     assert as_bytes("16GiB", "memory") == 16 * 2**30
     assert as_bytes("500 MB", "memory") == 5e8
     assert as_bytes(123, "memory") == 123
-    with pytest.raises(InputError, match="memory must be a positive size such as 500MB, 16GB or 8GiB; got '16 gallons'"):
+    with pytest.raises(
+        InputError, match="memory must be a positive size such as 500MB, 16GB or 8GiB; got '16 gallons'"
+    ):
         as_bytes("16 gallons", "memory")
 
 

@@ -42,7 +42,7 @@ def plan(
     >>> from calibrant.planning.machine import Machine
     >>> small = plan(1000, 10, budget="10min", machine=Machine(2, 8e9))
     >>> small.choices[2].role, small.choices[2].setting
-    ('test', 'AggregatedTest(n_resamples=999)')
+    ('test', 'AggregatedTest()')
     >>> plan(10**7, 1000, budget="10min", machine=Machine(2, 8e9)).engine.partition(" ")[0]
     'batches'
     """
