@@ -42,7 +42,7 @@ TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
     "test of levels": {"n": (1000, 10_000), "redraws": (9, 49)},
     "kernel test on a line": {"n": (2000, 50_000), "redraws": (19, 99)},
     "kernel test of all pairs": {"n": (300, 800), "redraws": (9, 39)},
-    "kernel test by waves": {"n": (1000,), "redraws": (9, 99), "waves": (16, 128)},
+    "kernel test by waves": {"n": (500, 2500), "redraws": (9, 59), "waves": (16, 128)},
     "temperature": {"n": (1000, 10_000)},
     "recalibration": {"n": (1000, 6000)},
 }
