@@ -13,6 +13,7 @@ def test_every_command_has_examples_and_every_example_a_command():
     import calibrant.cli.completion
     import calibrant.cli.demo
     import calibrant.cli.doctor
+    import calibrant.cli.monitor
     import calibrant.cli.plan
     import calibrant.cli.recalibrate
     import calibrant.cli.studies  # noqa: F401

@@ -20,7 +20,7 @@ from calibrant.planning.load import KINDS, Kind, Load
 from calibrant.planning.rates import Rates, key_of
 from calibrant.recalibration.base import Recalibrator
 
-WIDTHS: dict[Kind, tuple[int, ...]] = {"classes": (3, 20), "binary": (2,), "numbers": (1,), "ensemble": (5, 20)}
+WIDTHS: dict[Kind, tuple[int, ...]] = {"classes": (3, 20), "binary": (2,), "numbers": (1,), "ensemble": (4, 12)}
 
 FITS = 6
 """Maps that a fit with its held-out scores finds: from all rows, and without each of five folds."""
@@ -31,12 +31,12 @@ QUICK = 0.01
 LINEAR = {"n": (2000, 20_000)}
 
 TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
-    "mean embedding": {"n": (2000, 20_000)},
+    "mean embedding": {"n": (2000, 10_000)},
     "kernel error on a line": {"n": (2000, 200_000)},
     "kernel error of all pairs": {"n": (1000, 5000)},
-    "kernel error of blocks": {"n": (500, 5000), "block": (20, 200)},
+    "kernel error of blocks": {"n": (500, 15_000), "block": (30, 300)},
     "kernel error by waves": {"n": (500, 5000), "waves": (16, 128)},
-    "kernel regression": {"n": (400, 1200)},
+    "kernel regression": {"n": (1000, 3000)},
     "test of the binned error": {"n": (2000, 20_000), "redraws": (19, 99)},
     "test of the class-wise error": {"n": (2000, 10_000), "redraws": (19, 99)},
     "test of levels": {"n": (1000, 10_000), "redraws": (9, 49)},
@@ -44,7 +44,7 @@ TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
     "kernel test of all pairs": {"n": (300, 800), "redraws": (9, 39)},
     "kernel test by waves": {"n": (500, 2500), "redraws": (9, 59), "waves": (16, 128)},
     "temperature": {"n": (1000, 10_000)},
-    "recalibration": {"n": (1000, 6000)},
+    "recalibration": {"n": (1000, 5000)},
 }
 """Sizes at which each is tried."""
 
