@@ -124,6 +124,7 @@ HOMES = {
         "cli/commands.py",
         "cli/completion.py",
         "cli/demo.py",
+        "cli/doctor.py",
         "cli/monitor.py",
         "cli/recalibrate.py",
         "cli/studies.py",

@@ -42,7 +42,7 @@ def _pairs(load: Load) -> tuple[float, ...]:
 
 def _blocks(load: Load) -> tuple[float, ...]:
     size = float(load.n * min(load.block, load.n))
-    return (1.0, load.median_pairs, size, size * load.width)
+    return (1.0, load.median_pairs, load.n / max(load.block, 1), size, size * load.width)
 
 
 def _waves(load: Load) -> tuple[float, ...]:
