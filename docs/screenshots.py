@@ -2,7 +2,7 @@
 
 ``python docs/screenshots.py FOLDER`` makes five reports and photographs them with the browser that is installed; those of
 networks need the softmax outputs in ``../shared/data`` and are left out without them. ``--images`` also writes the few that
-the documentation shows to ``docs/images``, in 128 colours. Needs playwright, and pypdfium2 for pictures of paper.
+the documentation shows to ``docs/images``, in 256 colours. Needs playwright, and pypdfium2 for pictures of paper.
 """
 
 import argparse
@@ -17,13 +17,13 @@ import numpy as np
 from calibrant import Ensemble, evaluate
 from calibrant.distributions.poisson import Poisson
 from calibrant.io import example, read
-from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration.matrix import VectorScaling
 from calibrant.reports.model import Report
 from calibrant.reports.pdf import check_browser, to_pdf
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
-WIDTH, PHONE, HEIGHT = 1180, 390, 1000
+WIDTH, PHONE, HEIGHT = 1180, 390, 1130
 REDRAWS = 999
 
 SHOWN = {
@@ -63,11 +63,11 @@ def overconfident() -> Report:
 
 
 def calibrated() -> Report:
-    """A network whose temperature was learned on the other half of the rows."""
+    """A network put right by a map that was learned on the other half of the rows."""
     y, p = network("wideresnet-16-4-cifar-10")
-    better = Temperature().fit(y[::2], p[::2])(p[1::2])
+    better = VectorScaling().fit(y[::2], p[::2])(p[1::2])
     sure = np.where(p[1::2].max(axis=1) > 0.99, "over 99 %", "up to 99 %")
-    title = "Wide ResNet on CIFAR-10, temperature learned on other images"
+    title = "Wide ResNet on CIFAR-10, recalibrated on other images"
     return evaluate(y[1::2], better, by={"confidence before": sure}, title=title, n_resamples=REDRAWS, rng=0)
 
 
@@ -148,12 +148,12 @@ def _sheets(paper: Path, picture: Path) -> None:
 
 
 def shrink(source: Path, target: Path) -> None:
-    """The picture in 128 colours."""
+    """The picture in 256 colours, rare ones among them."""
     from PIL import Image
 
     buffer = io.BytesIO()
     image = Image.open(source).convert("RGB")
-    image.quantize(128, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     target.write_bytes(buffer.getvalue())
     print(f"{target}: {len(buffer.getvalue()) / 1000:.0f} kB")
 

@@ -82,6 +82,15 @@ def before_after(rng):
     return before_and_after(y, p, p**2, recalibrator="Beta()", notes=["A note."], n_resamples=99, rng=0)
 
 
+def comparison(rng):
+    compare = pytest.importorskip(
+        "calibrant.reports.comparison", reason="comparisons of models are not there yet"
+    ).compare
+    p = rng.random(ROWS)
+    models = {"plain": p, "bold": p**2, HOSTILE[0]: np.sqrt(p)}
+    return compare((rng.random(ROWS) < p) * 1, models, by=options(rng)["by"], n_resamples=99, rng=0)
+
+
 def hostile(rng):
     y, p = rng.choice(HOSTILE, ROWS), Categorical(rng.dirichlet(np.ones(len(HOSTILE)), ROWS), labels=HOSTILE)
     by = {HOSTILE[1]: rng.choice(HOSTILE, ROWS)}
@@ -101,7 +110,18 @@ def options(rng):
 
 MAKERS = {
     maker.__name__.replace("_", "-"): maker
-    for maker in (binary, multi_class, multi_label, numbers, counts, vectors, ensembles, before_after, hostile)
+    for maker in (
+        binary,
+        multi_class,
+        multi_label,
+        numbers,
+        counts,
+        vectors,
+        ensembles,
+        before_after,
+        comparison,
+        hostile,
+    )
 }
 
 

@@ -2,7 +2,18 @@
 
 import pytest
 
-KINDS = ["binary", "multi-class", "multi-label", "numbers", "counts", "vectors", "ensembles", "before-after", "hostile"]
+KINDS = [
+    "binary",
+    "multi-class",
+    "multi-label",
+    "numbers",
+    "counts",
+    "vectors",
+    "ensembles",
+    "before-after",
+    "comparison",
+    "hostile",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)

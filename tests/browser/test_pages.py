@@ -36,6 +36,13 @@ def test_recalibration_has_its_parts(opened):
         assert boxes[0]["y"] == boxes[1]["y"]
 
 
+def test_a_comparison_has_its_parts(opened):
+    with opened("comparison") as page:
+        parts = ("verdict", "numbers", "differences", "pictures", "slices", "notes", "methods")
+        tops = [page.locator(f"#{part}").bounding_box()["y"] for part in parts]
+        assert sorted(tops) == tops
+
+
 def column(page, heading):
     """The texts of the first table's column."""
     table = page.locator("table.sortable").first

@@ -5,7 +5,18 @@ from collections import defaultdict
 
 import pytest
 
-KINDS = ["binary", "multi-class", "multi-label", "numbers", "counts", "vectors", "ensembles", "before-after", "hostile"]
+KINDS = [
+    "binary",
+    "multi-class",
+    "multi-label",
+    "numbers",
+    "counts",
+    "vectors",
+    "ensembles",
+    "before-after",
+    "comparison",
+    "hostile",
+]
 
 WHOLE = "figure, .number-card, #verdict, tbody tr, pre"
 """What must not be cut."""

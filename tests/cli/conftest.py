@@ -60,4 +60,5 @@ def few_rows(tmp_path_factory):
     for name in ("digits", "diabetes"):
         lines = files.example(name).read_text().splitlines(keepends=True)
         (path / f"{name}.csv").write_text("".join(lines[:201]))
+    (path / "better.csv").write_text((path / "digits.csv").read_text())
     return path

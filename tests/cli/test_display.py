@@ -70,6 +70,14 @@ def test_a_report_fits_and_no_number_is_broken(terminal, report, width):
     assert command in lines
 
 
+@pytest.mark.parametrize("width", range(12, 40))
+def test_a_number_stays_with_its_unit_and_its_name(width):
+    lines = display._broken("show 0.16 % to 1 % (p = 0.005), falls by 0.1 ± 0.02 from here on", width).splitlines()
+    assert max(map(len, lines)) <= width
+    for words in ("0.16 %", "1 %", "p = 0.005", "0.1 ± 0.02"):
+        assert sum(words in line for line in lines) == 1
+
+
 def test_wide_tables_come_in_blocks_with_their_first_column(terminal):
     text = terminal(60)
     columns = {f"column {i}": [0.123456 + i, 1234567.5] for i in range(9)}

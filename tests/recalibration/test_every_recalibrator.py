@@ -38,6 +38,9 @@ BOTH = (Temperature(), VectorScaling())
 class Classifier:
     """Logistic regression on one's own, so that no library is needed: a few steps of gradient descent."""
 
+    def __repr__(self):
+        return "Classifier()"  # the same in every process that runs tests
+
     def fit(self, x, y, sample_weight=None):
         self.classes_, which = np.unique(y, return_inverse=True)
         w = np.ones(len(y)) if sample_weight is None else sample_weight

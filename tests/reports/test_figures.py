@@ -27,6 +27,8 @@ def test_a_chart_is_the_picture_with_its_drawing(picture):
     assert chart.legend
     assert chart.width == pytest.approx(72 * 5.2, abs=0.01)
     assert NARROW.width == 0
+    assert not chart.scrolls
+    assert replace(NARROW, svg='<svg viewBox="0 0 561.6 300">').scrolls
     assert [c.is_alone for c in charts_of([picture, picture, picture], after=1)] == [False, False, False]
 
 

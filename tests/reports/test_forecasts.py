@@ -19,31 +19,31 @@ def drawn(rng, n=120):
 @pytest.mark.parametrize(
     ("make", "labels", "pictures"),
     [
-        (lambda rng, m, s: Normal(m, s), ["CRPS", "Log loss"], ["levels", "coverage", "spread"]),
-        (lambda rng, m, s: Normal(m, 1.0), ["CRPS", "Log loss"], ["levels", "coverage"]),
+        (lambda rng, m, s: Normal(m, s), ["CRPS", "Log loss"], ["coverage", "fan", "spread", "witness"]),
+        (lambda rng, m, s: Normal(m, 1.0), ["CRPS", "Log loss"], ["coverage", "fan"]),
         (
             lambda rng, m, s: Ensemble(m[:, None] + rng.normal(size=(120, 9))),
             ["CRPS"],
-            ["levels", "coverage", "spread"],
+            ["coverage", "fan", "spread"],
         ),
         (
             lambda rng, m, s: Quantiles(Normal(m, s).quantile(np.arange(1, 20) / 20), np.arange(1, 20) / 20),
             ["CRPS", "Log loss"],
-            ["levels", "coverage", "spread"],
+            ["coverage", "fan", "spread", "witness"],
         ),
     ],
     ids=["normal", "one width", "ensemble", "quantiles"],
 )
 def test_every_family_has_its_numbers_and_pictures(make, labels, pictures, rng):
     loc, scale, y = drawn(rng)
-    report = evaluate(y, make(rng, loc, scale), n_resamples=99)
+    report = evaluate(y, make(rng, loc, scale), n_resamples=99, advice=False)
     assert [x.label for x in report.numbers][:3] == [
         "Error of levels (PIT)",
         "Within the central 90 %",
         "Kernel error (SKCE)",
     ]
     assert [x.label for x in report.numbers][3:] == labels
-    assert [picture.kind for picture in report.pictures] == pictures
+    assert [picture.kind for picture in report.pictures] == ["levels", "level_curve", *pictures, "null"]
     assert "<svg" in report.to_html()
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 
 from calibrant import ECE, Categorical, ExactTest
+from calibrant.planning.work import affordable
 from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.problem import affordable
 
 
 def test_every_number_repeats_by_a_plain_call(rng):

@@ -71,7 +71,8 @@ def test_plain(value, text):
 
 
 @pytest.mark.parametrize(
-    ("p", "text"), [(0.0004, "0.000"), (0.0994, "0.099"), (0.25, "0.25"), (1.0, "1.00"), (np.nan, "")]
+    ("p", "text"),
+    [(0.0004, "<0.001"), (0.0006, "0.001"), (0.0994, "0.099"), (0.25, "0.25"), (1.0, "1.00"), (np.nan, "")],
 )
 def test_pvalue(p, text):
     assert pvalue(p) == text

@@ -40,7 +40,8 @@ def test_the_defect_is_named(world, rng):
     assert words in verdict.headline
 
 
-def test_several_classes(rng):
+def test_several_classes(rng, monkeypatch):
+    monkeypatch.setattr("calibrant.reports.kernels.KERNEL_WORK", 1e9)  # for speed
     z = 2 * rng.normal(size=(1500, 4))
     honest = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     y = (rng.random((1500, 1)) >= np.cumsum(honest, axis=1)[:, :-1]).sum(axis=1)
@@ -57,7 +58,8 @@ def test_several_labels(rng):
     assert "they are too high" in verdict.headline
 
 
-def test_classes_that_are_swapped_behind_an_honest_confidence_are_found(rng):
+def test_classes_that_are_swapped_behind_an_honest_confidence_are_found(rng, monkeypatch):
+    monkeypatch.setattr("calibrant.reports.kernels.KERNEL_WORK", 1e9)  # for speed
     p = rng.dirichlet([8, 3, 1], 2000)
     y = (rng.random((2000, 1)) >= np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
     swapped = np.where(p.argmax(axis=1)[:, None] == 0, p[:, [0, 2, 1]], p)

@@ -3,15 +3,31 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from calibrant import io
-from calibrant._validate import check_fraction
-from calibrant.cli import display, reporting
-from calibrant.cli.app import OUTPUT, Comment, Data, File, Gates, Seed, Texts, check_writable, command, print_json
+from calibrant._validate import InputError, check_fraction
+from calibrant.cli import comparing, display, reporting
+from calibrant.cli.app import (
+    DATA,
+    OUTPUT,
+    Comment,
+    Data,
+    File,
+    Gates,
+    Others,
+    Place,
+    Seed,
+    Texts,
+    check_writable,
+    command,
+    opened,
+    print_json,
+)
 from calibrant.cli.comments import comment_of_estimates, comment_of_test
 from calibrant.cli.gate import Gate, judge, numbers_of
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
@@ -19,22 +35,27 @@ from calibrant.cli.streams import name_of
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import groups
+from calibrant.reports.comparison import Comparison
+from calibrant.reports.model import Report
 from calibrant.reports.pdf import check_browser, to_pdf
 from calibrant.reports.slices import slices as slices_of
 from calibrant.results import Estimate, Table, TestResult, brief
+from calibrant.typing import Engine
 
 
 @command("report")
 def report(
     file: File,
     /,
-    *,
+    *others: Others,
     data: Data = Data(),  # noqa: B008  # frozen
+    id: Annotated[str | None, Parameter(group=DATA)] = None,
     out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
     pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     n_resamples: int = 999,
     seed: Seed = 0,
+    engine: Place = None,
     fail_if: Gates = (),
     format: Comment = "table",
 ) -> int:
@@ -42,9 +63,12 @@ def report(
 
     Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
     LogLoss, of forecasts PITError, LevelsWithin, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
+    Several files of the same rows, one a model, are compared, row by row; gates then name a model, too: 'ECE of b > 0.05'.
 
     Parameters
     ----------
+    id
+        of several files: column that names the rows, where their order differs
     out
         where to write the page, or by its ending .json the data or .md a comment; - for the standard output
     pdf
@@ -59,13 +83,23 @@ def report(
     if pdf is not None:
         check_writable(pdf, "--pdf")
         check_browser()
-    heading = title or f"Calibration of {name_of(file)}"
-    result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file))
+    result: Report | Comparison
+    if id is not None and not others:
+        raise InputError("--id aligns the rows of several files: leave it out with one")
+    if others:
+        if engine is not None:
+            raise InputError("--engine: several files are compared in this process; leave it out")
+        result = comparing.compared([file, *others], data, id, title, n_resamples, seed)
+    else:
+        heading = title or f"Calibration of {name_of(file)}"
+        with opened(engine) as place:
+            result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file), place)
     reporting.write(result, out)
     if pdf is not None:
         pdf.write_bytes(to_pdf(result.to_html()))
     reporting.show(result, out, format)
-    return judge(gates, numbers_of(result))
+    numbers = numbers_of(result) if isinstance(result, Report) else comparing.numbers_of_models(result)
+    return judge(gates, numbers)
 
 
 @command("estimate")
@@ -77,6 +111,7 @@ def estimate(
     estimator: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
     interval: Annotated[bool, Parameter(negative="")] = False,
     seed: Seed = 0,
+    engine: Place = None,
     fail_if: Gates = (),
     format: Comment = "table",
 ) -> int:
@@ -92,8 +127,9 @@ def estimate(
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(file)
     chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
-    measures = [_Seeded(Bootstrap(e), seed) if interval else e for e in chosen]
-    results, slices = _measured(measures, [brief(e) for e in chosen], read)
+    with opened(engine) as place:
+        measures = [_Seeded(Bootstrap(e), seed, place) if interval else partial(e, engine=place) for e in chosen]
+        results, slices = _measured(measures, [brief(e) for e in chosen], read)
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]
         print_json({"estimates": results, "slices": rows})
@@ -118,6 +154,7 @@ def exact_test(
     alpha: float = 0.05,
     gate: Annotated[bool, Parameter(negative="")] = False,
     seed: Seed = 0,
+    engine: Place = None,
     fail_if: Gates = (),
     format: Comment = "table",
 ) -> int:
@@ -140,9 +177,10 @@ def exact_test(
     check_fraction(alpha, "--alpha")
     read = data.read(file)
     chosen = AggregatedTest(n_resamples=n_resamples) if test is None else parse_test(test)
-    measure = _Seeded(chosen, seed)
-    result: TestResult = _measure(measure, read)
-    slices = {name: _sliced(measure, read, name) for name in read.by}
+    with opened(engine) as place:
+        measure = _Seeded(chosen, seed, place)
+        result: TestResult = _measure(measure, read)
+        slices = {name: _sliced(measure, read, name) for name in read.by}
     if format == "json":
         print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
     elif format == "markdown":
@@ -173,13 +211,15 @@ def _measured(
 
 @dataclass(frozen=True)
 class _Seeded:
-    """A test or interval with its seed, showing progress."""
+    """A test or interval with its seed, showing progress unless it is done elsewhere."""
 
     measure: Callable[..., Any]
     seed: int
+    engine: Engine | None = None
 
     def __call__(self, y_true: Any, y_pred: Any, **options: Any) -> Any:
-        engine = display.ProgressEngine(name=type(getattr(self.measure, "estimator", self.measure)).__name__)
+        name = type(getattr(self.measure, "estimator", self.measure)).__name__
+        engine = display.ProgressEngine(name=name) if self.engine is None else self.engine
         return self.measure(y_true, y_pred, rng=self.seed, engine=engine, **options)
 
 

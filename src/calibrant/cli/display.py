@@ -15,7 +15,8 @@ from calibrant.cli import console
 from calibrant.cli.console import aside, complain, err, say
 from calibrant.cli.progress import ProgressEngine, steps
 from calibrant.reports.before_after import BeforeAfter
-from calibrant.reports.model import Advice, Report
+from calibrant.reports.comparison import Comparison
+from calibrant.reports.model import Advice, Report, Verdict
 from calibrant.reports.standouts import Standout, standouts
 from calibrant.results import Estimate, Table, TestResult, brief, number
 from calibrant.results.markdown import plain_text
@@ -34,14 +35,27 @@ UNBOUND = 400
 """Columns of a table in a file or a pipe."""
 
 
+def show_comparison(comparison: Comparison) -> None:
+    """The verdict, and how far models lie apart."""
+    _show_verdict(comparison.verdict, comparison.title)
+    table = comparison.differences
+    texts = {name: [plain_text(str(v)) for v in table[name].tolist()] for name in ("measure", "a", "b")}
+    shown = {"difference a - b": "difference", "low": "low", "high": "high", "p": "pvalue"}
+    show_columns(
+        {**texts, **{heading: [number(v) for v in table[name].tolist()] for heading, name in shown.items()}}, left=3
+    )
+
+
+def _show_verdict(verdict: Verdict, title: str) -> None:
+    tone, width = TONES[verdict.tone], min(console.out.width, WIDE)
+    headline, *evidence = (_broken(text, width - 4) for text in (verdict.headline, *verdict.evidence))
+    body = Text("\n").join([Text(headline, style=f"bold {tone}"), *map(Text, evidence)])
+    console.out.print(Panel(body, title=Text(plain_text(title)), border_style=tone, title_align="left", width=width))
+
+
 def show_report(report: Report) -> None:
     """The verdict, the numbers, what stands out, and what to do."""
-    tone, width = TONES[report.verdict.tone], min(console.out.width, WIDE)
-    headline, *evidence = (_broken(text, width - 4) for text in (report.verdict.headline, *report.verdict.evidence))
-    body = Text("\n").join([Text(headline, style=f"bold {tone}"), *map(Text, evidence)])
-    console.out.print(
-        Panel(body, title=Text(plain_text(report.title)), border_style=tone, title_align="left", width=width)
-    )
+    _show_verdict(report.verdict, report.title)
     show_columns(_number_columns(report), left=1)
     show_standouts(standouts(report))
     if report.advice is not None:

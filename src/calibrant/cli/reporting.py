@@ -9,7 +9,9 @@ from calibrant.cli import display
 from calibrant.cli.app import check_writable
 from calibrant.cli.streams import DASH, beside, pour
 from calibrant.reports.build import evaluate
+from calibrant.reports.comparison import Comparison
 from calibrant.reports.model import Report
+from calibrant.typing import Engine
 
 
 def check_place(out: Path, format: str) -> None:
@@ -20,7 +22,14 @@ def check_place(out: Path, format: str) -> None:
         raise InputError(f"--out - and --format {format} both go to the standard output: leave one out")
 
 
-def made(data: io.Dataset, title: str, n_resamples: int, seed: int, source: Sequence[str] | None) -> Report:
+def made(
+    data: io.Dataset,
+    title: str,
+    n_resamples: int,
+    seed: int,
+    source: Sequence[str] | None,
+    engine: Engine | None = None,
+) -> Report:
     """The report on what a file held, with progress; ``source`` are the words that name the file and its columns."""
     with display.steps() as progress:
         return evaluate(
@@ -31,13 +40,13 @@ def made(data: io.Dataset, title: str, n_resamples: int, seed: int, source: Sequ
             title=title,
             n_resamples=n_resamples,
             rng=seed,
-            engine=progress,
+            engine=progress if engine is None else engine,
             progress=progress,
             source=source,
         )
 
 
-def write(report: Report, out: Path) -> None:
+def write(report: Report | Comparison, out: Path) -> None:
     """The page in its file, or into the standard output."""
     if out == DASH:
         pour(report.save(beside("page.html")))
@@ -45,7 +54,7 @@ def write(report: Report, out: Path) -> None:
         report.save(out)
 
 
-def show(report: Report, out: Path, format: str) -> None:
+def show(report: Report | Comparison, out: Path, format: str) -> None:
     """What the format asks for on the standard output; where that has the page, a summary beside it."""
     if format == "json":
         print(report.to_json())
@@ -53,6 +62,9 @@ def show(report: Report, out: Path, format: str) -> None:
         print(report.to_markdown(), end="")
     else:
         with display.aside(out == DASH):
-            display.show_report(report)
+            if isinstance(report, Comparison):
+                display.show_comparison(report)
+            else:
+                display.show_report(report)
             if out != DASH:
                 display.say(f"\nWritten to {out}")

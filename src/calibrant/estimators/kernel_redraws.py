@@ -11,6 +11,7 @@ from calibrant._pairwise import CALL, Pairwise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.laplace import Laplace
 from calibrant.estimators.accelerated import accelerated_moments
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
@@ -202,14 +203,32 @@ class TargetRedraws:
 
 def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
     """Multiplications that one redraw costs, roughly."""
-    n = float(len(predictions))
-    if not isinstance(predictions, Categorical):
-        if isinstance(predictions, Ensemble) and predictions.is_vector:
-            return 200 * n**2 * int(predictions.members.shape[1])  # sums over members
-        return 50 * n**2  # four exponentials a pair
-    if dimensions == 1 and kernel.has_product:
-        return 20 * n
-    return n**2 * predictions.n_classes
+    if isinstance(predictions, Categorical):
+        is_line = dimensions == 1 and kernel.has_product
+        return work_of_labels(len(predictions), predictions.n_classes, is_line=is_line)
+    if isinstance(predictions, Ensemble) and predictions.is_vector:
+        return 200.0 * len(predictions) ** 2 * int(predictions.members.shape[1])  # sums over members
+    if isinstance(predictions, Laplace):
+        return 200.0 * work_of_numbers(len(predictions))  # its closed forms are long
+    return work_of_numbers(len(predictions))
+
+
+def work_of_labels(n: int, n_classes: int, *, is_line: bool) -> float:
+    """Multiplications that one redraw of n labels costs: on a line none of pairs.
+
+    >>> work_of_labels(1000, 10, is_line=False), work_of_labels(1000, 2, is_line=True)
+    (10000000.0, 20000.0)
+    """
+    return 20.0 * n if is_line else float(n) ** 2 * n_classes
+
+
+def work_of_numbers(n: int) -> float:
+    """Multiplications that one redraw of n numbers costs: four exponentials a pair.
+
+    >>> work_of_numbers(1000)
+    50000000.0
+    """
+    return 50.0 * float(n) ** 2
 
 
 def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -94,9 +94,26 @@ def affordable_waves(
     features = target_features(on_targets, predictions[:2], rng)
     if on_predictions.frequencies(rng, 1, 1) is NotImplemented or features is NotImplemented:
         return None
-    n = len(predictions)
-    a_row = budget / (n * features.width * n_redraws) - MAKING
+    return waves_within(len(predictions), features.width, n_redraws, budget)
+
+
+def waves_within(n: int, width: int, n_redraws: int, budget: float) -> int:
+    """How many waves of n rows, with targets of so many features, stay within so many multiplications and the room.
+
+    >>> waves_within(10_000, 10, 999, 2e11), waves_within(10**7, 10, 999, 2e11)
+    (976, 16)
+    """
+    a_row = budget / (n * width * n_redraws) - MAKING
     return max(LEAST_WAVES, int(min(a_row / 2, ROOM / (2 * n), MOST_WAVES)))
+
+
+def work_of_waves(n: int, width: int, n_features: int) -> float:
+    """Multiplications that one redraw of n targets, of so many features each, costs: the inverse of the above.
+
+    >>> work_of_waves(10_000, 10, 975)
+    200000000.0
+    """
+    return n * width * (MAKING + 2.0 * n_features)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,24 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import Statistic
 from calibrant.inference.draws import draw
 from calibrant.inference.ranks import at_least, nearer_tail
 from calibrant.results import Interval
 from calibrant.typing import Array, Engine, Seed
+
+
+class Redrawable(Protocol):
+    """What targets are redrawn from: predictions, as a rule."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Targets ``(size, n, ...)``."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +45,7 @@ class Pool:
         cls,
         statistics: Mapping[str, Statistic],
         targets: Array,
-        predictions: Distribution,
+        predictions: Redrawable,
         n_resamples: int,
         *,
         two_sided: Sequence[str] = (),
@@ -126,7 +134,7 @@ def _columns(statistic: Statistic, targets: np.ndarray) -> np.ndarray:
 
 
 def _redraw(
-    statistics: tuple[Statistic, ...], predictions: Distribution, seed: np.random.SeedSequence, size: int
+    statistics: tuple[Statistic, ...], predictions: Redrawable, seed: np.random.SeedSequence, size: int
 ) -> np.ndarray:
     """``(size, columns)``: all of them on the same redraws."""
     targets = predictions.sample(np.random.default_rng(seed), size)

@@ -12,6 +12,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.inference.draws import as_seed_sequence
+from calibrant.planning.work import TEST_WORK, affordable
 from calibrant.recalibration.held_out import HeldOut, scores
 from calibrant.reports.after import problem_after
 from calibrant.reports.build import settings_of
@@ -22,7 +23,7 @@ from calibrant.reports.forecast_pictures import coverage_of, histogram_of
 from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem
 from calibrant.reports.forecasts import MEANINGS as FORECAST_MEANINGS
 from calibrant.reports.model import KeyNumber, Picture, Verdict
-from calibrant.reports.problem import TEST_WORK, Problem, affordable
+from calibrant.reports.problem import Problem
 from calibrant.results import SCHEMA, Result, Table, number
 from calibrant.typing import ArrayLike, Seed
 

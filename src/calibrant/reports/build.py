@@ -14,6 +14,7 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
 from calibrant.inference.draws import as_seed_sequence
+from calibrant.planning.work import TEST_WORK, affordable
 from calibrant.reports.advice import Advised
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.classes import outline_of_classes
@@ -23,7 +24,7 @@ from calibrant.reports.forecasts import outline_of_forecasts
 from calibrant.reports.label_advice import advise_on
 from calibrant.reports.model import Report, Verdict
 from calibrant.reports.outline import Outline
-from calibrant.reports.problem import TEST_WORK, Problem, affordable
+from calibrant.reports.problem import Problem
 from calibrant.typing import ArrayLike, Engine, Seed
 
 T = TypeVar("T")
@@ -104,6 +105,7 @@ def planned(
         raise InputError("by must map names to columns, such as by={'site': column}")
     weights = as_weights(sample_weight, len(predictions))
     draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
+    draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     if isinstance(predictions, Categorical | Bernoulli):
         classes = ClassProblem(*parts)  # type: ignore[arg-type]

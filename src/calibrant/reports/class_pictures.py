@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.planning.work import affordable
 from calibrant.plots.class_panels import ClasswiseDisplay
 from calibrant.plots.confusion_map import ConfusionDisplay
 from calibrant.plots.reliability_diagram import ReliabilityDisplay, beyond_of, settings_of
@@ -15,7 +16,6 @@ from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.evidence import Evidence
 from calibrant.reports.model import Picture
 from calibrant.reports.null_picture import null_of
-from calibrant.reports.problem import affordable
 from calibrant.results import Table, percent
 
 MAP_WORK = 100_000_000

@@ -12,10 +12,10 @@ from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.pool import Pool
 from calibrant.lenses import ClassWise, Event, Lens, MultiLabel
+from calibrant.planning.work import TEST_WORK, affordable
 from calibrant.reports.class_problem import ClassProblem, means_of
 from calibrant.reports.evidence import EACH, EACH_MEAN, Evidence, LabelEvidence
 from calibrant.reports.model import Section
-from calibrant.reports.problem import TEST_WORK, affordable
 from calibrant.reports.slices import MOST_ROWS, ranked
 from calibrant.results import Table
 

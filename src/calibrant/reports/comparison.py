@@ -19,6 +19,7 @@ from calibrant.reports.model_differences import Losses, all_equal, differences_o
 from calibrant.reports.problem import Problem
 from calibrant.reports.slices import Slicing, slicings_of
 from calibrant.results import SCHEMA, Result, Table
+from calibrant.results.markdown import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
 MOST = 12
@@ -89,6 +90,13 @@ class Comparison(Result):
         from calibrant.reports.comparison_page import to_html
 
         return to_html(self)
+
+    def to_markdown(self) -> str:
+        """Verdict, evidence and differences in GitHub's Markdown, for a comment on a pull request."""
+        evidence = "\n".join(f"- {escaped(sentence, longest=600)}" for sentence in self.verdict.evidence)
+        heading = f"### {escaped(self.verdict.headline, longest=600)}"
+        title = f"{escaped(self.title)} · {self.n:,} rows · {escaped(self.kind)}"
+        return "\n\n".join([heading, title, evidence, self.differences.to_markdown()]) + "\n"
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file; its data if the name ends in ``.json``, or a print of it if in ``.pdf``."""

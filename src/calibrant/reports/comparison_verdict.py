@@ -77,7 +77,7 @@ def _evidence(differences: Table, standing: Standing) -> str:
         row[name] for name in (("value_a", "value_b", "b") if is_first else ("value_b", "value_a", "a"))
     )
     low, high = (-row["high"], -row["low"]) if is_first else (row["low"], row["high"])
-    write = percent if _is_error(standing.measure) else number
+    write = percent if "(PIT)" in standing.measure else number
     return (
         f"{standing.measure}: {write(own)} of {standing.best}, {write(theirs)} of {other}; {write(theirs - own)} apart, 95 % "
         f"interval {write(low)} to {write(high)}, p = {number(row['pvalue'])}, allowing for all comparisons."

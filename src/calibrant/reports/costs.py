@@ -8,9 +8,12 @@ Progress: TypeAlias = Callable[[str, float, float], None]
 
 COSTS = (
     ("redraws", 50.0),
-    ("Calibration error", 30.0),
-    ("What to do", 10.0),
-    ("Kernel error", 8.0),
+    ("Smooth reliability curve", 15.0),
+    ("What to do", 12.0),
+    ("Witness", 10.0),
+    ("Kernel error", 7.0),
+    ("Confusion of confidence", 7.0),
+    ("Reliability of each class", 6.0),
     ("Reliability curve", 2.0),
     ("Levels", 2.0),
 )

@@ -8,7 +8,7 @@ import numpy as np
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.counts import BinnedStatistic
 from calibrant.estimators.scores import Score
-from calibrant.inference.pool import Pool
+from calibrant.inference.pool import Pool, Redrawable
 from calibrant.reports.kernels import kernel_errors
 from calibrant.reports.problem import Problem
 from calibrant.reports.slices import Slicing
@@ -98,11 +98,16 @@ class MeanAndEach:
 
 
 def gather(
-    problem: Problem, measures: Mapping[str, BaseEstimator], slicings: Sequence[Slicing], each: Mapping[str, str] = {}
+    problem: Problem,
+    measures: Mapping[str, BaseEstimator],
+    slicings: Sequence[Slicing],
+    each: Mapping[str, str] = {},
+    redrawn_from: Redrawable | None = None,
 ) -> Evidence:
     """Redraw, and compute on the same redraws every measure, kernel errors of several scales, classes and slices.
 
     ``each`` names measures of several events, and what their errors of single events are called: the first are a family.
+    Targets are redrawn from the predictions, or from what is said.
     """
     kernels = kernel_errors(problem.predictions, problem.kernel_error, problem.n_resamples)
     estimators = {**measures, **kernels}
@@ -117,7 +122,7 @@ def gather(
     pool = Pool.draw(
         given,
         problem.targets,
-        problem.predictions,
+        redrawn_from or problem.predictions,
         problem.n_resamples,
         two_sided=[name for name, e in measures.items() if isinstance(e, Score)],
         rng=problem.fresh_seeds,

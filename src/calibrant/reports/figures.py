@@ -9,6 +9,9 @@ from calibrant.reports.legible import visible
 from calibrant.reports.model import Picture
 from calibrant.results import Table
 
+PHONE = 400
+"""Points of a drawing that fit a phone with letters that can be read."""
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -27,6 +30,11 @@ class Chart:
         """In points as drawn: pictures are enlarged alike, so that their letters are of one size."""
         found = re.search(r'viewBox="\S+ \S+ (\S+) ', self.svg)
         return float(found[1]) if found else 0.0
+
+    @property
+    def scrolls(self) -> bool:
+        """Whether a phone is too narrow for it: letters that can be read matter more than all of it at once."""
+        return self.width > PHONE
 
 
 def drawn(picture: Picture, beside: Table | None = None) -> str:

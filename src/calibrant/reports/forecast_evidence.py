@@ -12,13 +12,14 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.evidence import Evidence, gather
 from calibrant.reports.forecast_problem import ForecastProblem, coordinate_levels
+from calibrant.reports.level_redraws import redraws_of_levels
 from calibrant.reports.slices import Slicing
 from calibrant.results import TestResult, number
 
 
 @dataclass(frozen=True, eq=False)
 class ForecastEvidence:
-    """Levels, redrawn as uniform numbers; outcomes, redrawn from their forecasts; and each coordinate of vectors.
+    """Levels, redrawn as those of calibrated forecasts; outcomes, redrawn from their forecasts; and each coordinate of vectors.
 
     Members of an ensemble are no distribution to redraw from: then ``outcomes`` is ``None``. The parts are put together by
     Holm's method, which holds however they depend.
@@ -61,7 +62,7 @@ def gather_forecasts(
 ) -> ForecastEvidence:
     """Redraw levels, outcomes and coordinates."""
     groups = groups_of(problem)
-    found = gather(problem.levels, of_levels, [*groups, *slicings])
+    found = gather(problem.levels, of_levels, [*groups, *slicings], redrawn_from=redraws_of_levels(problem))
     levels = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
     outcomes = None if problem.is_ensemble else gather(problem, of_outcomes, ())
     coordinates: tuple[TestResult, ...] = ()

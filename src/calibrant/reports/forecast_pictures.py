@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 
 from calibrant.distributions.coordinates import dimensions
+from calibrant.planning.work import affordable
 from calibrant.plots.coverage_curve import CoverageDisplay
 from calibrant.plots.fan_chart import FanDisplay
 from calibrant.plots.level_deviation import LevelCurveDisplay
@@ -16,7 +17,7 @@ from calibrant.reports.forecast_evidence import ForecastEvidence
 from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, spread_of
 from calibrant.reports.model import Picture
 from calibrant.reports.null_picture import null_of
-from calibrant.reports.problem import Problem, affordable
+from calibrant.reports.problem import Problem
 from calibrant.results import Table, number, percent
 
 COVERED = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())

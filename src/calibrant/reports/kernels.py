@@ -2,25 +2,13 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.kernel_problem import resolve_kernels
-from calibrant.estimators.kernel_redraws import work_of_redraw
-from calibrant.estimators.random_features import MAKING, RandomFeatureSKCE
 from calibrant.estimators.skce import SKCE
-from calibrant.estimators.target_features import target_features
 from calibrant.inference.aggregated import default_grid
 from calibrant.inference.exact import within_budget
-
-KERNEL_WORK = 4e10
-"""Multiplications that all redraws of kernel errors may cost: a few seconds."""
-
-ON_A_LINE = 10
-"""How much longer a multiplication takes where rows are summed along a line, one after the other."""
+from calibrant.planning.work import KERNEL_WORK, work_of
 
 
 def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_redraws: int) -> dict[str, BaseEstimator]:
@@ -39,7 +27,7 @@ def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_redraws: int
         chosen, _ = within_budget(wished, predictions, n_redraws, KERNEL_WORK / 4)
         if name == "kernel" and chosen is not wished:
             continue
-        work = n_redraws * _work(chosen, predictions)
+        work = n_redraws * work_of(chosen, predictions)
         if work <= left:
             left -= work
             found[name] = chosen
@@ -56,14 +44,3 @@ def _wished(predictions: Distribution, kernel: SKCE | None) -> Iterator[tuple[st
     for i, estimator in enumerate([coarse, *reversed(rest)]):
         assert isinstance(estimator, SKCE)
         yield f"kernel {i + 1}", estimator
-
-
-def _work(estimator: BaseEstimator, predictions: Distribution) -> float:
-    """Multiplications that one redraw costs, roughly."""
-    assert isinstance(estimator, SKCE | RandomFeatureSKCE)
-    on_predictions, on_targets, coords = resolve_kernels(estimator.on_predictions, estimator.on_targets, predictions)
-    if isinstance(estimator, RandomFeatureSKCE):
-        features = target_features(on_targets, predictions[:2], np.random.default_rng(0))
-        return len(predictions) * features.width * (MAKING + 2.0 * estimator.n_features)
-    is_line = isinstance(predictions, Categorical) and coords.shape[1] == 1
-    return work_of_redraw(on_predictions, predictions, coords.shape[1]) * (ON_A_LINE if is_line else 1)

@@ -17,8 +17,8 @@ class Leaning:
     def of(cls, probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> "Leaning":
         """From claims and outcomes of the same shape.
 
-        >>> Leaning.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None).z.round(4)
-        np.float64(0.9701)
+        >>> round(Leaning.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None).z, 4)
+        0.9701
         """
         p = probability.astype(np.float64)
         w = np.ones(len(p)) if weights is None else weights
@@ -86,7 +86,7 @@ def beyond(of: np.ndarray, given: np.ndarray, probability: np.ndarray, happened:
     """Standard errors that one contrast of errors is off beyond what another explains; contrasts are numbers a claim.
 
     >>> p, y = np.full(8, 0.5), np.array([1, 1, 1, 1, 0, 0, 0, 0])
-    >>> float(beyond(np.repeat([1.0, -1.0], 4), np.ones(8), p, y, np.ones(8)).round(3))
+    >>> round(beyond(np.repeat([1.0, -1.0], 4), np.ones(8), p, y, np.ones(8)), 3)
     -2.828
     """
     variance = w**2 * probability * (1 - probability)

@@ -112,7 +112,8 @@ class Picture:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         tables = {name: table.to_dict() for name, table in self.tables.items()}
-        return {"kind": self.kind, "title": self.title, "description": self.description, **tables}
+        words = {"title": self.title, "caption": self.caption, "description": self.description}
+        return {"kind": self.kind, **words, **tables}
 
 
 @dataclass(frozen=True, eq=False)

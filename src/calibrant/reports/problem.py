@@ -14,31 +14,14 @@ from calibrant.estimators.skce import SKCE
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.grouped_bootstrap import GroupedBootstrap
 from calibrant.inference.intervals import Bootstrap
+from calibrant.planning.work import BOOTSTRAP_WORK, PAIRS, affordable, affordable_kernel
 from calibrant.results import Estimate, TestResult
 from calibrant.typing import Array, Engine, Estimator
 
 T = TypeVar("T")
 
-TEST_WORK = 40_000_000
-"""Redrawn targets a report may cost before it makes do with fewer redraws."""
-
-PAIRS = 500_000_000
-"""Pairs of rows the kernel error may cost before a report takes it block by block."""
-
-BOOTSTRAP_WORK = 40_000_000
-"""Resampled rows an interval may cost before a report makes do with fewer resamples."""
-
 MANY_ROWS = 20_000
 """More rows than this fill bins so that their sums are normal."""
-
-
-def affordable(wanted: int, size: int, work: int, *, least: int) -> int:
-    """How many repetitions over ``size`` numbers stay within the work, between the least and the wanted number.
-
-    >>> [affordable(999, size, TEST_WORK, least=199) for size in (100, 100_000, 10**7)]
-    [999, 400, 199]
-    """
-    return min(wanted, max(least, work // size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +74,7 @@ class Problem(ABC):
     def kernel_error(self) -> SKCE | None:
         """The kernel error of whole predictions; of blocks of rows where all pairs are too many."""
         n = len(self) if self.weights is None else int((self.weights > 0).sum())
-        if n < 2:
-            return None
-        if self.kernel_width == 0 or n**2 <= PAIRS:
-            return SKCE()
-        return SKCE(block=PAIRS // n) if self.weights is None and PAIRS // n > 1 else None
+        return affordable_kernel(n, PAIRS, is_line=self.kernel_width == 0, in_blocks=self.weights is None)
 
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
         """The exact test of an estimator."""

@@ -26,7 +26,9 @@ class Column:
 
 def pvalue(p: float) -> str:
     """A p-value as people read it."""
-    return "" if p != p else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+    if p != p:
+        return ""
+    return "<0.001" if p < 0.0005 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def plain(value: Any) -> str:

@@ -1,0 +1,115 @@
+"""Several files of predictions of the same rows, one a model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from calibrant import io
+from calibrant._columns import open_columns
+from calibrant._validate import InputError
+from calibrant.cli import display
+from calibrant.cli.app import Data
+from calibrant.cli.streams import is_stream, local
+from calibrant.distributions.base import Distribution
+from calibrant.reports.comparison import Comparison, compare
+
+
+def compared(
+    files: Sequence[Path], data: Data, id: str | None, title: str | None, n_resamples: int, seed: int
+) -> Comparison:
+    """The models of several files; slices and weights are those of the first."""
+    if any(is_stream(file) for file in files):
+        raise InputError("several models come from files: save what comes through the pipe first")
+    names = names_of(files)
+    first, keys = data.read(files[0]), keys_of(files[0], data, id)
+    models: dict[str, Distribution] = {names[0]: first.y_pred}
+    plain = replace(data, by=(), sample_weight=None)
+    for name, file in zip(names[1:], files[1:], strict=True):
+        other = plain.read(file)
+        rows = _rows(keys, keys_of(file, data, id), files[0], file)
+        check_truth(first, other, rows, files[0], file)
+        models[name] = other.y_pred[rows]
+    heading = title or f"Comparison of {', '.join(names[:-1])} and {names[-1]}"
+    with display.steps() as progress:
+        return compare(
+            first.y_true,
+            models,
+            by=first.by,
+            sample_weight=first.sample_weight,
+            title=heading,
+            n_resamples=n_resamples,
+            rng=seed,
+            progress=progress,
+        )
+
+
+def names_of(files: Sequence[Path]) -> list[str]:
+    """What to call the models: their files without endings, or with folders where two are called alike.
+
+    >>> names_of([Path("x/a.csv"), Path("b.csv")]), names_of([Path("x/a.csv"), Path("y/a.csv")])
+    (['a', 'b'], ['x/a.csv', 'y/a.csv'])
+    """
+    stems = [file.stem for file in files]
+    if len(set(stems)) == len(stems):
+        return stems
+    if len({str(file) for file in files}) < len(files):
+        raise InputError("a file is named twice: give each model once")
+    return [str(file) for file in files]
+
+
+def keys_of(file: Path, data: Data, id: str | None) -> np.ndarray | None:
+    """The column that names the rows, each once; none where no column was said."""
+    if id is None:
+        return None
+    keys = open_columns(local(file, data.input_format), data.input_format).single(id, "--id")
+    found, counts = np.unique(keys.astype(str), return_counts=True)
+    if counts.max() > 1:
+        raise InputError(
+            f"--id {id}: {str(found[int(np.argmax(counts))])!r} occurs {counts.max()} times in {file.name}"
+        )
+    return keys.astype(str)
+
+
+def _rows(own: np.ndarray | None, others: np.ndarray | None, first: Path, file: Path) -> slice | np.ndarray:
+    """The rows of another file in the order of the first."""
+    if own is None or others is None:
+        return slice(None)
+    for there, here, one, other in ((own, others, first, file), (others, own, file, first)):
+        missing = np.setdiff1d(there, here)
+        if len(missing):
+            raise InputError(
+                f"--id: {other.name} lacks {len(missing):,} rows of {one.name}, such as {str(missing[0])!r}"
+            )
+    order = np.argsort(others)
+    rows: np.ndarray = order[np.searchsorted(others[order], own)]
+    return rows
+
+
+def check_truth(first: io.Dataset, other: io.Dataset, rows: slice | np.ndarray, one: Path, file: Path) -> None:
+    """Refuse files of other rows."""
+    if len(other.y_true) != len(first.y_true):
+        raise InputError(
+            f"{file.name} has {len(other.y_true):,} rows and {one.name} has {len(first.y_true):,}: models are compared on the "
+            "same rows"
+        )
+    differ = first.y_true != other.y_true[rows]
+    differ = differ if differ.ndim == 1 else differ.any(axis=1)
+    if differ.any():
+        row = int(np.flatnonzero(differ)[0])
+        raise InputError(
+            f"the truth differs in {int(differ.sum()):,} rows between {one.name} and {file.name}, first in row {row}: give the "
+            "same rows in the same order, or the column that names them with --id"
+        )
+
+
+def numbers_of_models(comparison: Comparison) -> dict[str, float]:
+    """What gates may name: every number of every model, as ``ECE of a``, and ``pvalue of a``."""
+    named: dict[str, float] = {}
+    for model, report in comparison.reports.items():
+        for x in reversed(report.numbers):
+            named |= {f"{x.label} of {model}": x.value, f"{x.estimator.partition('(')[0]} of {model}": x.value}
+        if report.verdict.pvalue is not None:
+            named[f"pvalue of {model}"] = report.verdict.pvalue
+    return named

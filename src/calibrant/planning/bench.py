@@ -1,0 +1,134 @@
+"""Rates measured on this machine: every family at a few sizes, and coefficients that fit."""
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from importlib import metadata
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.normal import Normal
+from calibrant.planning.families import MEASURED
+from calibrant.planning.family import Family
+from calibrant.planning.load import KINDS, Kind, Load
+from calibrant.planning.rates import Rates, key_of
+from calibrant.recalibration.base import Recalibrator
+
+WIDTHS: dict[Kind, tuple[int, ...]] = {"classes": (3, 20), "binary": (2,), "numbers": (1,), "ensemble": (4, 12)}
+
+FITS = 6
+"""Maps that a fit with its held-out scores finds: from all rows, and without each of five folds."""
+
+QUICK = 0.01
+"""Seconds below which a run is repeated."""
+
+LINEAR = {"n": (2000, 20_000)}
+
+TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
+    "mean embedding": {"n": (2000, 10_000)},
+    "kernel error on a line": {"n": (2000, 200_000)},
+    "kernel error of all pairs": {"n": (1000, 5000)},
+    "kernel error of blocks": {"n": (500, 15_000), "block": (30, 300)},
+    "kernel error by waves": {"n": (500, 5000), "waves": (16, 128)},
+    "kernel regression": {"n": (1000, 3000)},
+    "test of the binned error": {"n": (2000, 20_000), "redraws": (19, 99)},
+    "test of the class-wise error": {"n": (2000, 10_000), "redraws": (19, 99)},
+    "test of levels": {"n": (1000, 10_000), "redraws": (9, 49)},
+    "kernel test on a line": {"n": (2000, 50_000), "redraws": (19, 99)},
+    "kernel test of all pairs": {"n": (300, 800), "redraws": (9, 39)},
+    "kernel test by waves": {"n": (500, 2500), "redraws": (9, 59), "waves": (16, 128)},
+    "temperature": {"n": (1000, 10_000)},
+    "recalibration": {"n": (1000, 5000)},
+}
+"""Sizes at which each is tried."""
+
+
+def measured(tell: Callable[[str, float, float], None] | None = None) -> Rates:
+    """Rates of this machine, in some 20 seconds of a processor that has nothing else to do.
+
+    Processor time is measured, not the clock on the wall: what else runs on the machine matters little.
+    """
+    work = [(kind, family) for kind in KINDS for family in MEASURED if kind in family.kinds]
+    seconds = {}
+    for i, (kind, family) in enumerate(work):
+        if tell is not None:
+            tell(f"{kind}: {family.name}", i, len(work))
+        loads = list(trials(family, kind))
+        maps = FITS if isinstance(family.make(loads[0]), Recalibrator) else 1
+        seconds[key_of(family, loads[0])] = fitted(family, loads, [maps * found for found in timed(family, loads)])
+    return Rates(seconds, machine(), "rates measured here")
+
+
+def trials(family: Family, kind: Kind) -> Iterator[Load]:
+    """The loads at which a family is tried: every pair of sizes and widths."""
+    sizes = TRIALS.get(family.name, LINEAR)
+    for k, *values in product(WIDTHS[kind], *sizes.values()):
+        tried: dict[str, Any] = dict(zip(sizes, values, strict=True))
+        yield replace(Load(1, k, kind), **tried)
+
+
+def timed(family: Family, loads: Sequence[Load]) -> list[float]:
+    """Processor seconds at each load; quick ones of the best of three runs. What has to be compiled is compiled before."""
+    for load in {loads[0], loads[-1]}:
+        _work(family, load)()
+    return [_best(_work(family, load)) for load in loads]
+
+
+def _work(family: Family, load: Load) -> Callable[[], object]:
+    measure, (y_true, y_pred) = family.make(load), problem(load)
+    if isinstance(measure, Recalibrator):
+        return lambda: measure.fit(y_true, y_pred, folds=0)
+    return lambda: measure(y_true, y_pred)
+
+
+def _best(work: Callable[[], object]) -> float:
+    first = _run(work)
+    return min(first, _run(work), _run(work)) if first < QUICK else first
+
+
+def _run(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return max(time.process_time() - start, 1e-7)
+
+
+def fitted(family: Family, loads: Sequence[Load], seconds: Sequence[float]) -> tuple[float, ...]:
+    """Coefficients, none negative, with the least relative squared error."""
+    from scipy.optimize import nnls
+
+    terms = np.array([family.terms(load) for load in loads])
+    scale = np.maximum(terms.max(axis=0), 1.0)  # a term may be none of this kind's
+    relative = terms / scale / np.array(seconds)[:, None]
+    return tuple((nnls(relative, np.ones(len(seconds)))[0] / scale).tolist())
+
+
+def problem(load: Load) -> tuple[np.ndarray, Any]:
+    """Calibrated predictions of that many rows, and their targets."""
+    rng = np.random.default_rng(0)
+    if load.kind == "classes":
+        predictions: Any = Categorical(rng.dirichlet(np.ones(load.k), load.n))
+    elif load.kind == "binary":
+        predictions = Categorical(rng.random(load.n))
+    elif load.kind == "numbers":
+        predictions = Normal(rng.normal(size=load.n), 1 + rng.random(load.n))
+    else:
+        predictions = Ensemble(rng.normal(size=(load.n, 1)) + rng.normal(size=(load.n, load.k)))
+    return predictions.sample(rng, 1)[0], predictions
+
+
+def machine() -> dict[str, str]:
+    """What the rates were measured on."""
+    versions = {name: metadata.version(name) for name in ("calibrant", "numpy", "scipy", "numba")}
+    return {
+        "platform": platform.platform(),
+        "processor": platform.machine(),
+        "cores": str(os.cpu_count()),
+        "python": platform.python_version(),
+        **versions,
+    }

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from calibrant import Brier, Categorical, DebiasedECE, Ensemble, EqualMass, LogLoss, Normal, PITError
+from calibrant.inference.comparison import PairedDifference
+from calibrant.reports.model_differences import SquaredError, all_equal, differences_of, losses_of, paired_mean
+
+
+@pytest.fixture
+def models(rng, problem_of):
+    p = rng.random(300)
+    y = (rng.random(300) < p) * 1
+    return y, {
+        name: problem_of(y, Categorical(q)) for name, q in (("a", p), ("b", 0.2 + 0.6 * p), ("c", np.full(300, 0.5)))
+    }
+
+
+def test_differences_are_those_of_the_values(models):
+    y, problems = models
+    table = differences_of(problems, list(losses_of(list(problems.values()))))
+    assert table.n_rows == 9
+    assert table["difference"] == pytest.approx(table["value_a"] - table["value_b"])
+    for row in table.rows():
+        estimator = {
+            "Log loss": LogLoss(),
+            "Brier score": Brier(),
+            "Squared calibration error": SquaredError(DebiasedECE(EqualMass(15))),
+        }[row["measure"]]
+        for side in ("a", "b"):
+            value = estimator(y, problems[row[side]].predictions).value
+            assert row[f"value_{side}"] == pytest.approx(value, rel=1e-12)
+    assert np.all(table["pvalue"] >= table["pvalue_alone"])
+
+
+def test_intervals_of_scores_agree_with_resampled_rows(models):
+    """The second route: rows drawn with replacement."""
+    y, problems = models
+    p, q = problems["a"].predictions, problems["b"].predictions
+    found = paired_mean(Brier().losses(y, p), Brier().losses(y, q), None)
+    drawn = PairedDifference(Brier(), 999)(y, p, q, rng=0)
+    assert found.value == pytest.approx(drawn.value, rel=1e-9)
+    assert (found.low, found.high) == pytest.approx(tuple(drawn.interval)[:2], abs=0.15 * (found.high - found.low))
+
+
+def test_paired_means_are_student_s(rng):
+    a, b = rng.normal(size=(2, 30))
+    found, expected = paired_mean(a, b, None), stats.ttest_rel(a, b)
+    assert found.pvalue == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert paired_mean(a, a, None) == (0, 0, 0, 1)
+    assert paired_mean(a + 1, a, None).pvalue < 1e-12
+    assert paired_mean(a[:1], b[:1], None).pvalue == 1
+
+
+def test_weights_equal_to_one_change_nothing(rng):
+    a, b = rng.normal(size=(2, 30))
+    assert paired_mean(a, b, np.full(30, 7.0)) == pytest.approx(paired_mean(a, b, None))
+    assert all_equal(np.stack([a, b]), np.full(30, 7.0)) == pytest.approx(all_equal(np.stack([a, b]), None))
+    heavy = np.where(np.arange(30) < 20, 1.0, 0.0)
+    assert paired_mean(a, b, heavy) == pytest.approx(paired_mean(a[:20], b[:20], None))
+
+
+def test_of_two_models_hotelling_s_test_is_student_s(rng):
+    a, b = rng.normal(size=(2, 40))
+    assert all_equal(np.stack([a, b]), None) == pytest.approx(stats.ttest_rel(a, b).pvalue)
+
+
+def test_hotelling_s_test_keeps_its_level_and_sees_a_difference():
+    rng = np.random.default_rng(5)
+    rejected = sum(all_equal(rng.normal(size=(4, 25)) + rng.normal(size=25), None) <= 0.05 for _ in range(400))
+    assert stats.binom.ppf(0.0005, 400, 0.05) <= rejected <= stats.binom.ppf(0.9995, 400, 0.05)
+    shift = np.array([0.0, 0.0, 1.5, 0.0])[:, None]
+    assert all_equal(rng.normal(size=(4, 60)) + shift, None) < 0.001
+    same = rng.normal(size=20)
+    assert all_equal(np.stack([same, same, same]), None) == 1
+    assert all_equal(rng.normal(size=(3, 2)), None) == 1
+
+
+@pytest.fixture
+def few_resamples(monkeypatch):
+    monkeypatch.setattr("calibrant.reports.model_differences.BOOTSTRAP_WORK", 1)
+
+
+def test_a_calibrated_model_that_is_less_sharp_is_not_called_worse(few_resamples, problem_of):
+    """Bins of vague predictions have more noise; the error that is compared has none of its bias."""
+    alarms, sets = 0, 30
+    for i in range(sets):
+        rng = np.random.default_rng(i)
+        f = rng.beta(0.3, 0.3, 400)
+        y = (rng.random(400) < f) * 1
+        problems = {
+            name: problem_of(y, Categorical(q)) for name, q in (("sharp", f), ("vague", 0.5 + 1e-9 * rng.random(400)))
+        }
+        alarms += differences_of(problems, [])["pvalue"][0] <= 0.05
+    assert alarms <= stats.binom.ppf(0.999, sets, 0.05)
+
+
+def test_models_that_are_equally_good_cannot_be_told_apart(few_resamples, problem_of):
+    """Two calibrated models that know different things, equally much: a claim about them in at most one case of twenty."""
+    claims, sets = 0, 30
+    for i in range(sets):
+        rng = np.random.default_rng(i)
+        left, right = rng.normal(size=(2, 120))
+        y = left + right + rng.normal(size=120)
+        problems = {name: problem_of(y, Normal(x, np.sqrt(2.0))) for name, x in (("left", left), ("right", right))}
+        table = differences_of(problems, list(losses_of(list(problems.values()))))
+        claims += bool(np.any(table["pvalue"] <= 0.05))
+    assert claims <= stats.binom.ppf(0.999, sets, 0.05)
+
+
+def test_levels_of_different_families(rng, problem_of):
+    y, loc = rng.normal(size=200), rng.normal(size=200)
+    members = Ensemble(0.2 * rng.normal(size=(200, 6)))
+    problems = {"normal": problem_of(y, Normal(0 * loc, 1.0)), "members": problem_of(y, members)}
+    scores = list(losses_of(list(problems.values())))
+    assert [score.name for score in scores] == ["CRPS"]  # members have no density
+    table = differences_of(problems, scores)
+    assert table["measure"].tolist() == ["CRPS", "Error of levels (PIT)"]
+    assert table["value_b"][1] == PITError("kuiper")(y, members).value
+    assert np.all(table["pvalue"] < 0.05)
+
+
+def test_infinite_scores_are_left_out(problem_of):
+    y = np.array([1, 0] * 20)
+    problems = [problem_of(y, Categorical(q)) for q in (np.full(40, 0.5), np.where(np.arange(40) == 0, 0.0, 0.5))]
+    assert [score.name for score in losses_of(problems)] == ["Brier score"]
