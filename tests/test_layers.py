@@ -40,6 +40,7 @@ HOMES = {
         "_array.py",
         "engines/gpus.py",
         "_fused/cuda.py",
+        "_fused/cuda_ieee.py",
         "_fused/cuda_launch.py",
         "_fused/cuda_layout.py",
         "_fused/cuda_moments.py",
