@@ -39,7 +39,7 @@ class Shape:
 
 
 SHAPES = {
-    "features": (Shape(8, 128, 1), Shape(32, 128, 2), Shape(16, 128, 4), Shape(32, 64, 1)),
+    "features": (Shape(16, 128, 1), Shape(8, 128, 1), Shape(32, 128, 2), Shape(16, 128, 4)),
     "products": (Shape(64, 128, 4), Shape(64, 64, 4, stages=2), Shape(64, 64, 4)),
     "wide products": (Shape(128, 64, 4, stages=3), Shape(128, 128, 8, stages=3)),
     "normals": (Shape(8, 128, 1), Shape(16, 128, 1), Shape(4, 128, 1), Shape(16, 128, 4)),
