@@ -18,6 +18,9 @@ from calibrant.results import brief
 
 __all__ = ["Plan", "plan"]
 
+KEPT_BACK = 0.05
+"""Part of the budget that is kept back for an answer to a later question; dearer ones take what is left."""
+
 
 def plan(
     n: int,
@@ -33,7 +36,7 @@ def plan(
 ) -> Plan:
     """Which estimators and tests n rows of k classes can have within ``budget`` seconds and ``memory`` bytes, and where.
 
-    Questions are taken by importance. Each keeps back what the least answer to the later ones costs, and takes the best
+    Questions are taken by importance. Each keeps back what cheap answers to the later ones cost, and takes the best
     answer that the rest of the budget and the memory allow. Costs are sums of measured coefficients times monomials of
     n, k, redraws and waves; ``calibrant doctor --bench`` measures them on this machine. Without ``memory`` all that is free
     may be used; without ``engine`` it is this process, batches where the data do not fit, or a GPU that torch can use.
@@ -96,11 +99,11 @@ def _chosen(
 
 
 def _least(wanted: Sequence[tuple[Role, list[Quote]]], budget: float, place: Place) -> list[float]:
-    """Seconds to keep back for each question: of its least answer, none where there is no time or room for it."""
+    """Seconds to keep back for each question: of its least answer where that is a small part of the budget, else none."""
     kept: list[float] = []
     for _, quotes in wanted:
         seconds = min((quote.seconds for quote in quotes if quote.memory <= place.memory), default=math.inf)
-        kept.append(seconds if sum(kept) + seconds <= budget else 0.0)
+        kept.append(seconds if seconds <= KEPT_BACK * budget and sum(kept) + seconds <= budget else 0.0)
     return kept
 
 
