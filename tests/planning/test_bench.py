@@ -15,6 +15,17 @@ def test_coefficients_are_found_again():
     assert bench.fitted(family, loads, seconds) == pytest.approx(truth, rel=1e-6)
 
 
+def test_a_term_that_noise_hides_keeps_its_usual_rate():
+    family, loads = FAMILIES["kernel regression"], [Load(1000, 3), Load(3000, 3)]
+    assert bench.fitted(family, loads, [0.3, 0.3])[1:] == pytest.approx((0, 0), abs=1e-12)
+    usual = (0.1, 1e-8, 1e-9)
+    drawn = bench.fitted(family, loads, [0.3, 0.3], usual)
+    assert 0.2 < family.terms(Load(10**5, 3))[1] * drawn[1] / 100 < 5
+    truth = [float(np.array(family.terms(load)) @ (0.2, 2e-8, 3e-9)) for load in loads]
+    again = bench.fitted(family, loads, truth, usual)
+    assert np.array(family.terms(loads[1])) @ again == pytest.approx(truth[1], rel=0.1)
+
+
 def test_noise_makes_no_coefficient_negative(rng):
     family = FAMILIES["binned error"]
     loads = list(bench.trials(family, "classes"))

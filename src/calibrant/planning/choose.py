@@ -18,6 +18,9 @@ from calibrant.results import brief
 
 __all__ = ["Plan", "plan"]
 
+KEPT_BACK = 0.05
+"""Part of the budget that is kept back for an answer to a later question; dearer ones take what is left."""
+
 
 def plan(
     n: int,
@@ -33,7 +36,7 @@ def plan(
 ) -> Plan:
     """Which estimators and tests n rows of k classes can have within ``budget`` seconds and ``memory`` bytes, and where.
 
-    Questions are taken by importance. Each keeps back what the least answer to the later ones costs, and takes the best
+    Questions are taken by importance. Each keeps back what cheap answers to the later ones cost, and takes the best
     answer that the rest of the budget and the memory allow. Costs are sums of measured coefficients times monomials of
     n, k, redraws and waves; ``calibrant doctor --bench`` measures them on this machine. Without ``memory`` all that is free
     may be used; without ``engine`` it is this process, batches where the data do not fit, or a GPU that torch can use.
@@ -79,34 +82,39 @@ def _chosen(
     wanted: Sequence[tuple[Role, list[Quote]]], budget: float, place: Place
 ) -> tuple[tuple[Choice, ...], tuple[LeftOut, ...]]:
     """The best answer to each question that leaves enough for the least answers to the later ones."""
-    least = [min((q.seconds for q in quotes if q.memory <= place.memory), default=math.inf) for _, quotes in wanted]
-    kept, total = [], 0.0
-    for seconds in least:
-        kept.append(total + seconds <= budget)
-        total += seconds if kept[-1] else 0.0
+    least = _least(wanted, budget, place)
     choices: list[Choice] = []
     left_out: list[LeftOut] = []
     left = budget
     for i, (role, quotes) in enumerate(wanted):
-        reserved = sum(s for s, k in zip(least[i + 1 :], kept[i + 1 :], strict=True) if k)
-        passed: dict[str, LeftOut] = {}
-        for quote in quotes:
-            reason = _objection(quote, left - reserved, place)
-            if kept[i] and reason is None:
-                choices.append(_choice(role, quote))
-                left -= quote.seconds
-                break
-            text = quote.option.text
-            passed.setdefault(
-                quote.option.family.name,
-                LeftOut(role.name, text, quote.seconds, quote.memory, reason or "no time is left for it"),
-            )
-        left_out += passed.values()
+        seconds = left - sum(least[i + 1 :])
+        chosen = next((quote for quote in quotes if _objection(quote, seconds, place) is None), None)
+        better = quotes if chosen is None else quotes[: quotes.index(chosen)]
+        reasons = {q.option.family.name: _left_out(role, q, seconds, place) for q in reversed(better)}
+        left_out += reversed(reasons.values())
+        if chosen is not None:
+            choices.append(_choice(role, chosen))
+            left -= chosen.seconds
     return tuple(choices), tuple(left_out)
+
+
+def _least(wanted: Sequence[tuple[Role, list[Quote]]], budget: float, place: Place) -> list[float]:
+    """Seconds to keep back for each question: of its least answer where that is a small part of the budget, else none."""
+    kept: list[float] = []
+    for _, quotes in wanted:
+        seconds = min((quote.seconds for quote in quotes if quote.memory <= place.memory), default=math.inf)
+        kept.append(seconds if seconds <= KEPT_BACK * budget and sum(kept) + seconds <= budget else 0.0)
+    return kept
 
 
 def _choice(role: Role, quote: Quote) -> Choice:
     return Choice(role.name, quote.option.text, quote.seconds, quote.memory, quote.option.load.n)
+
+
+def _left_out(role: Role, quote: Quote, seconds: float, place: Place) -> LeftOut:
+    reason = _objection(quote, seconds, place)
+    assert reason is not None
+    return LeftOut(role.name, quote.option.text, quote.seconds, quote.memory, reason)
 
 
 def _objection(quote: Quote, seconds: float, place: Place) -> str | None:

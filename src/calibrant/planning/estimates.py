@@ -130,6 +130,7 @@ ESTIMATES = (
         lambda load: (1.0, float(load.n) ** 2, float(load.n) ** 2 * load.width),
         lambda load: 8.0 * load.n * load.k,
         EVENTS,
+        is_shared=True,
     ),
 )
 """Estimates of a single number."""
