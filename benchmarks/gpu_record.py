@@ -93,10 +93,10 @@ def row(name: str, seconds: float, least: float, target: float, peer: float | No
     RESULTS.setdefault("times", {})[name] = {
         "seconds": seconds, "limit": least, "target": target, "torch tiles": peer, **more
     }  # fmt: skip
-    ratio = "" if peer is None else f", torch tiles {peer:.3f} s ({peer / seconds:.1f} x)"
-    extra = "".join(f", {key} {value:.2e}" for key, value in more.items())
     verdict = "met" if seconds <= target else "MISSED"
-    say(f"{verdict:<6} {name:<44} {seconds:.4f} s, target {target} s, limit {least:.3f} s{ratio}{extra}")
+    ratio = "" if peer is None else f", torch {peer:.3f} ({peer / seconds:.1f} x)"
+    extra = "".join(f", {key} {value:.1e}" for key, value in more.items())
+    say(f"{verdict:<6} {name:<40} {seconds:.4f} s, target {target}, limit {least:.3f}{ratio}{extra}")
 
 
 def write() -> None:

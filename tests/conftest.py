@@ -1,6 +1,7 @@
 """Fixtures: one generator a test, array libraries, real predictions where they are at hand."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,8 +72,13 @@ def gpu(monkeypatch):
     def on_gpu(*arrays):
         return all(isinstance(x, torch.Tensor) and not x.requires_grad for x in arrays)
 
-    for name in ("accelerated", "dirichlet", "gpu_redraws"):
-        monkeypatch.setattr(f"calibrant.estimators.{name}.on_gpu", on_gpu)
+    parts = "accelerated", "dirichlet", "gpu_redraws"
+    for name in ("distributions.categorical", *(f"estimators.{part}" for part in parts)):
+        monkeypatch.setattr(f"calibrant.{name}.on_gpu", on_gpu)
+    from calibrant._fused.cuda_launch import SHAPES
+
+    for kind, (first, *_) in SHAPES.items():  # the interpreter takes as long for a small block as for a large one
+        monkeypatch.setitem(SHAPES, kind, (replace(first, rows=max(64, first.rows), columns=max(64, first.columns)),))
     return torch.device("cpu")
 
 

@@ -180,3 +180,12 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         assert rows == n
         peaks.append(peak)
     assert peaks[1] < peaks[0] + 50_000  # kilobytes; the rows themselves take 96,000 more, and their text 66,000
+
+
+def test_some_rows_of_a_parquet_file(frame, tmp_path):
+    frame.write_parquet(tmp_path / "x.parquet", row_group_size=64)
+    batches = Batches(tmp_path / "x.parquet", y_true="y", y_pred="p", rows=100)
+    found = list(batches.between(130, 351))
+    assert [batch.start for batch in found] == [130, 230, 330]
+    assert np.concatenate([batch.y_true for batch in found]).tolist() == frame["y"][130:351].to_list()
+    assert list(batches.between(1000, 1010)) == []

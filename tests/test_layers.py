@@ -29,6 +29,7 @@ LAYERS = [
     ["plots"],
     ["checks", "io", "lab", "reports", "sklearn"],
     ["batches", "rewriting"],
+    ["engines"],
     ["cli"],
     ["__main__"],
 ]
@@ -37,7 +38,9 @@ LAYERS = [
 HOMES = {
     "torch": {
         "_array.py",
+        "engines/gpus.py",
         "_fused/cuda.py",
+        "_fused/cuda_ieee.py",
         "_fused/cuda_launch.py",
         "_fused/cuda_layout.py",
         "_fused/cuda_moments.py",
@@ -111,6 +114,8 @@ HOMES = {
         "plots/style.py",
         "plots/witness_map.py",
     },
+    "dask": {"engines/collections.py"},
+    "distributed": {"engines/cluster.py", "engines/connecting.py"},
     "jinja2": {"reports/page.py"},
     "polars": {"_columns.py", "_parts.py"},
     "rich": {"cli/console.py", "cli/display.py", "cli/doctor.py", "cli/progress.py"},
@@ -120,6 +125,7 @@ HOMES = {
         "cli/commands.py",
         "cli/completion.py",
         "cli/demo.py",
+        "cli/doctor.py",
         "cli/monitor.py",
         "cli/recalibrate.py",
         "cli/studies.py",

@@ -20,6 +20,7 @@ HEAVY = [
     "sklearn",
     "lightgbm",
     "catboost",
+    "distributed",
 ]
 
 USES = {

@@ -128,3 +128,35 @@ class TestLogmatmul:
             other = Pairwise(self.logs, x, 16, threads).logmatmul(v, diagonal=False)
         for values, expected in zip(self.values(other), self.values(alone), strict=True):
             assert np.array_equal(values, expected)
+
+
+class TestTasks:
+    class Sharing:
+        """Counts what is sent."""
+
+        def __init__(self):
+            self.shared, self.tasks = [], []
+
+        def share(self, value):
+            self.shared.append(value)
+            return len(self.shared) - 1
+
+        def map(self, fn, *columns):
+            for task in zip(*columns, strict=True):
+                self.tasks.append(task)
+                yield fn(*(None if x is None else self.shared[x] for x in task))
+
+    def test_each_panel_is_sent_once_and_tasks_name_two_of_them(self, rng):
+        x, engine = rng.normal(size=(100, 2)), self.Sharing()
+        there, alone = Pairwise(KERNEL, x, 4, engine).moments(), Pairwise(KERNEL, x, 4).moments()
+        assert np.array_equal(there.row_sums, alone.row_sums)
+        assert sum(map(len, engine.shared)) == 100
+        count = len(engine.shared)
+        assert count >= 13
+        assert engine.tasks == [(i, None if i == j else j) for i in range(count) for j in range(i, count)]
+
+    def test_many_rows_make_more_panels_rather_than_larger_ones(self, monkeypatch, rng):
+        monkeypatch.setattr("calibrant._pairwise.MOST", 4)
+        engine = self.Sharing()
+        Pairwise(KERNEL, rng.normal(size=(100, 1)), 2, engine).moments()
+        assert {len(panel) for panel in engine.shared} == {4}

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from calibrant import _lines, _parts
-from calibrant._parts import TextParts, parquet_parts
+from calibrant._parts import TextParts, parquet_length, parquet_parts, part_of
 from calibrant._records import BadLines, Needed
 from calibrant._validate import InputError
 
@@ -74,3 +74,16 @@ def test_parquet_row_groups(tmp_path, monkeypatch):
     parts = list(parquet_parts(tmp_path / "x.parquet", wish))
     assert [len(part) for part in parts] == [7, 7, 6]
     assert polars.concat(parts).equals(frame.select("y", "p"))
+
+
+def test_the_length_of_a_parquet_file_and_some_of_its_rows(tmp_path):
+    path = tmp_path / "x.parquet"
+    polars.DataFrame({"y": range(10), "p": range(10), "z": range(10)}).write_parquet(path, row_group_size=3)
+    assert parquet_length(path, wish) == (10, 2)
+    (frame,) = parquet_parts(path, wish, 4, 9)
+    assert frame["y"].to_list() == [4, 5, 6, 7, 8]
+    assert list(parquet_parts(path, wish, 10, 12)) == []
+
+
+def test_columns_in_memory_are_a_part():
+    assert part_of("here", {"y": [1, 0]}).values(["y"]).tolist() == [[1], [0]]

@@ -212,8 +212,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name == "plots":  # a package of its own, with names of its own
-        return import_module("calibrant.plots")
+    if name in ("engines", "plots"):  # packages of their own, with names of their own
+        return import_module(f"calibrant.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
     value: object = getattr(import_module(f"calibrant.{_HOME[name]}"), name)

@@ -1,8 +1,9 @@
 """The matrix that is never stored: reductions of ``form(rows_i, columns_j)`` over all pairs, in tiles."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any, Protocol, Self
 
 from calibrant._array import namespace, rematerialised
@@ -11,6 +12,9 @@ from calibrant.typing import Array, Engine
 
 TILE = 512
 """Rows and columns of a tile: large enough for matrix products, small enough for the cache."""
+
+PANELS, MOST = 16, 1 << 14
+"""Panels that tasks are made of: so many, or more of at most so many rows. The number of workers does not matter."""
 
 CALL = 64
 """Rows of a tile below which calling costs more than computing: smaller blocks share a tile."""
@@ -43,12 +47,22 @@ class Moments:
 
 
 @dataclass(frozen=True, eq=False)
+class Corner:
+    """Sums over the pairs of two panels: along rows, down columns, and twice the squares; or over ``i != j`` of one panel."""
+
+    along: Array
+    down: Array | None
+    squares: Array
+    diagonal: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Pairwise:
     """The symmetric matrix ``H_ij = form(rows_i, rows_j)``, evaluated in tiles of one triangle.
 
-    Panels of rows are tasks for an engine; each task carries its slices of the data, and results are added in the order of
-    the tasks, so the digits do not depend on the engine. O(n^2) time, O(n) memory, also under automatic differentiation:
-    tiles are made again on the way back.
+    Pairs of panels of rows are tasks for an engine; each carries its two slices of the data, or references to them, and
+    results are added in the order of the tasks, so the digits do not depend on the engine. O(n^2) time, O(n) memory, also
+    under automatic differentiation: tiles are made again on the way back.
 
     >>> import numpy as np
     >>> outer = Pairwise(lambda a, b: a[:, None] * b[None, :], np.array([1.0, 2.0, 3.0]))
@@ -63,18 +77,7 @@ class Pairwise:
 
     def moments(self) -> Moments:
         """Row sums and sum of squares over i != j, and the diagonal, in one pass."""
-        n = len(self.rows)
-        starts = range(0, n, self.tile)
-        tasks = [self.rows[start:n] for start in starts]
-        parts = list(self._map(partial(_panel, self.form, self.tile), tasks))
-        xp = namespace(parts[0].row_sums)
-        sums = parts[0].row_sums
-        for start, part in zip(starts[1:], parts[1:], strict=True):
-            sums = xp.concat([sums[:start], sums[start:] + part.row_sums])
-        squares = parts[0].sum_of_squares
-        for part in parts[1:]:
-            squares = squares + part.sum_of_squares
-        return Moments(sums, squares, xp.concat([part.diagonal for part in parts]))
+        return moments_of_panels(partial(tiled_corner, self.form, self.tile), self.rows, self.tile, self.engine)
 
     def diagonal(self) -> Array:
         """``H_ii``, from small blocks on the diagonal."""
@@ -125,20 +128,69 @@ def _diagonal(square: Array) -> Array:
     return namespace(square).linalg.diagonal(square)
 
 
-def _panel(form: Callable[[Any, Any], Array], tile: int, rows: Any) -> Moments:
-    """The first ``tile`` rows against themselves and all that follow."""
-    own, *others = _cuts(len(rows), tile)
+def moments_of_panels(corner: Callable[[Any, Any], Corner], rows: Any, tile: int, engine: Engine | None) -> Moments:
+    """The moments of all pairs of rows from the corners of all pairs of panels, which are the tasks of an engine.
+
+    ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once.
+    """
+    n = len(rows)
+    cuts = _cuts(n, tile * max(1, min(-(-n // (PANELS * tile)), MOST // tile)))
+    share: Callable[[Any], Any] = getattr(engine, "share", lambda panel: panel)
+    panels = [share(rows[cut]) for cut in cuts]
+    places = _triangle(len(cuts))
+    run: Callable[..., Iterator[Corner]] = map if engine is None else engine.map
+    found = run(corner, [panels[i] for i, _ in places], [None if i == j else panels[j] for i, j in places])
+    return _added(places, found, len(cuts))
+
+
+def tiled_corner(form: Callable[[Any, Any], Array], tile: int, rows: Any, columns: Any | None) -> Corner:
+    """The sums over the pairs of two panels, or of one with itself, tile by tile."""
     witness = form(rows[:1], rows[:1])
-    first = rows[own]
-    along, squares, diagonal = rematerialised(lambda: _reduced_square(form(first, first)), witness)
-    below = []
-    for cut in others:
-        other = rows[cut]
-        right, under, square = rematerialised(lambda other=other: _reduced(form(first, other)), witness)  # type: ignore[misc]
-        along = along + right
-        below.append(under)
-        squares = squares + 2 * square
-    return Moments(namespace(along).concat([along, *below]), squares, diagonal)
+    own = [rows[cut] for cut in _cuts(len(rows), tile)]
+    if columns is None:
+        places = _triangle(len(own))
+        moments = _added(places, (_tile(form, witness, own[i], own[j] if i < j else None) for i, j in places), len(own))
+        return Corner(moments.row_sums, None, moments.sum_of_squares, moments.diagonal)
+    others = [columns[cut] for cut in _cuts(len(columns), tile)]
+    tiles = [[_tile(form, witness, a, b) for b in others] for a in own]
+    along = [_sum(part.along for part in line) for line in tiles]
+    down = [_sum(line[j].down for line in tiles) for j in range(len(others))]
+    xp = namespace(along[0])
+    return Corner(xp.concat(along), xp.concat(down), _sum(part.squares for line in tiles for part in line))
+
+
+def _triangle(count: int) -> list[tuple[int, int]]:
+    """Places on and above the diagonal, in the order of tasks."""
+    return [(i, j) for i in range(count) for j in range(i, count)]
+
+
+def _tile(form: Callable[[Any, Any], Array], witness: Array, a: Any, b: Any | None) -> Corner:
+    if b is None:
+        along, squares, diagonal = rematerialised(lambda: _reduced_square(form(a, a)), witness)
+        return Corner(along, None, squares, diagonal)
+    along, down, square = rematerialised(lambda: _reduced(form(a, b)), witness)
+    return Corner(along, down, 2 * square)
+
+
+def _added(places: list[tuple[int, int]], corners: Iterable[Corner], count: int) -> Moments:
+    """The moments from corners in their order."""
+    sums: list[list[Array]] = [[] for _ in range(count)]
+    squares: list[Array] = []
+    diagonal: list[Array] = []
+    for (i, j), corner in zip(places, corners, strict=True):
+        sums[i] = [_sum([*sums[i], corner.along])]
+        if corner.diagonal is None:
+            sums[j] = [_sum([*sums[j], corner.down])]
+        else:
+            diagonal.append(corner.diagonal)
+        squares = [_sum([*squares, corner.squares])]
+    xp = namespace(diagonal[0])
+    return Moments(xp.concat([total for (total,) in sums]), squares[0], xp.concat(diagonal))
+
+
+def _sum(parts: Iterable[Array]) -> Array:
+    """From left to right, whatever the library."""
+    return reduce(add, parts)
 
 
 def _reduced(values: Array) -> tuple[Array, Array, Array]:

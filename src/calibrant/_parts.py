@@ -1,6 +1,6 @@
 """Files and pipes of any length as small data frames, one after the other."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -25,21 +25,38 @@ PARQUET_ROWS = 1 << 20
 """Rows of Parquet that are read together: about a row group, which must be unpacked as a whole."""
 
 
-def parquet_parts(path: Path, wish: Wish) -> Frames:
-    """The needed columns of a Parquet file."""
+def parquet_parts(path: Path, wish: Wish, start: int = 0, stop: int | None = None) -> Frames:
+    """The needed columns of a Parquet file, of all rows or of those from start to stop."""
     from polars.exceptions import PolarsError
 
-    table, start = Frame(path, ".parquet"), 0
+    table = Frame(path, ".parquet")
     names = wish(table).names
-    while True:
+    while stop is None or start < stop:
+        rows = PARQUET_ROWS if stop is None else min(PARQUET_ROWS, stop - start)
         try:
-            frame = table.lazy.slice(start, PARQUET_ROWS).select(names).collect()
+            frame = table.lazy.slice(start, rows).select(names).collect()
         except PolarsError as error:
             raise InputError(f"{path.name} cannot be read from row {start:,} on: {error}") from error
         if not len(frame):
             return
         yield frame
         start += len(frame)
+
+
+def parquet_length(path: Path, wish: Wish) -> tuple[int, int]:
+    """How many rows a Parquet file has, and how many of its columns are needed, without reading any."""
+    from polars import len as length
+
+    table = Frame(path, ".parquet")
+    width = len(wish(table).names)
+    return int(table.reading(lambda: table.lazy.select(length()).collect()).item()), width
+
+
+def part_of(name: str, columns: Mapping[str, Any]) -> Part:
+    """Columns that are in memory; messages call them by a name."""
+    import polars as pl
+
+    return Part(Path(name), pl.DataFrame(dict(columns)))
 
 
 class TextParts:

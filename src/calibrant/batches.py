@@ -99,6 +99,14 @@ class Batches:
         if not found:
             raise InputError(f"--pos-label {self.columns['pos_label']!r} never occurs in {self.n:,} rows")
 
+    def between(self, start: int, stop: int) -> Iterator[Batch]:
+        """The rows of a Parquet file from start to stop, of which nothing else is read; there may be none."""
+        self.n = start
+        for frame in parquet_parts(self.path, self._wish, start, stop):
+            for first in range(0, len(frame), self.rows):
+                yield (batch := self._batch(Part(self.path, frame[first : first + self.rows])))
+                self.n += len(batch.y_true)
+
     def _batch(self, table: Columns) -> Batch:
         try:
             return Batch(**vars(dataset_of(table, **self.columns, is_part=True)), start=self.n)
@@ -125,13 +133,24 @@ class Batches:
 
     def _wish(self, table: Columns) -> Needed:
         """The columns that data sets are made of."""
-        names = self.columns
-        truth = table.find(names["y_true"], TRUTH_NAMES, "--y-true")
-        if names["predict"] is None:
-            numbers = table.find(names["y_pred"], PREDICTION_NAMES, "--y-pred")
-        else:
-            numbers = columns_of_family(names["predict"], table)
-        if names["sample_weight"] is not None:
-            numbers += table.find(names["sample_weight"], (), "--sample-weight")
-        by = [found for name in names["by"] for found in table.find(name, (), "--by")]
-        return Needed(tuple(dict.fromkeys([*truth, *numbers, *by])), frozenset(numbers))
+        return needed_columns(table, **self.columns)
+
+
+def needed_columns(
+    table: Columns,
+    *,
+    y_true: str | None = None,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    by: Sequence[str] = (),
+    sample_weight: str | None = None,
+    pos_label: str | None = None,  # noqa: ARG001  # so that both take the same
+) -> Needed:
+    """The columns that :func:`calibrant.io.dataset_of` asks for with the same arguments."""
+    truth = table.find(y_true, TRUTH_NAMES, "--y-true")
+    wished = table.find(y_pred, PREDICTION_NAMES, "--y-pred") if predict is None else columns_of_family(predict, table)
+    numbers = list(wished)
+    if sample_weight is not None:
+        numbers += table.find(sample_weight, (), "--sample-weight")
+    sliced = [found for name in by for found in table.find(name, (), "--by")]
+    return Needed(tuple(dict.fromkeys([*truth, *numbers, *sliced])), frozenset(numbers))

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from calibrant._fused.cpu import feature_moments, normal_moments
+from calibrant._fused.cpu import feature_cross, feature_moments, normal_cross, normal_moments
 
 SIZES = [(1, 1, 1), (2, 3, 2), (3, 2, 5), (127, 4, 1), (128, 1, 4), (129, 10, 10), (300, 33, 7)]
 SCALES = [1e-200, 1e-6, 0.4, 30.0, 1e8]
@@ -145,3 +145,28 @@ def test_single_precision_is_computed_in_double(rng):
     x, r = (a.astype(np.float32) for a in rows_of(rng, 200, 3, 2))
     double = feature_moments(x.astype(np.float64), r.astype(np.float64), 0.4, False)
     assert feature_moments(x, r, 0.4, False)[1] == double[1]
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("n", [1, 100, 128, 300])
+def test_sums_over_two_sets_are_a_corner_of_the_matrix(rng, n, gaussian):
+    x, r = rows_of(rng, 301, 3, 2)
+    h = kernel(x, 0.4, gaussian) * (r @ r.T)
+    found = feature_cross((x[:n], r[:n]), (x[n:], r[n:]), 0.4, gaussian)
+    assert_corner(found, h[:n, n:], (np.abs(r) @ np.abs(r).T).max())
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("n", [1, 100, 128, 300])
+def test_sums_over_two_sets_of_normals_are_a_corner_of_the_matrix(rng, n, gaussian):
+    rows = normals_of(rng, 301, 2)
+    h, _ = normal_matrix(*rows, 0.7, gaussian, 1.3)
+    found = normal_cross(tuple(x[:n] for x in rows), tuple(x[n:] for x in rows), 0.7, gaussian, 1.3)
+    assert_corner(found, h[:n, n:], 4.0)
+
+
+def assert_corner(found, h, size):
+    along, down, squares = found
+    assert along == pytest.approx(h.sum(axis=1), rel=0, abs=1e-13 * size * h.shape[1])
+    assert down == pytest.approx(h.sum(axis=0), rel=0, abs=1e-13 * size * h.shape[0])
+    assert squares == pytest.approx((h**2).sum(), rel=0, abs=1e-13 * size**2 * h.size)

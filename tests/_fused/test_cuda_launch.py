@@ -33,12 +33,12 @@ def test_few_rows_and_other_devices_take_the_first_shape():
         raise AssertionError
 
     x = torch.zeros(1)
-    assert launch.shape_of("classes", "", x, 10**6, attempt) == launch.SHAPES["classes"][0]
-    assert launch.shape_of("classes", "", SimpleNamespace(is_cuda=True), 100, attempt) == launch.SHAPES["classes"][0]
+    assert launch.shape_of("features", "", x, 10**6, attempt) == launch.SHAPES["features"][0]
+    assert launch.shape_of("features", "", SimpleNamespace(is_cuda=True), 100, attempt) == launch.SHAPES["features"][0]
 
 
 def test_the_fastest_shape_is_found_once_and_kept(device, monkeypatch, tmp_path):
-    fastest, tried = launch.SHAPES["classes"][2], []
+    fastest, tried = launch.SHAPES["features"][2], []
 
     def seconds(shape, attempt):
         tried.append(shape)
@@ -46,11 +46,11 @@ def test_the_fastest_shape_is_found_once_and_kept(device, monkeypatch, tmp_path)
 
     monkeypatch.setattr(launch, "_seconds", seconds)
     for _ in range(2):
-        assert launch.shape_of("classes", "10", device, 10**6, lambda shape: None) == fastest
-    assert tried == list(launch.SHAPES["classes"])
+        assert launch.shape_of("features", "10", device, 10**6, lambda shape: None) == fastest
+    assert tried == list(launch.SHAPES["features"])
     launch._found.clear()  # another process reads the file
-    assert launch.shape_of("classes", "10", device, 10**6, lambda shape: None) == fastest
-    assert len(tried) == len(launch.SHAPES["classes"])
+    assert launch.shape_of("features", "10", device, 10**6, lambda shape: None) == fastest
+    assert len(tried) == len(launch.SHAPES["features"])
     (key,) = json.loads((tmp_path / "calibrant" / "cuda_shapes.json").read_text())
     assert key.startswith("a GPU, triton ")
 
@@ -72,4 +72,4 @@ def test_shapes_that_do_not_fit_the_device_are_passed_over(device):
         if shape == first:
             raise OutOfResources(2, 1, "shared memory")
 
-    assert launch.shape_of("redraws", "", device, 10**6, attempt) == launch.SHAPES["redraws"][1]
+    assert launch.shape_of("redraws", "", device, 10**6, attempt) in launch.SHAPES["redraws"][1:]

@@ -69,14 +69,3 @@ def test_filling_rows_are_far_from_everything(rng):
     empty = torch.ones(len(laid), dtype=torch.bool)
     empty[sort.place] = False
     assert float(distance[empty].min()) > 0.9 * layout.FAR
-
-
-def test_labels_are_read_off_residuals_of_classes_alone(rng):
-    x = torch.tensor(rng.dirichlet(np.ones(4), 30))
-    labels = torch.tensor(rng.integers(0, 4, 30))
-    r = torch.nn.functional.one_hot(labels, 4) - x
-    assert torch.equal(layout.labels_of(x, r), labels)
-    assert torch.equal(layout.labels_of(x.float(), r.float()), labels)
-    assert layout.labels_of(x, 1.5 * r) is None
-    assert layout.labels_of(x, r[:, :3]) is None
-    assert layout.labels_of(x[:0], r[:0]) is None

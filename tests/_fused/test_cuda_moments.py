@@ -6,6 +6,7 @@ pytest.importorskip("triton")
 
 from calibrant._fused import cuda_moments as moments  # noqa: E402
 from calibrant._fused.cpu import feature_moments as on_cpu  # noqa: E402
+from calibrant._fused.cuda_launch import Shape  # noqa: E402
 
 SIZES = [(1, 1, 1), (2, 3, 2), (127, 4, 1), (129, 10, 10), (300, 3, 2), (200, 33, 18)]
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-13}
@@ -53,21 +54,35 @@ def test_at_extreme_lengthscales_rows_that_coincide_have_kernel_one(gpu, rng, le
     assert_moments(result, on_cpu(x, r, lengthscale, gaussian), scale, 1e-6)
 
 
+def corners(rng, n, k, y):
+    """Predictions of k classes, some exactly zero and one, some one part in 10^12 from that, a few wrong."""
+    p = np.eye(k)[np.where(rng.random(n) < 0.9, y, rng.integers(0, k, n))]
+    p[n // 3 : 2 * n // 3] = (1 - 1e-12) * p[n // 3 : 2 * n // 3] + 1e-12 / k
+    p[: n // 4] = rng.dirichlet(np.full(k, 0.05), n // 4)
+    return p / p.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("labels", ["all", "one", "once"])
 @pytest.mark.parametrize("gaussian", [False, True])
-def test_residuals_of_classes_follow_from_distances(gpu, rng, gaussian, monkeypatch):
-    monkeypatch.setattr(moments, "OFTEN", 0)
-    x = rng.dirichlet(np.full(4, 0.5), 420)
-    y = rng.choice([0, 1, 3], 420)  # the third label does not occur
-    r = np.eye(4)[y] - x
-    called = []
-    plain = moments._of_classes
-    monkeypatch.setattr(moments, "_of_classes", lambda *a: called.append(1) or plain(*a))
-    result = moments.feature_moments(
-        torch.tensor(x, device=gpu), torch.tensor(r, device=gpu), 0.4, gaussian, torch.float32
-    )
-    assert called
-    scale = kernel(x, 0.4, gaussian) * 2
+def test_confident_predictions_are_right_in_every_row(gpu, rng, labels, gaussian):
+    n, k = 331, 4
+    y = {"all": rng.integers(0, k, n), "one": np.full(n, 2), "once": np.r_[0, np.full(n - 1, 1)]}[labels]
+    x = corners(rng, n, k, y)
+    r = np.eye(k)[y] - x
+    tensors = torch.tensor(x, device=gpu), torch.tensor(r, device=gpu)
+    result = moments.feature_moments(*tensors, 0.4, gaussian, torch.float32)
+    scale = kernel(x, 0.4, gaussian) * (np.linalg.norm(r, axis=1)[:, None] * np.linalg.norm(r, axis=1))
     assert_moments(result, on_cpu(x, r, 0.4, gaussian), scale, 1e-6)
+
+
+def test_chunks_of_columns_are_each_met_once(gpu, rng, monkeypatch):
+    monkeypatch.setitem(moments.SHAPES, "features", (Shape(64, 128, 4, chunk=256),))
+    x, r = rows_of(rng, 900, 3, 2)
+    result = moments.feature_moments(
+        torch.tensor(x, device=gpu), torch.tensor(r, device=gpu), 0.4, False, torch.float64
+    )
+    scale = kernel(x, 0.4, False) * (np.abs(r) @ np.abs(r).T)
+    assert_moments(result, on_cpu(x, r, 0.4, False), scale, 1e-13)
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

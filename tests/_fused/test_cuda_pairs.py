@@ -14,7 +14,7 @@ from calibrant._fused import cuda_pairs as pairs  # noqa: E402
 def tile(x_ptr, out_ptr, inner_ptr, n, D: tl.constexpr, STEP: tl.constexpr, GAUSSIAN: tl.constexpr):
     rows, columns = tl.arange(0, 16), 16 + tl.arange(0, 32)
     place = tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32)[None, :]
-    squares = pairs.square_distances(x_ptr, n, rows, columns, D, STEP)
+    squares = pairs.square_distances(x_ptr, x_ptr, n, rows, columns, D, STEP)
     tl.store(out_ptr + place, pairs.kernel_of(squares, GAUSSIAN))
     tl.store(inner_ptr + place, pairs.inner_products(x_ptr, n, rows, columns, D, STEP))
 

@@ -28,6 +28,31 @@ def test_distances_of_few_and_of_many_coordinates(rng, d):
     assert (found[range(5), range(5)] == 0).all()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_many_coordinates_keep_the_digits_of_rows_near_each_other(rng, dtype):
+    a = rng.dirichlet(np.full(40, 0.05), 30)
+    b = a[:20] + 1e-3 * rng.normal(size=(20, 40))
+    expected = np.sqrt(((a[:, None] - b) ** 2).sum(axis=2))
+    found = cuda_torch.distances(torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype)).numpy()
+    assert np.allclose(found, expected, rtol=1e-4 if dtype is torch.float32 else 1e-13, atol=0)
+
+
+def test_the_part_of_pairs_that_are_near(rng):
+    x = torch.tensor(rng.normal(size=(3000, 30)))
+    assert cuda_torch.near_pairs(x) == 0
+    assert cuda_torch.near_pairs(torch.cat([x[:1500], x[:1500]])) < 1e-3
+    assert 0.4 < cuda_torch.near_pairs(torch.cat([x[:1], x[1:2]]).repeat_interleave(700, dim=0)) < 0.6
+
+
+def test_extreme_lengthscales(rng):
+    x, r = np.repeat(rng.normal(size=(50, 20)), 3, axis=0), rng.normal(size=(150, 2))
+    for lengthscale in (1e-200, 1e8):
+        with np.errstate(over="ignore"):
+            expected = cpu.feature_moments(x, r, lengthscale, False)[0]
+        rows, _ = cuda_torch.feature_moments(torch.tensor(x), torch.tensor(r), lengthscale, False, torch.float32)
+        assert np.allclose(rows, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize("d", [1, 3])
 def test_the_same_of_normals(rng, monkeypatch, d):
     monkeypatch.setattr(cuda_torch, "TILE", 64)

@@ -287,3 +287,19 @@ def test_gates_on_forecasts(run, tmp_path):
     assert (code, err.startswith("gate failed: CRPS = ")) == (1, True)
     code, _, err = run(*command, *options, "--fail-if", "crsp > 1")
     assert (code, "did you mean 'CRPS'" in err) == (2, True)
+
+
+def test_an_engine_changes_no_number(run, data):
+    words = ["estimate", DIGITS, *COLUMNS, "--estimator", "SKCE()", "--format", "json"]
+    (_, there, _), (_, here, _) = run(*words, "--engine", "threads:2"), run(*words)
+    values = [json.loads(out)["estimates"][0]["value"] for out in (there, here)]
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    words = ["test", DIGITS, *COLUMNS, "--test", "ExactTest(ECE(lens=TopLabel()), 99)", "--format", "json"]
+    (_, there, _), (_, here, _) = run(*words, "--engine", "threads:2"), run(*words)
+    assert json.loads(there)["pvalue"] == json.loads(here)["pvalue"]
+
+
+def test_an_engine_that_is_not_known_is_refused(run):
+    code, _, err = run("estimate", DIGITS, *COLUMNS, "--engine", "theads:2")
+    assert code == 2
+    assert "engine 'theads:2' is not known; known: threads:8" in " ".join(err.split())

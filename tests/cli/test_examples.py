@@ -38,6 +38,9 @@ def _check(command, shell, few_rows, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path if " demo" in command else few_rows)
     if " reproduce " in command:
         _shorten(monkeypatch)
+    if " --bench" in command:
+        monkeypatch.setattr("calibrant.planning.bench.MEASURED", ())
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     code, out, err = shell(command)
     assert code == 0, err
     assert len(out) > 50 or " --out - " in command or "completion" in command

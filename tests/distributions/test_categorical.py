@@ -142,6 +142,18 @@ def test_sampling_by_bisection_is_inversion(k):
         assert np.array_equal(drawn, (u[:, :, None] >= cumulative[None, :, :-1]).sum(axis=2))
 
 
+@pytest.mark.parametrize("k", [2, 3, 10, 300])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_gpu_draws_the_classes_that_the_host_draws(k, dtype, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr("calibrant.distributions.categorical.on_gpu", lambda x: isinstance(x, torch.Tensor))
+    p = np.random.default_rng(k).dirichlet(np.full(k, 0.3), 200).astype(dtype)
+    there, here = (Categorical(x).sample(np.random.default_rng(1), 30) for x in (torch.tensor(p), p))
+    assert isinstance(there, np.ndarray)
+    assert there.dtype == here.dtype
+    assert np.array_equal(there, here)
+
+
 def test_probabilities_of_single_classes():
     batch = Categorical([0.2, 0.9])
     assert batch.probability(1).tolist() == [0.2, 0.9]

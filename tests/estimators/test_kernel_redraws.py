@@ -156,3 +156,13 @@ def test_sums_over_members_take_little_room(rng, monkeypatch):
     whole = SKCE().given(predictions, None)(drawn)
     monkeypatch.setattr(kernel_redraws, "ROOM", 5000)
     assert SKCE().given(predictions, None)(drawn) == pytest.approx(whole, rel=1e-10)
+
+
+def test_laplace_forecasts_count_for_more_than_normal_ones():
+    """A report on a hundred rows would otherwise take a minute."""
+    from calibrant import SKCE, Laplace, Normal
+    from calibrant.estimators.random_features import RandomFeatureSKCE
+
+    loc, scale = np.arange(100.0), np.ones(100)
+    assert SKCE().affordable(Normal(loc, scale), 999, 1e10) == SKCE()
+    assert isinstance(SKCE().affordable(Laplace(loc, scale), 999, 1e10), RandomFeatureSKCE)

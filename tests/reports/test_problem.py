@@ -1,7 +1,6 @@
 import numpy as np
 
 from calibrant import ECE, Categorical, ExactTest
-from calibrant.planning.work import affordable
 from calibrant.reports.class_problem import ClassProblem
 
 
@@ -21,10 +20,3 @@ def test_rows_keep_their_weights():
     part = made.rows(np.array([2, 0]))
     assert part.weights.tolist() == [3.0, 1.0]
     assert part.targets.tolist() == [1, 0]
-
-
-def test_huge_data_make_do_with_fewer_redraws_but_never_too_few():
-    assert affordable(999, 10**4, 10**8, least=199) == 999
-    assert affordable(999, 10**6, 10**8, least=199) == 199
-    assert affordable(999, 250_000, 10**8, least=199) == 400
-    assert affordable(19, 10**9, 10**8, least=199) == 19

@@ -11,11 +11,15 @@ O(n (d + q + GROUPS)) memory.
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
 
 import numba
 import numpy as np
 
-from calibrant._fused.strips import BLOCK, GROUPS, Law, triangle
+from calibrant._fused.strips import BLOCK, GROUPS, Law, rectangle, triangle
+
+Sums: TypeAlias = tuple[np.ndarray, np.ndarray, float]
+"""Along rows, down columns, and of squares."""
 
 ALONE = 3000
 """Fewer rows than this take less time than threads do to start."""
@@ -34,6 +38,17 @@ def feature_moments(
     return _moments(x, r, _law(lengthscale, gaussian), threads)
 
 
+def feature_cross(
+    left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray], lengthscale: float, gaussian: bool
+) -> Sums:
+    """The same over the pairs of two sets of rows ``(x, r)``, in one thread: sums along rows, down columns, of squares.
+
+    >>> feature_cross((np.zeros((2, 1)), np.ones((2, 1))), (np.zeros((3, 1)), np.ones((3, 1))), 1.0, True)
+    (array([3., 3.]), array([2., 2., 2.]), 6.0)
+    """
+    return _cross(left, right, _law(lengthscale, gaussian))
+
+
 def normal_moments(
     x: np.ndarray, mu: np.ndarray, s: np.ndarray, y: np.ndarray, lengthscale: float, gaussian: bool,
     target_lengthscale: float, *, threads: int | None = None,
@@ -43,12 +58,28 @@ def normal_moments(
     ``<r_i, r_j> = L(y_i, y_j, 0) - L(mu_i, y_j, s_i^2) - L(y_i, mu_j, s_j^2) + L(mu_i, mu_j, s_i^2 + s_j^2)`` with
     ``g = 1 / (2 t^2)`` for the target length scale t and ``L(m, m', v) = (1 + 2 g v)^(-d/2) exp(-g |m - m'|^2 / (1 + 2 g v))``.
     """
-    d = mu.shape[1]
-    g = 0.5 / target_lengthscale**2
-    v = 2 * g * s.astype(np.float64) ** 2
+    law = _law(lengthscale, gaussian, 0.5 / target_lengthscale**2, mu.shape[1])
+    return _moments(x, _features_of_normals(mu, s, y, law), law, threads)
+
+
+def normal_cross(
+    left: tuple[np.ndarray, ...],
+    right: tuple[np.ndarray, ...],
+    lengthscale: float,
+    gaussian: bool,
+    target_lengthscale: float,
+) -> Sums:
+    """The same over the pairs of two sets of rows ``(x, mu, s, y)``, in one thread."""
+    law = _law(lengthscale, gaussian, 0.5 / target_lengthscale**2, left[1].shape[1])
+    a, b = ((x, _features_of_normals(mu, s, y, law)) for x, mu, s, y in (left, right))
+    return _cross(a, b, law)
+
+
+def _features_of_normals(mu: np.ndarray, s: np.ndarray, y: np.ndarray, law: Law) -> np.ndarray:
+    """What the compiled code wants to know of each row."""
+    v = 2 * law[2] * s.astype(np.float64) ** 2
     a = 1 / (1 + v)
-    features = np.concatenate([_whole(mu), _whole(y), np.stack([v, a, a ** (d / 2)], axis=1)], axis=1)
-    return _moments(x, features, _law(lengthscale, gaussian, g, d), threads)
+    return np.concatenate([_whole(mu), _whole(y), np.stack([v, a, a ** (law[3] / 2)], axis=1)], axis=1)
 
 
 def _moments(x: np.ndarray, r: np.ndarray, law: Law, threads: int | None) -> tuple[np.ndarray, float]:
@@ -60,6 +91,14 @@ def _moments(x: np.ndarray, r: np.ndarray, law: Law, threads: int | None) -> tup
     squares, sums = np.zeros((groups, 1)), np.zeros((groups, len(a), BLOCK))
     _in_threads(lambda group: triangle(a, b, law, len(x), group, squares[group], sums[group]), groups, threads)
     return sums.sum(axis=0).ravel()[: len(x)], 2 * float(squares.sum())
+
+
+def _cross(left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray], law: Law) -> Sums:
+    (x, r), (x2, r2) = left, right
+    a, b, a2, b2 = (_packed(part) for part in (x, r, x2, r2))
+    along, down = np.zeros((len(a), BLOCK)), np.zeros((len(a2), BLOCK))
+    squares = rectangle(a, b, a2, b2, law, len(x), len(x2), along, down)
+    return along.ravel()[: len(x)], down.ravel()[: len(x2)], float(squares)
 
 
 def _packed(x: np.ndarray) -> np.ndarray:

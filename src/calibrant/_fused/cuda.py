@@ -3,7 +3,7 @@
 The functions are those of :mod:`calibrant._fused.cpu`; results stay on the device, in double precision. Pairs are computed
 in single precision by default and added up in double precision. :func:`using` chooses otherwise:
 
-``"float32"``  IEEE arithmetic on direct differences of coordinates; relative error about 1e-6 of ``sum |h|``.
+``"float32"``  IEEE arithmetic on differences of coordinates, where it matters; relative error about 1e-6 of ``sum |h|``.
 ``"tf32x3"``   products on tensor cores, three for each, faster; 1e-3 of ``sum |h|`` where rows nearly coincide.
 ``"float64"``  as on the CPU, slower.
 """
@@ -19,6 +19,12 @@ import torch
 from calibrant._fused import cuda_torch
 
 PRECISIONS = ("float32", "tf32x3", "float64")
+
+WIDE = 512
+"""Columns of coordinates and residuals from which on products of matrices are faster than differences in registers."""
+
+OFTEN_NEAR = 0.01
+"""Part of pairs near each other from which on they are not."""
 
 _precision: ContextVar[str] = ContextVar("precision", default="float32")
 
@@ -49,12 +55,13 @@ def feature_moments(
     x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of ``h_ij = k(|x_i - x_j|) <r_i, r_j>`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``."""
-    if not has_triton():
-        return cuda_torch.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
-    if _precision.get() == "tf32x3":
+    if has_triton() and _precision.get() == "tf32x3":
         from calibrant._fused import cuda_products
 
         return cuda_products.feature_moments(x, r, lengthscale, gaussian)
+    is_wide = x.shape[1] + r.shape[1] >= WIDE and cuda_torch.near_pairs(x) < OFTEN_NEAR
+    if is_wide or not has_triton():
+        return cuda_torch.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
     from calibrant._fused import cuda_moments
 
     return cuda_moments.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())

@@ -39,17 +39,16 @@ class Shape:
 
 
 SHAPES = {
-    "features": (Shape(32, 128, 4), Shape(16, 128, 4), Shape(64, 64, 2), Shape(64, 128, 4), Shape(32, 64, 2)),
-    "classes": (Shape(32, 128, 4), Shape(16, 128, 4), Shape(64, 64, 2), Shape(64, 128, 4), Shape(32, 64, 2)),
-    "products": (Shape(64, 64, 4), Shape(128, 64, 8), Shape(64, 128, 4), Shape(64, 64, 4, stages=2), Shape(128, 64, 4)),
-    "wide products": (Shape(128, 128, 8, stages=3), Shape(128, 64, 4, stages=3), Shape(64, 64, 4, stages=3)),
-    "normals": (Shape(16, 128, 4), Shape(32, 128, 4), Shape(32, 64, 2), Shape(16, 64, 2)),
-    "matmul": (Shape(64, 32, 4), Shape(32, 64, 4), Shape(64, 64, 4)),
-    "blocks": (Shape(16, 128, 4),),
-    "softmax": (Shape(16, 128, 4), Shape(16, 64, 2), Shape(32, 128, 4)),
-    "slopes of queries": (Shape(64, 32, 4), Shape(32, 64, 4), Shape(64, 64, 4)),
-    "slopes of keys": (Shape(32, 128, 4), Shape(32, 64, 2), Shape(64, 64, 4)),
-    "redraws": (Shape(64, 128, 4), Shape(32, 128, 4)),
+    "features": (Shape(16, 128, 1), Shape(8, 128, 1), Shape(32, 128, 2), Shape(16, 128, 4)),
+    "products": (Shape(64, 128, 4), Shape(64, 64, 4, stages=2), Shape(64, 64, 4)),
+    "wide products": (Shape(128, 64, 4, stages=3), Shape(128, 128, 8, stages=3)),
+    "normals": (Shape(8, 128, 1), Shape(16, 128, 1), Shape(4, 128, 1), Shape(16, 128, 4)),
+    "matmul": (Shape(64, 32, 4), Shape(32, 64, 4)),
+    "blocks": (Shape(8, 128, 1),),
+    "softmax": (Shape(16, 128, 4), Shape(8, 128, 1)),
+    "slopes of queries": (Shape(32, 64, 4), Shape(64, 32, 4)),
+    "slopes of keys": (Shape(32, 64, 2), Shape(32, 128, 4)),
+    "redraws": (Shape(16, 128, 1), Shape(64, 128, 4), Shape(32, 128, 2)),
 }
 """What is tried for each kind of kernel, the usual winner first."""
 

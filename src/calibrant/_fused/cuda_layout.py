@@ -100,13 +100,3 @@ def far_apart(x: torch.Tensor, sort: Sorted) -> torch.Tensor:
     empty[sort.place] = False
     out[empty, 0] = FAR * torch.arange(1, int(empty.sum()) + 1, dtype=x.dtype, device=x.device)
     return out
-
-
-def labels_of(x: torch.Tensor, r: torch.Tensor) -> torch.Tensor | None:
-    """Labels, where residuals are one-hot vectors minus the coordinates; else ``None``."""
-    if x.shape != r.shape or len(x) == 0:
-        return None
-    whole = x + r
-    labels = whole.argmax(dim=1)
-    whole[torch.arange(len(x), device=x.device), labels] -= 1
-    return labels if float(whole.abs().max()) < 1e-6 else None

@@ -6,24 +6,24 @@ import torch
 import triton
 
 from calibrant._fused.cuda_launch import SHAPES, SOME, Shape, place, shape_of
-from calibrant._fused.cuda_layout import SPAN, by_label, factor, far_apart, filled, labels_of, scaled, step_of, upright
+from calibrant._fused.cuda_layout import SPAN, filled, scaled, step_of, upright
 from calibrant._fused.cuda_pairs import feature_triangle, kernel_product, sums_in_blocks
 
 SLOTS = 1024
 """Places where programs add up sums of squares, so that they do not wait for each other."""
 
-OFTEN = 8
-"""Spans of rows a label from which on sorting by label is worth the filling."""
-
-Inputs = tuple[tuple[torch.Tensor, ...], tuple[float, ...]]
-"""Arrays and numbers that a kernel takes."""
-
 
 def triangle(
-    kernel: Any, inputs: Inputs, rows: int, shape: Shape, constants: dict[str, Any], *, by_column: bool = False
+    kernel: Any,
+    inputs: tuple[torch.Tensor, ...],
+    rows: int,
+    shape: Shape,
+    constants: dict[str, Any],
+    *,
+    by_column: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Start a kernel over one triangle: chunks of tiles beyond the diagonal, then the diagonal."""
-    like = inputs[0][0]
+    like = inputs[0]
     sums = torch.zeros(rows, dtype=torch.float64, device=like.device)
     squares = torch.zeros(SLOTS, dtype=torch.float64, device=like.device)
     blocks = rows // (shape.columns if by_column else shape.rows)
@@ -31,7 +31,7 @@ def triangle(
     with place(like):
         for diagonal, chunks in ((False, -(-rows // shape.chunk)), (True, 1)):
             kernel[blocks, chunks](
-                *inputs[0], sums, squares, rows, *inputs[1], DIAGONAL=diagonal, **settings, **constants, **shape.options
+                *inputs, sums, squares, rows, DIAGONAL=diagonal, **settings, **constants, **shape.options
             )
     return sums, 2 * squares.sum()
 
@@ -40,40 +40,17 @@ def feature_moments(
     x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision."""
-    labels, unit = labels_of(x, r), factor(lengthscale, gaussian)
-    is_often = len(x) >= OFTEN * SPAN * x.shape[1]
-    if labels is not None and is_often and dtype == torch.float32 and 1e-6 < unit < 1e6:
-        return _of_classes(x, labels, unit, gaussian)
     d, q = step_of(x.shape[1]), step_of(r.shape[1])
     a, b = upright(scaled(x, lengthscale, gaussian, dtype), d), upright(r.to(dtype), q)
-    constants = {"D": len(a), "D_STEP": d, "Q": len(b), "Q_STEP": q, "GAUSSIAN": gaussian, "CLASSES": False}
+    constants = {"D": len(a), "D_STEP": d, "Q": len(b), "Q_STEP": q, "GAUSSIAN": gaussian}
 
     def run(shape: Shape, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(feature_triangle, ((a, b, a), (1.0,)), a.shape[1], shape, constants)
+        return triangle(feature_triangle, (a, b), a.shape[1], shape, constants)
 
     some = a[:, :SOME].contiguous(), b[:, :SOME].contiguous()
     shape = shape_of("features", f"{len(a)} x {len(b)} {dtype}", a, len(x), lambda shape: run(shape, *some))
     sums, squares = run(shape, a, b)
     return sums[: len(x)], squares
-
-
-def _of_classes(
-    x: torch.Tensor, labels: torch.Tensor, unit: float, gaussian: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Rows sorted by label, in single precision; the sums come in squared units of the scaled coordinates."""
-    sort, step = by_label(labels, x.shape[1]), step_of(x.shape[1])
-    points = (x.double() * unit).float()
-    half = sort.laid((points.double() ** 2).sum(dim=1, keepdim=True).float() / 2)[:, 0].contiguous()
-    a = upright(far_apart(points, sort), step)
-    constants = {"D": len(a), "D_STEP": step, "Q": 1, "Q_STEP": 1, "GAUSSIAN": gaussian, "CLASSES": True}
-
-    def run(shape: Shape, a: torch.Tensor, half: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(feature_triangle, ((a, half, sort.labels), (unit,)), a.shape[1], shape, constants)
-
-    some = a[:, :SOME].contiguous(), half[:SOME].contiguous()
-    shape = shape_of("classes", f"{len(a)}", a, len(x), lambda shape: run(shape, *some))
-    sums, squares = run(shape, a, half)
-    return sums[sort.place] / unit**2, squares / unit**4
 
 
 def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype) -> torch.Tensor:

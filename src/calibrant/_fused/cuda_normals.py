@@ -17,32 +17,19 @@ from calibrant._fused.cuda_pairs import columns_of, square_distances
 
 
 @triton.jit
-def between(a_ptr, b_ptr, n, rows, columns, D: tl.constexpr):
-    """Squared distances of rows of a and columns of b."""
-    left, right = a_ptr + rows, b_ptr + columns
-    out = tl.zeros((rows.shape[0], columns.shape[0]), dtype=a_ptr.dtype.element_ty)
-    for _ in tl.static_range(D):
-        difference = tl.load(left)[:, None] - tl.load(right)[None, :]
-        out += difference * difference
-        left += n
-        right += n
-    return out
-
-
-@triton.jit
 def normal_products(log, mu_ptr, y_ptr, v_ptr, n, rows, columns, D: tl.constexpr):
     """``2^log <r_i, r_j>``; v holds ``2 g s^2``, ``a = 1 / (1 + 2 g s^2)`` and ``a^(D/2)``."""
     a, b = tl.load(v_ptr + n + rows)[:, None], tl.load(v_ptr + n + columns)[None, :]
     left, right = tl.load(v_ptr + 2 * n + rows)[:, None], tl.load(v_ptr + 2 * n + columns)[None, :]
-    out = tl.exp2(log - between(y_ptr, y_ptr, n, rows, columns, D))
-    out -= left * tl.exp2(log - a * between(mu_ptr, y_ptr, n, rows, columns, D))
-    out -= right * tl.exp2(log - b * between(y_ptr, mu_ptr, n, rows, columns, D))
+    out = tl.exp2(log - square_distances(y_ptr, y_ptr, n, rows, columns, D, D))
+    out -= left * tl.exp2(log - a * square_distances(mu_ptr, y_ptr, n, rows, columns, D, D))
+    out -= right * tl.exp2(log - b * square_distances(y_ptr, mu_ptr, n, rows, columns, D, D))
     root = tl.rsqrt(1.0 + tl.load(v_ptr + rows)[:, None] + tl.load(v_ptr + columns)[None, :])
     both = root * root
     power = root
     for _ in tl.static_range(D - 1):
         power *= root
-    return out + power * tl.exp2(log - both * between(mu_ptr, mu_ptr, n, rows, columns, D))
+    return out + power * tl.exp2(log - both * square_distances(mu_ptr, mu_ptr, n, rows, columns, D, D))
 
 
 @triton.jit
@@ -61,7 +48,7 @@ def normal_triangle(
     squares = tl.zeros((COLUMNS,), dtype=x_ptr.dtype.element_ty)
     for start in range(low, high, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        log = square_distances(x_ptr, n, rows, columns, K, K_STEP)
+        log = square_distances(x_ptr, x_ptr, n, rows, columns, K, K_STEP)
         log = -log if GAUSSIAN else -tl.sqrt(log)
         h = normal_products(log, mu_ptr, y_ptr, v_ptr, n, rows, columns, D)
         if DIAGONAL:
@@ -91,7 +78,7 @@ def normal_moments(
     constants = {"K": len(points), "K_STEP": step, "D": d, "GAUSSIAN": gaussian}
 
     def run(shape: Shape, *arrays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(normal_triangle, (arrays, ()), arrays[0].shape[1], shape, constants)
+        return triangle(normal_triangle, arrays, arrays[0].shape[1], shape, constants)
 
     some = [array[:, :SOME].contiguous() for array in arrays]
     shape = shape_of("normals", f"{len(points)}, {d} {dtype}", points, n, lambda shape: run(shape, *some))

@@ -1,9 +1,10 @@
 """Triton: kernels between blocks of rows and columns in registers, and their sums over one triangle of all pairs.
 
 Distances come from direct differences. In the triangle a block of rows stays and columns pass by; sums along rows are
-kept for a chunk of columns, sums along columns are added up in double precision at once. Residuals are features, or, where
-``CLASSES``, one-hot labels minus the coordinates: then ``<r_i, r_j>`` follows from the squared distance,
-``-|x_i - x_j|^2 / 2 + (|x_i|^2 / 2 - x_i[y_j]) + (|x_j|^2 / 2 - x_j[y_i]) + [y_i = y_j]``, and blocks are of one label each.
+kept for a chunk of columns, sums along columns are added up in double precision at once.
+
+Columns are loaded as a matrix with one row: so the compiler keeps a few rows by four neighbouring columns of a tile in each
+thread, and loads them four at a time, without going through shared memory.
 """
 
 import triton
@@ -11,13 +12,13 @@ import triton.language as tl
 
 
 @triton.jit
-def square_distances(x_ptr, n, rows, columns, D: tl.constexpr, STEP: tl.constexpr):
-    """Sums of squared differences of D features, STEP at a turn."""
-    left, right = x_ptr + rows, x_ptr + columns
-    out = tl.zeros((rows.shape[0], columns.shape[0]), dtype=x_ptr.dtype.element_ty)
+def square_distances(a_ptr, b_ptr, n, rows, columns, D: tl.constexpr, STEP: tl.constexpr):
+    """Sums of squared differences of D features of rows of a and columns of b, STEP at a turn."""
+    left, right = a_ptr + rows, b_ptr + columns[None, :]
+    out = tl.zeros((rows.shape[0], columns.shape[0]), dtype=a_ptr.dtype.element_ty)
     for _ in range(0, D, STEP):
         for _ in tl.static_range(STEP):
-            difference = tl.load(left)[:, None] - tl.load(right)[None, :]
+            difference = tl.load(left)[:, None] - tl.load(right)
             out += difference * difference
             left += n
             right += n
@@ -27,11 +28,11 @@ def square_distances(x_ptr, n, rows, columns, D: tl.constexpr, STEP: tl.constexp
 @triton.jit
 def inner_products(x_ptr, n, rows, columns, D: tl.constexpr, STEP: tl.constexpr):
     """Sums of products of D features."""
-    left, right = x_ptr + rows, x_ptr + columns
+    left, right = x_ptr + rows, x_ptr + columns[None, :]
     out = tl.zeros((rows.shape[0], columns.shape[0]), dtype=x_ptr.dtype.element_ty)
     for _ in range(0, D, STEP):
         for _ in tl.static_range(STEP):
-            out += tl.load(left)[:, None] * tl.load(right)[None, :]
+            out += tl.load(left)[:, None] * tl.load(right)
             left += n
             right += n
     return out
@@ -56,10 +57,10 @@ def columns_of(n, block, chunk, BLOCK: tl.constexpr, SPAN: tl.constexpr, CHUNK: 
 
 @triton.jit
 def feature_triangle(
-    x_ptr, r_ptr, labels_ptr, sums_ptr, squares_ptr, n, unit,
+    x_ptr, r_ptr, sums_ptr, squares_ptr, n,
     D: tl.constexpr, D_STEP: tl.constexpr, Q: tl.constexpr, Q_STEP: tl.constexpr, GAUSSIAN: tl.constexpr,
-    CLASSES: tl.constexpr, DIAGONAL: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SPAN: tl.constexpr,
-    CHUNK: tl.constexpr, SLOTS: tl.constexpr,
+    DIAGONAL: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SPAN: tl.constexpr, CHUNK: tl.constexpr,
+    SLOTS: tl.constexpr,
 ):  # fmt: skip
     """Sums of h by row, and of its squares, over pairs above the diagonal."""
     block = tl.program_id(0)
@@ -71,13 +72,8 @@ def feature_triangle(
     squares = tl.zeros((COLUMNS,), dtype=x_ptr.dtype.element_ty)
     for start in range(low, high, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        distances = square_distances(x_ptr, n, rows, columns, D, D_STEP)
-        if CLASSES:
-            inner = of_labels(x_ptr, r_ptr, labels_ptr, n, unit, rows, columns, block * ROWS // SPAN, start // SPAN)
-            inner -= 0.5 * distances
-        else:
-            inner = inner_products(r_ptr, n, rows, columns, Q, Q_STEP)
-        h = kernel_of(distances, GAUSSIAN) * inner
+        distances = square_distances(x_ptr, x_ptr, n, rows, columns, D, D_STEP)
+        h = kernel_of(distances, GAUSSIAN) * inner_products(r_ptr, n, rows, columns, Q, Q_STEP)
         if DIAGONAL:
             h = tl.where(rows[:, None] < columns[None, :], h, 0.0)
         along += h
@@ -85,16 +81,6 @@ def feature_triangle(
         tl.atomic_add(sums_ptr + columns, tl.sum(h, axis=0).to(tl.float64), sem="relaxed")
     tl.atomic_add(sums_ptr + rows, tl.sum(along, axis=1).to(tl.float64), sem="relaxed")
     tl.atomic_add(squares_ptr + block % SLOTS, tl.sum(squares.to(tl.float64), axis=0), sem="relaxed")
-
-
-@triton.jit
-def of_labels(x_ptr, half_ptr, labels_ptr, n, unit, rows, columns, left, right):
-    """What inner products of residuals have beyond minus half the squared distance, for two blocks of one label each."""
-    own, other = tl.load(labels_ptr + left), tl.load(labels_ptr + right)
-    a = tl.load(half_ptr + rows) - unit * tl.load(x_ptr + other.to(tl.int64) * n + rows)
-    b = tl.load(half_ptr + columns) - unit * tl.load(x_ptr + own.to(tl.int64) * n + columns)
-    b += tl.where(own == other, unit * unit, 0.0)
-    return a[:, None] + b[None, :]
 
 
 @triton.jit
@@ -109,7 +95,7 @@ def kernel_product(
     out = tl.zeros((ROWS, WIDTH), dtype=x_ptr.dtype.element_ty)
     for start in range(low, tl.minimum(low + CHUNK, n), COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
-        k = kernel_of(square_distances(x_ptr, n, rows, columns, D, D_STEP), GAUSSIAN)
+        k = kernel_of(square_distances(x_ptr, x_ptr, n, rows, columns, D, D_STEP), GAUSSIAN)
         v = tl.load(v_ptr + columns.to(tl.int64)[:, None] * width + value[None, :])
         out += tl.dot(k, v, input_precision="ieee", out_dtype=x_ptr.dtype.element_ty)
     tl.atomic_add(out_ptr + rows.to(tl.int64)[:, None] * width + value[None, :], out.to(tl.float64), sem="relaxed")
@@ -128,7 +114,7 @@ def sums_in_blocks(
     for start in range(low, high, COLUMNS):
         columns = start + tl.arange(0, COLUMNS)
         inside = tl.minimum(columns, n - 1)
-        distances = square_distances(x_ptr, n, rows, inside, D, D_STEP)
+        distances = square_distances(x_ptr, x_ptr, n, rows, inside, D, D_STEP)
         h = kernel_of(distances, GAUSSIAN) * inner_products(r_ptr, n, rows, inside, Q, Q_STEP)
         here = (rows[:, None] // size == columns[None, :] // size) & (rows[:, None] != columns[None, :])
         sums += tl.sum(tl.where(here & (columns < n)[None, :], h, 0.0), axis=1).to(tl.float64)

@@ -84,7 +84,7 @@ def feature_moments(
     constants = {"D": d, "D_STEP": STEP, "Q": q, "Q_STEP": STEP, "GAUSSIAN": gaussian, "PRECISION": "tf32"}
 
     def run(shape: Shape, *arrays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(product_triangle, (arrays, ()), len(arrays[2]), shape, constants, by_column=True)
+        return triangle(product_triangle, arrays, len(arrays[2]), shape, constants, by_column=True)
 
     kind = "products" if max(d, q) == STEP else "wide products"
     some = [array[:SOME].contiguous() for array in arrays]

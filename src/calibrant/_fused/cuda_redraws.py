@@ -28,7 +28,7 @@ def same_label_sums(
     elif first // SPAN >= start // SPAN:
         return
     rows, columns = first + tl.arange(0, ROWS), start + tl.arange(0, COLUMNS)
-    k = kernel_of(square_distances(x_ptr, n, rows, columns, D, STEP), GAUSSIAN)
+    k = kernel_of(square_distances(x_ptr, x_ptr, n, rows, columns, D, STEP), GAUSSIAN)
     k *= tl.load(weights_ptr + rows)[:, None] * tl.load(weights_ptr + columns)[None, :]
     if DIAGONAL:
         k = tl.where(rows[:, None] < columns[None, :], k, 0.0)

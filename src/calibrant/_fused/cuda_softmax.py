@@ -27,13 +27,13 @@ WIDEST = 64
 @triton.jit
 def logarithms(q_ptr, k_ptr, own_ptr, n, rows, columns, D: tl.constexpr, STEP: tl.constexpr):
     """``H`` of some rows and columns, ``LEAST`` on the diagonal."""
-    query, other, key = q_ptr + rows, q_ptr + columns, k_ptr + columns
+    query, other, key = q_ptr + rows, q_ptr + columns[None, :], k_ptr + columns[None, :]
     out = (
         tl.zeros((rows.shape[0], columns.shape[0]), dtype=q_ptr.dtype.element_ty) + tl.load(own_ptr + columns)[None, :]
     )
     for _ in range(0, D, STEP):
         for _ in tl.static_range(STEP):
-            out += tl.load(key)[None, :] * (tl.load(query)[:, None] - tl.load(other)[None, :])
+            out += tl.load(key) * (tl.load(query)[:, None] - tl.load(other))
             query += n
             other += n
             key += n

@@ -1,7 +1,8 @@
-"""The same sums with plain torch in large tiles, where Triton is not installed.
+"""The same sums with plain torch in large tiles: where Triton is not installed, and for very many columns.
 
-Tiles are computed in single precision and added up in double precision. Where the memory of the device does not hold a tile,
-it is halved, with a warning.
+Tiles are computed in single precision and added up in double precision. Products of matrices are in IEEE arithmetic whatever
+torch is set to (``torch.backends.cuda.matmul``); squared distances of rows that are close to each other lose digits in
+products, and come from differences. Where the memory of the device does not hold a tile, it is halved, with a warning.
 """
 
 import math
@@ -10,11 +11,20 @@ from collections.abc import Callable
 
 import torch
 
+from calibrant._fused.cuda_ieee import ieee_products
+from calibrant._fused.cuda_layout import scaled
+
 DIRECT = 16
 """Up to so many coordinates, distances come from differences."""
 
 TILE = 8192
 """Rows and columns of a tile."""
+
+NEAR = 0.01
+"""Squared distances below this part of the squared lengths lose too many digits in products."""
+
+ROOM = 1 << 26
+"""Differences of coordinates that are made at a time."""
 
 Tile = Callable[[slice, slice], torch.Tensor]
 
@@ -23,10 +33,10 @@ def feature_moments(
     x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision."""
-    points, residuals = _centred(x, lengthscale, dtype), r.to(dtype)
+    points, residuals = scaled(x, lengthscale, gaussian, dtype), r.to(dtype)
 
     def tile(rows: slice, columns: slice) -> torch.Tensor:
-        return torch.exp(_logarithm(points, rows, columns, gaussian)) * (residuals[rows] @ residuals[columns].T)
+        return torch.exp2(_logarithm(points, rows, columns, gaussian)) * (residuals[rows] @ residuals[columns].T)
 
     return _moments(tile, len(x), x.device)
 
@@ -36,13 +46,13 @@ def normal_moments(
     target_lengthscale: float, dtype: torch.dtype,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions, as in :func:`calibrant._fused.cpu.normal_moments`."""
-    d, points = mu.shape[1], _centred(x, lengthscale, dtype)
-    both = _centred(torch.cat([mu, y]), target_lengthscale, dtype)
+    d, points = mu.shape[1], scaled(x, lengthscale, gaussian, dtype)
+    both = scaled(torch.cat([mu, y]), target_lengthscale, True, dtype)
     means, targets = both[: len(mu)], both[len(mu) :]
     v = ((s.double() / target_lengthscale) ** 2).to(dtype)
 
     def expected(log: torch.Tensor, a: torch.Tensor, b: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
-        return torch.exp(log - 0.5 * distances(a, b) ** 2 / spread) * spread ** (-d / 2)
+        return torch.exp2(log - distances(a, b) ** 2 / spread) * spread ** (-d / 2)
 
     def tile(rows: slice, columns: slice) -> torch.Tensor:
         log, left, right = _logarithm(points, rows, columns, gaussian), v[rows][:, None], v[columns][None, :]
@@ -54,28 +64,39 @@ def normal_moments(
     return _moments(tile, len(x), x.device)
 
 
-def _centred(x: torch.Tensor, lengthscale: float, dtype: torch.dtype) -> torch.Tensor:
-    whole = x.double()
-    return ((whole - whole.mean(dim=0)) / lengthscale).to(dtype)
-
-
 def _logarithm(x: torch.Tensor, rows: slice, columns: slice, gaussian: bool) -> torch.Tensor:
+    """To base two."""
     distance = distances(x[rows], x[columns])
-    return -0.5 * distance**2 if gaussian else -distance
+    return -(distance**2) if gaussian else -distance
 
 
 def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Distances ``(n, m)``: differences of few coordinates; of many, products, and zero where rounding could have made them."""
+    """Distances ``(n, m)``: from differences of few coordinates; of many, from products where rows are not near each other."""
     if a.shape[1] <= DIRECT:
         squares = torch.zeros((len(a), len(b)), dtype=a.dtype, device=a.device)
         for c in range(a.shape[1]):
             difference = a[:, c, None] - b[None, :, c]
             squares.addcmul_(difference, difference)
         return squares.sqrt_()
+    squares, near = _by_products(a, b)
+    for pairs in torch.split(near.nonzero(), max(1, ROOM // a.shape[1])):
+        i, j = pairs.T
+        squares[i, j] = (a[i] - b[j]).square_().sum(dim=1)
+    return squares.sqrt_()
+
+
+def near_pairs(x: torch.Tensor, some: int = 1024) -> float:
+    """The part of pairs of rows that are near each other, from some of the rows."""
+    rows = x[:: max(1, len(x) // some)].double()
+    near = _by_products(*2 * [rows - rows.mean(dim=0)])[1]
+    return float(near.fill_diagonal_(False).double().mean())
+
+
+def _by_products(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Squared distances, and where they have lost digits."""
     size = (a * a).sum(dim=1)[:, None] + (b * b).sum(dim=1)[None, :]
     squares = torch.addmm(size, a, b.T, alpha=-2)
-    rounding = a.shape[1] * torch.finfo(a.dtype).eps
-    return torch.where(squares > rounding * size, squares, 0.0).sqrt_()
+    return squares, squares <= NEAR * size
 
 
 def _moments(tile: Tile, n: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
@@ -83,7 +104,8 @@ def _moments(tile: Tile, n: int, device: torch.device) -> tuple[torch.Tensor, to
     size = min(TILE, 1 << max(0, math.ceil(math.log2(max(n, 1)))))
     while True:
         try:
-            return _in_tiles(tile, n, device, size)
+            with ieee_products():
+                return _in_tiles(tile, n, device, size)
         except torch.cuda.OutOfMemoryError:
             if size <= 64:
                 raise

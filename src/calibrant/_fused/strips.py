@@ -194,3 +194,33 @@ def triangle(x: np.ndarray, r: np.ndarray, law: Law, n: int, group: int, square:
                         h[i * BLOCK + n - t * BLOCK : (i + 1) * BLOCK] = 0.0
                 part += _add_moments(k, h, sums[p, first:], sums[t])
         square[0] += part
+
+
+@compiled(SUMS)
+def rectangle(
+    x: np.ndarray,
+    r: np.ndarray,
+    x2: np.ndarray,
+    r2: np.ndarray,
+    law: Law,
+    n: int,
+    m: int,
+    along: np.ndarray,
+    down: np.ndarray,
+) -> float:
+    """The sum of squares over all pairs of n rows and m columns; row and column sums are added to where they belong."""
+    k, h = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK)
+    square = 0.0
+    for p in range(len(x)):
+        part = 0.0
+        for t in range(len(x2)):
+            for first in range(0, BLOCK, STRIP):
+                _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h)
+                for i in range(STRIP):
+                    if p * BLOCK + first + i >= n:
+                        h[i * BLOCK : (i + 1) * BLOCK] = 0.0
+                    elif (t + 1) * BLOCK > m:
+                        h[i * BLOCK + m - t * BLOCK : (i + 1) * BLOCK] = 0.0
+                part += _add_moments(k, h, along[p, first:], down[t])
+        square += part
+    return square

@@ -31,6 +31,7 @@ def _run(arguments: list[str] | None) -> int:
             demo,
             doctor,
             monitor,
+            plan,
             recalibrate,
             studies,
         )

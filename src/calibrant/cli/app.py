@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -104,6 +105,19 @@ Gates = Annotated[
     ),
 ]
 Seed = Annotated[int, Parameter(help="seed of all random draws", group=SETTINGS)]
+Place = Annotated[
+    str | None,
+    Parameter(name="--engine", help="where to work: threads:8, processes:4 or dask://host:8786", group=SETTINGS),
+]
+
+
+def opened(engine: str | None) -> Any:
+    """The engine of a text, for ``with``; nothing without one."""
+    if engine is None:
+        return nullcontext()
+    from calibrant.engines import connect
+
+    return connect(engine)
 
 
 def check_writable(path: Path, option: str) -> None:

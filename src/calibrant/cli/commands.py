@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +20,12 @@ from calibrant.cli.app import (
     File,
     Gates,
     Others,
+    Place,
     Seed,
     Texts,
     check_writable,
     command,
+    opened,
     print_json,
 )
 from calibrant.cli.comments import comment_of_estimates, comment_of_test
@@ -37,6 +40,7 @@ from calibrant.reports.model import Report
 from calibrant.reports.pdf import check_browser, to_pdf
 from calibrant.reports.slices import slices as slices_of
 from calibrant.results import Estimate, Table, TestResult, brief
+from calibrant.typing import Engine
 
 
 @command("report")
@@ -51,6 +55,7 @@ def report(
     title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     n_resamples: int = 999,
     seed: Seed = 0,
+    engine: Place = None,
     fail_if: Gates = (),
     format: Comment = "table",
 ) -> int:
@@ -82,10 +87,13 @@ def report(
     if id is not None and not others:
         raise InputError("--id aligns the rows of several files: leave it out with one")
     if others:
+        if engine is not None:
+            raise InputError("--engine: several files are compared in this process; leave it out")
         result = comparing.compared([file, *others], data, id, title, n_resamples, seed)
     else:
         heading = title or f"Calibration of {name_of(file)}"
-        result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file))
+        with opened(engine) as place:
+            result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file), place)
     reporting.write(result, out)
     if pdf is not None:
         pdf.write_bytes(to_pdf(result.to_html()))
@@ -103,6 +111,7 @@ def estimate(
     estimator: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
     interval: Annotated[bool, Parameter(negative="")] = False,
     seed: Seed = 0,
+    engine: Place = None,
     fail_if: Gates = (),
     format: Comment = "table",
 ) -> int:
@@ -118,8 +127,9 @@ def estimate(
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(file)
     chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
-    measures = [_Seeded(Bootstrap(e), seed) if interval else e for e in chosen]
-    results, slices = _measured(measures, [brief(e) for e in chosen], read)
+    with opened(engine) as place:
+        measures = [_Seeded(Bootstrap(e), seed, place) if interval else partial(e, engine=place) for e in chosen]
+        results, slices = _measured(measures, [brief(e) for e in chosen], read)
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]
         print_json({"estimates": results, "slices": rows})
@@ -144,6 +154,7 @@ def exact_test(
     alpha: float = 0.05,
     gate: Annotated[bool, Parameter(negative="")] = False,
     seed: Seed = 0,
+    engine: Place = None,
     fail_if: Gates = (),
     format: Comment = "table",
 ) -> int:
@@ -166,9 +177,10 @@ def exact_test(
     check_fraction(alpha, "--alpha")
     read = data.read(file)
     chosen = AggregatedTest(n_resamples=n_resamples) if test is None else parse_test(test)
-    measure = _Seeded(chosen, seed)
-    result: TestResult = _measure(measure, read)
-    slices = {name: _sliced(measure, read, name) for name in read.by}
+    with opened(engine) as place:
+        measure = _Seeded(chosen, seed, place)
+        result: TestResult = _measure(measure, read)
+        slices = {name: _sliced(measure, read, name) for name in read.by}
     if format == "json":
         print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
     elif format == "markdown":
@@ -199,13 +211,15 @@ def _measured(
 
 @dataclass(frozen=True)
 class _Seeded:
-    """A test or interval with its seed, showing progress."""
+    """A test or interval with its seed, showing progress unless it is done elsewhere."""
 
     measure: Callable[..., Any]
     seed: int
+    engine: Engine | None = None
 
     def __call__(self, y_true: Any, y_pred: Any, **options: Any) -> Any:
-        engine = display.ProgressEngine(name=type(getattr(self.measure, "estimator", self.measure)).__name__)
+        name = type(getattr(self.measure, "estimator", self.measure)).__name__
+        engine = display.ProgressEngine(name=name) if self.engine is None else self.engine
         return self.measure(y_true, y_pred, rng=self.seed, engine=engine, **options)
 
 

@@ -1,23 +1,33 @@
 """The command that says what is installed, and whether it works."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
+from cyclopts import Parameter
 from rich.text import Text
 
 from calibrant.cli import console, display
 from calibrant.cli.app import Output, command, print_json
 from calibrant.cli.diagnosis import Diagnosis, Library, diagnose
 from calibrant.cli.self_test import Check
+from calibrant.planning.bench import measured
 
 MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
 @command("doctor")
-def doctor(*, format: Output = "table") -> int:
+def doctor(*, bench: Annotated[bool, Parameter(negative="")] = False, format: Output = "table") -> int:
     """Say what is installed, which accelerators are active, and whether known values come out right.
 
     Takes a few seconds. Nothing is sent anywhere.
+
+    Parameters
+    ----------
+    bench
+        measure what work costs on this machine, too, and keep it for "calibrant plan": 20 seconds
     """
+    if bench:
+        measure_costs()
     with display.steps("Looking around"):
         found = diagnose()
     if format == "json":
@@ -25,6 +35,14 @@ def doctor(*, format: Output = "table") -> int:
     else:
         show(found)
     return 0 if found.is_well else 1
+
+
+def measure_costs() -> None:
+    """Keep the rates of this machine, and say where."""
+    with display.steps("Measuring") as tell:
+        place = measured(tell).save()
+    with display.aside():
+        display.say(f"Costs of this machine are kept in {place}.")
 
 
 def show(found: Diagnosis) -> None:

@@ -84,6 +84,15 @@ SIMULATE = (
     ),
 )
 
+PLAN = (
+    Example("What can ten million rows of a thousand classes have?", "calibrant plan --n 1e7 --k 1000 --budget 10min"),
+    Example(
+        "Forecasts of numbers, on a machine with little memory:",
+        "calibrant plan --n 20000 --kind numbers --budget 30s --memory 2GB",
+    ),
+    Example("Ensembles, for programs:", "calibrant plan --n 5000 --members 20 --budget 2h --format json"),
+)
+
 EXAMPLES: dict[str, tuple[Example, ...]] = {
     "demo": (
         Example("A page to look at, and the file it is made from:", "calibrant demo --data digits.csv"),
@@ -102,9 +111,11 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
             "calibrant reproduce estimator-error --data-sets 100 --workers 2 --out study --keep cells",
         ),
     ),
+    "plan": PLAN,
     "doctor": (
         Example("Is everything in order?", "calibrant doctor"),
         Example("For a bug report:", "calibrant doctor --format json"),
+        Example("Measure what work costs here, for plans (20 s):", "calibrant doctor --bench"),
     ),
     "completion": (
         Example("For this session:", "source <(calibrant completion bash)"),

@@ -22,7 +22,7 @@ FIRST_STEPS = (
 
 EXIT_CODES = {
     0: "all is well",
-    1: "a gate failed: --fail-if, --gate, a worse map, an alarm, a self-test",
+    1: "a gate failed: --fail-if, --gate, worse map, alarm, budget, self-test",
     2: "the input or an option cannot be used; one line says why",
     70: "a mistake of calibrant, with a traceback: please report it",
     130: "interrupted (Ctrl-C)",
@@ -37,6 +37,7 @@ FAILURES = {
     "recalibrate": "--save is given and held-out rows got worse, so that nothing is saved",
     "monitor": "there was an alarm",
     "reproduce": "a cell lies further off than chance allows",
+    "plan": "nothing fits",
     "doctor": "the self-test fails",
 }
 """What code 1 means, by command."""

@@ -11,6 +11,7 @@ from calibrant.cli.streams import DASH, beside, pour
 from calibrant.reports.build import evaluate
 from calibrant.reports.comparison import Comparison
 from calibrant.reports.model import Report
+from calibrant.typing import Engine
 
 
 def check_place(out: Path, format: str) -> None:
@@ -21,7 +22,14 @@ def check_place(out: Path, format: str) -> None:
         raise InputError(f"--out - and --format {format} both go to the standard output: leave one out")
 
 
-def made(data: io.Dataset, title: str, n_resamples: int, seed: int, source: Sequence[str] | None) -> Report:
+def made(
+    data: io.Dataset,
+    title: str,
+    n_resamples: int,
+    seed: int,
+    source: Sequence[str] | None,
+    engine: Engine | None = None,
+) -> Report:
     """The report on what a file held, with progress; ``source`` are the words that name the file and its columns."""
     with display.steps() as progress:
         return evaluate(
@@ -32,7 +40,7 @@ def made(data: io.Dataset, title: str, n_resamples: int, seed: int, source: Sequ
             title=title,
             n_resamples=n_resamples,
             rng=seed,
-            engine=progress,
+            engine=progress if engine is None else engine,
             progress=progress,
             source=source,
         )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._array import is_integer, namespace, to_numpy
+from calibrant._array import is_integer, namespace, on_gpu, to_numpy
 from calibrant._validate import (
     InputError,
     as_array,
@@ -195,18 +195,17 @@ class Categorical(Distribution):
         return _looked_up(y, self.labels)
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Class numbers, ``(size, n)``, by inversion of each row's cumulative probabilities."""
+        """Class numbers, ``(size, n)``, by inversion of each row's cumulative probabilities.
+
+        Uniform numbers come from ``rng`` wherever the probabilities are; on a GPU it is faster and finds the same classes.
+        """
         u = rng.random((size, len(self)))
         if self.n_classes == 2:
             return (u < self._second_of_two).view(np.uint8)
-        steps, width = self._cumulative, self._cumulative.shape[1]
-        row = np.arange(len(self)) * width
-        found = np.zeros(u.shape, dtype=np.intp)
-        step = width // 2
-        while step:  # bisection in all rows at once: found = number of cumulative values <= u
-            found += step * (steps.ravel()[row + found + (step - 1)] <= u)
-            step //= 2
-        return found.astype(np.min_scalar_type(self.n_classes - 1))
+        found = _steps_below(self._cumulative_there, matched(u, self._cumulative_there))
+        if not isinstance(found, np.ndarray) and self.n_classes <= 256:
+            found = namespace(found).astype(found, namespace(found).uint8)  # less to bring back
+        return to_numpy(found).astype(np.min_scalar_type(self.n_classes - 1), copy=False)
 
     @cached_property
     def _second_of_two(self) -> np.ndarray:
@@ -220,6 +219,11 @@ class Categorical(Distribution):
         padded = np.full((len(self), 1 << (self.n_classes - 1).bit_length()), np.inf)
         padded[:, : self.n_classes - 1] = total[:, :-1] / total[:, -1:]
         return padded
+
+    @cached_property
+    def _cumulative_there(self) -> Array:
+        """The same digits on the GPU where the probabilities are, if they are on one."""
+        return matched(self._cumulative, self.probs) if on_gpu(self.probs) else self._cumulative
 
     @property
     def coords(self) -> Array:
@@ -302,3 +306,14 @@ def _label_matrix(kernel: LabelMatrix, p: Categorical, q: Categorical) -> Array:
     xp = namespace(p.matrix)
     matrix = xp.astype(matched(np.asarray(kernel.matrix), p.matrix), p.matrix.dtype)
     return p.matrix @ matrix @ xp.permute_dims(q.matrix, (1, 0))
+
+
+def _steps_below(steps: Array, u: Array) -> Array:
+    """How many of each row's sorted steps ``(n, width)`` are at most u ``(m, n)``; the width is a power of two."""
+    n, width = steps.shape
+    row, found = (matched(x, steps) for x in (np.arange(n) * width, np.zeros(u.shape, dtype=np.intp)))
+    every, step = steps.reshape(-1), width // 2
+    while step:  # bisection in all rows at once
+        found += step * (every[row + found + (step - 1)] <= u)
+        step //= 2
+    return found

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import namespace, on_gpu
-from calibrant._pairwise import Moments
+from calibrant._pairwise import Corner, Moments, tiled_corner
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
-from calibrant.estimators.kernel_problem import KernelRows
+from calibrant.estimators.kernel_problem import KernelForm, KernelRows
 from calibrant.kernels import Euclidean, Exponential, Gaussian, Kernel
 from calibrant.residuals import Residuals
 from calibrant.typing import Array
@@ -22,15 +22,38 @@ MOST_FEATURES = 6
 """Residuals with more features than this make more products for the sum of squares than sorting saves."""
 
 
+GPU_TILE = 4096
+"""Rows of the tiles of panels on a GPU, which wants large ones."""
+
+
 def accelerated_moments(kernel: Kernel, rows: KernelRows) -> Any:
     """The moments by the best path that fits."""
+    moments = sorted_moments(kernel, rows)
+    return _compiled(kernel, rows) if moments is NotImplemented else moments
+
+
+def sorted_moments(kernel: Kernel, rows: KernelRows) -> Any:
+    """The moments of points on a line."""
+    features = _weighted_features(rows)
+    return NotImplemented if features is None else _sorted(kernel, rows.coords, features)
+
+
+def compiled_corner(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | None) -> Corner:
+    """The sums over pairs of two panels, or of one with itself, in one thread: compiled where that fits, else in tiles."""
+    if b is not None:
+        found = _cross(form.on_predictions, a, b)
+    else:
+        moments = _compiled(form.on_predictions, a, threads=1)
+        found = moments
+        if moments is not NotImplemented:
+            found = Corner(moments.row_sums, None, moments.sum_of_squares, moments.diagonal)
+    return tiled_corner(form, GPU_TILE if on_gpu(a.coords) else tile, a, b) if found is NotImplemented else found
+
+
+def _weighted_features(rows: KernelRows) -> Any:
+    """Residuals as vectors, where they are, times the weights of their rows."""
     features = rows.residuals.features
-    if features is None:
-        return _normal(kernel, rows)
-    if rows.weights is not None:
-        features = features * rows.weights[:, None]
-    moments = _sorted(kernel, rows.coords, features)
-    return _compiled(kernel, rows.coords, features) if moments is NotImplemented else moments
+    return features if features is None or rows.weights is None else features * rows.weights[:, None]
 
 
 def accelerated_block_sums(kernel: Kernel, rows: KernelRows, size: int) -> Any:
@@ -89,25 +112,53 @@ def _library(*arrays: Array) -> Any:
     return import_module("calibrant._fused.cpu") if all(isinstance(x, np.ndarray) for x in arrays) else None
 
 
-def _compiled(kernel: Kernel, coords: Array, features: Array) -> Any:
-    """Explicit residuals."""
-    law, library = compiled_law(kernel), _library(coords, features)
-    if law is None or library is None:
+def _compiled(kernel: Kernel, rows: KernelRows, **threads: int) -> Any:
+    """Explicit residuals, or normal predictions; ``threads`` are for NumPy alone."""
+    features, law = _weighted_features(rows), compiled_law(kernel)
+    if features is None:
+        return _normal(kernel, rows, **threads)
+    library = _library(rows.coords, features)
+    if law is None or library is None or (threads and on_gpu(features)):
         return NotImplemented
-    sums, squares = library.feature_moments(coords, features, *law)
+    sums, squares = library.feature_moments(rows.coords, features, *law, **threads)
     xp = namespace(features)
     return Moments(sums, xp.asarray(squares), xp.sum(features * features, axis=1))
 
 
-def _normal(kernel: Kernel, rows: KernelRows) -> Any:
+def _cross(kernel: Kernel, a: KernelRows, b: KernelRows) -> Any:
+    """The sums over pairs of two panels of NumPy arrays."""
+    law, target = compiled_law(kernel), _gaussian_target(a)
+    if law is None or not isinstance(a.coords, np.ndarray):
+        return NotImplemented
+    from calibrant._fused.cpu import feature_cross, normal_cross
+
+    left, right = _weighted_features(a), _weighted_features(b)
+    if left is not None:
+        along, down, squares = feature_cross((a.coords, left), (b.coords, right), *law)
+        return Corner(along, down, np.asarray(2 * squares))
+    normals = _isotropic(a.residuals), _isotropic(b.residuals)
+    if normals[0] is None or normals[1] is None or target is None:
+        return NotImplemented
+    panels = (a.coords, *normals[0]), (b.coords, *normals[1])
+    along, down, squares = normal_cross(*panels, *law, target.unit)
+    return Corner(along, down, np.asarray(2 * squares))
+
+
+def _gaussian_target(rows: KernelRows) -> Gaussian | None:
+    """The Gaussian kernel on targets of rows without weights."""
+    target = rows.residuals.kernel
+    return target if rows.weights is None and isinstance(target, Gaussian) and target.is_euclidean else None
+
+
+def _normal(kernel: Kernel, rows: KernelRows, **threads: int) -> Any:
     """Normal predictions, in several dimensions with one spread for all, and a Gaussian kernel on targets."""
-    target, normals = rows.residuals.kernel, _isotropic(rows.residuals)
-    if normals is None or rows.weights is not None or not isinstance(target, Gaussian) or not target.is_euclidean:
+    target, normals = _gaussian_target(rows), _isotropic(rows.residuals)
+    if normals is None or target is None:
         return NotImplemented
     law, library = compiled_law(kernel), _library(rows.coords, *normals)
-    if law is None or library is None:
+    if law is None or library is None or (threads and on_gpu(rows.coords)):
         return NotImplemented
-    sums, squares = library.normal_moments(rows.coords, *normals, *law, target.unit)
+    sums, squares = library.normal_moments(rows.coords, *normals, *law, target.unit, **threads)
     mu, scale, y = normals
     xp = namespace(mu)
     half, variance = mu.shape[1] / 2, (scale / target.unit) ** 2

@@ -11,7 +11,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.results import Estimate
-from calibrant.typing import Array, ArrayLike
+from calibrant.typing import Array, ArrayLike, Engine
 
 Statistic: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """Targets of m redraws, ``(m, n, ...)``, to the m values of a statistic."""
@@ -30,9 +30,22 @@ class BaseEstimator(ABC):
     most: ClassVar[float] = np.inf
     """The largest."""
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Estimate:
-        """Estimate from targets and predictions, truth first."""
-        return self.estimate(*as_weighted_problem(y_true, y_pred, sample_weight))
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        engine: Engine | None = None,
+    ) -> Estimate:
+        """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine."""
+        return self.estimate_by(engine, *as_weighted_problem(y_true, y_pred, sample_weight))
+
+    def estimate_by(
+        self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None
+    ) -> Estimate:
+        """The estimate of a checked problem by an engine, which those that look at all pairs of rows have use for."""
+        return self.estimate(targets, predictions, weights)
 
     @abstractmethod
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
@@ -52,11 +65,15 @@ class BaseEstimator(ABC):
 
 
 def as_estimate(
-    estimator: Callable[..., Any], targets: Array, predictions: Distribution, weights: np.ndarray | None
+    estimator: Callable[..., Any],
+    targets: Array,
+    predictions: Distribution,
+    weights: np.ndarray | None,
+    engine: Engine | None = None,
 ) -> Estimate:
     """The estimate of any callable; a bare number is wrapped."""
     if isinstance(estimator, BaseEstimator):
-        return estimator.estimate(targets, predictions, weights)
+        return estimator.estimate_by(engine, targets, predictions, weights)
     value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
     if isinstance(value, Estimate):
         return value

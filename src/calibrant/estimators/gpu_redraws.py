@@ -32,7 +32,7 @@ class GpuLabelRedraws:
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
         w = unit_weights(self.weights, len(self.predictions))
-        labels = matched(targets.astype(np.int32), self.predictions.matrix)
+        labels = matched(targets if targets.dtype == np.uint8 else targets.astype(np.int32), self.predictions.matrix)
         sums = to_numpy(self._sums(labels))
         if self.unbiased:
             return sums / (len(w) ** 2 - (w**2).sum())

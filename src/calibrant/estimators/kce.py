@@ -14,7 +14,7 @@ from calibrant.estimators.skce import SKCE
 from calibrant.kernels import Exponential, Kernel
 from calibrant.lenses import TopLabel
 from calibrant.results import Estimate
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,14 @@ class KCE(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The root; rounding may leave a tiny negative square, which is zero."""
-        squared = SKCE(self.on_predictions, self.on_targets, unbiased=False).estimate(targets, predictions, weights)
+        return self.estimate_by(None, targets, predictions, weights)
+
+    def estimate_by(
+        self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None
+    ) -> Estimate:
+        """The same by an engine."""
+        square = SKCE(self.on_predictions, self.on_targets, unbiased=False)
+        squared = square.estimate_by(engine, targets, predictions, weights)
         resolved = squared.estimator
         assert isinstance(resolved, SKCE)
         estimator = KCE(resolved.on_predictions, resolved.on_targets)

@@ -11,6 +11,7 @@ from calibrant._pairwise import CALL, Pairwise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.laplace import Laplace
 from calibrant.estimators.accelerated import accelerated_moments
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
@@ -207,6 +208,8 @@ def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -
         return work_of_labels(len(predictions), predictions.n_classes, is_line=is_line)
     if isinstance(predictions, Ensemble) and predictions.is_vector:
         return 200.0 * len(predictions) ** 2 * int(predictions.members.shape[1])  # sums over members
+    if isinstance(predictions, Laplace):
+        return 200.0 * work_of_numbers(len(predictions))  # its closed forms are long
     return work_of_numbers(len(predictions))
 
 

@@ -1,23 +1,30 @@
 """Means of ``h_ij`` over pairs of rows, with their standard errors."""
 
+from functools import partial
+
 import numpy as np
 
 from calibrant._array import is_traced, namespace, to_numpy
-from calibrant._pairwise import Moments, Pairwise
+from calibrant._pairwise import Moments, Pairwise, moments_of_panels
 from calibrant._validate import InputError
-from calibrant.estimators.accelerated import accelerated_block_sums, accelerated_moments
+from calibrant.estimators.accelerated import (
+    accelerated_block_sums,
+    accelerated_moments,
+    compiled_corner,
+    sorted_moments,
+)
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 FEW = 2000
 """Up to so many rows tiles take a fraction of a second, less than it takes to load the compiled code."""
 
 
 def all_pairs(
-    form: KernelForm, rows: KernelRows, *, unbiased: bool, few: int | None = None
+    form: KernelForm, rows: KernelRows, *, unbiased: bool, few: int | None = None, engine: Engine | None = None
 ) -> tuple[Array, float | None]:
     """The mean over pairs with its standard error; more than ``few`` rows take the faster paths."""
-    moments, n = moments_of(form, rows, FEW if few is None else few), len(rows)
+    moments, n = moments_of(form, rows, FEW if few is None else few, engine), len(rows)
     if not unbiased:
         xp = namespace(moments.diagonal)
         return (moments.total + xp.sum(moments.diagonal)) / n**2, _standard_error(moments, n)
@@ -61,10 +68,16 @@ def block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
     return namespace(totals[0]).stack(totals)
 
 
-def moments_of(form: KernelForm, rows: KernelRows, few: int = FEW) -> Moments:
-    """The moments of all pairs; more than ``few`` rows take the faster paths."""
-    moments = accelerated_moments(form.on_predictions, rows) if len(rows) > few else NotImplemented
-    return Pairwise(form, rows, tile_of(rows)).moments() if moments is NotImplemented else moments
+def moments_of(form: KernelForm, rows: KernelRows, few: int = FEW, engine: Engine | None = None) -> Moments:
+    """The moments of all pairs; more than ``few`` rows take the faster paths. Points on a line need no engine."""
+    tile, is_long = tile_of(rows), len(rows) > few
+    paths = accelerated_moments if engine is None else sorted_moments
+    moments = paths(form.on_predictions, rows) if is_long else NotImplemented
+    if moments is not NotImplemented:
+        return moments
+    if engine is not None and is_long:
+        return moments_of_panels(partial(compiled_corner, form, tile), rows, tile, engine)
+    return Pairwise(form, rows, tile, engine).moments()
 
 
 def _standard_error(moments: Moments, n: int) -> float | None:

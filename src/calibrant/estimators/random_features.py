@@ -101,7 +101,7 @@ def waves_within(n: int, width: int, n_redraws: int, budget: float) -> int:
     """How many waves of n rows, with targets of so many features, stay within so many multiplications and the room.
 
     >>> waves_within(10_000, 10, 999, 2e11), waves_within(10**7, 10, 999, 2e11)
-    (975, 16)
+    (976, 16)
     """
     a_row = budget / (n * width * n_redraws) - MAKING
     return max(LEAST_WAVES, int(min(a_row / 2, ROOM / (2 * n), MOST_WAVES)))

@@ -17,7 +17,7 @@ from calibrant.estimators.random_features import RandomFeatureSKCE, affordable_w
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route
 from calibrant.results import Estimate
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,12 @@ class SKCE(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with its standard error, kernels resolved."""
+        return self.estimate_by(None, targets, predictions, weights)
+
+    def estimate_by(
+        self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None
+    ) -> Estimate:
+        """The same, pairs of panels of rows being tasks of the engine; blocks and points on a line need none."""
         n = len(predictions)
         if self.unbiased and n < 2:
             raise InputError("the unbiased SKCE needs at least two rows; unbiased=False takes one")
@@ -70,7 +76,7 @@ class SKCE(BaseEstimator):
         if self.block is not None:
             value, error, notes = block_mean(form, rows, self.block)
         else:
-            value, error, notes = *all_pairs(form, rows, unbiased=self.unbiased), ()
+            value, error, notes = *all_pairs(form, rows, unbiased=self.unbiased, engine=engine), ()
         return Estimate(
             name="SKCE",
             value=as_number(value),

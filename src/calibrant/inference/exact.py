@@ -75,7 +75,7 @@ class ExactTest:
         """Redraw, compare and count."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         estimator, notes = within_budget(self.estimator, predictions, self.n_resamples, self.budget)
-        estimate = as_estimate(estimator, targets, predictions, weights)
+        estimate = as_estimate(estimator, targets, predictions, weights, engine)
         if isinstance(estimator, BaseEstimator):
             estimator, targets, predictions = estimator.reduce(targets, predictions)
         statistic = statistic_of(estimator, predictions, weights)

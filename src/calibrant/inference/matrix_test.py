@@ -54,7 +54,7 @@ class MatrixTest(ABC):
     ) -> TestResult:
         """The matrix, its statistic and its p-value."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        estimate = self.estimator.estimate(targets, predictions, weights)
+        estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
         resolved = estimate.estimator
         assert isinstance(resolved, SKCE)
         matrix = KernelMatrix.of(resolved, targets, predictions, weights)

@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib import metadata
 from itertools import product
@@ -17,10 +17,10 @@ from calibrant.distributions.normal import Normal
 from calibrant.planning.families import MEASURED
 from calibrant.planning.family import Family
 from calibrant.planning.load import KINDS, Kind, Load
-from calibrant.planning.rates import Rates, key_of
+from calibrant.planning.rates import Rates, key_of, shipped
 from calibrant.recalibration.base import Recalibrator
 
-WIDTHS: dict[Kind, tuple[int, ...]] = {"classes": (3, 20), "binary": (2,), "numbers": (1,), "ensemble": (5, 20)}
+WIDTHS: dict[Kind, tuple[int, ...]] = {"classes": (3, 20), "binary": (2,), "numbers": (1,), "ensemble": (8, 20)}
 
 FITS = 6
 """Maps that a fit with its held-out scores finds: from all rows, and without each of five folds."""
@@ -28,23 +28,26 @@ FITS = 6
 QUICK = 0.01
 """Seconds below which a run is repeated."""
 
+DRAWN = 0.1
+"""Weight of the usual coefficients, beside one for each measurement."""
+
 LINEAR = {"n": (2000, 20_000)}
 
 TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
-    "mean embedding": {"n": (2000, 40_000)},
+    "mean embedding": {"n": (2000, 10_000)},
     "kernel error on a line": {"n": (2000, 200_000)},
     "kernel error of all pairs": {"n": (1000, 5000)},
-    "kernel error of blocks": {"n": (500, 8000), "block": (20, 200)},
-    "kernel error by waves": {"n": (500, 6000), "waves": (16, 128)},
-    "kernel regression": {"n": (400, 1200)},
+    "kernel error of blocks": {"n": (500, 15_000), "block": (30, 300)},
+    "kernel error by waves": {"n": (500, 5000), "waves": (16, 128)},
+    "kernel regression": {"n": (1000, 3500)},
     "test of the binned error": {"n": (2000, 20_000), "redraws": (19, 99)},
     "test of the class-wise error": {"n": (2000, 10_000), "redraws": (19, 99)},
     "test of levels": {"n": (1000, 10_000), "redraws": (9, 49)},
     "kernel test on a line": {"n": (2000, 50_000), "redraws": (19, 99)},
     "kernel test of all pairs": {"n": (300, 800), "redraws": (9, 39)},
-    "kernel test by waves": {"n": (1000,), "redraws": (9, 99), "waves": (16, 128)},
+    "kernel test by waves": {"n": (400, 2000), "redraws": (9, 39), "waves": (16, 96)},
     "temperature": {"n": (1000, 10_000)},
-    "recalibration": {"n": (1000, 6000)},
+    "recalibration": {"n": (1000, 5000)},
 }
 """Sizes at which each is tried."""
 
@@ -55,12 +58,14 @@ def measured(tell: Callable[[str, float, float], None] | None = None) -> Rates:
     Processor time is measured, not the clock on the wall: what else runs on the machine matters little.
     """
     work = [(kind, family) for kind in KINDS for family in MEASURED if kind in family.kinds]
-    seconds = {}
+    seconds, usual = {}, shipped().seconds
     for i, (kind, family) in enumerate(work):
         if tell is not None:
             tell(f"{kind}: {family.name}", i, len(work))
         loads = list(trials(family, kind))
-        seconds[key_of(family, loads[0])] = fitted(family, loads, [seconds_of(family, load) for load in loads])
+        maps = FITS if isinstance(family.make(loads[0]), Recalibrator) else 1
+        found, key = [maps * each for each in timed(family, loads)], key_of(family, loads[0])
+        seconds[key] = fitted(family, loads, found, usual.get(key, ()))
     return Rates(seconds, machine(), "rates measured here")
 
 
@@ -68,20 +73,27 @@ def trials(family: Family, kind: Kind) -> Iterator[Load]:
     """The loads at which a family is tried: every pair of sizes and widths."""
     sizes = TRIALS.get(family.name, LINEAR)
     for k, *values in product(WIDTHS[kind], *sizes.values()):
-        yield replace(Load(1, k, kind), **dict(zip(sizes, values, strict=True)))
+        tried: dict[str, Any] = dict(zip(sizes, values, strict=True))
+        yield replace(Load(1, k, kind), **tried)
 
 
-def seconds_of(family: Family, load: Load) -> float:
-    """Processor seconds of the work: of the second run, as the first may compile, or of the best of four quick ones."""
+def timed(family: Family, loads: Sequence[Load]) -> list[float]:
+    """Processor seconds at each load; quick ones of the best of three runs. What has to be compiled is compiled before."""
+    for load in {loads[0], loads[-1]}:
+        _work(family, load)()
+    return [_best(_work(family, load)) for load in loads]
+
+
+def _work(family: Family, load: Load) -> Callable[[], object]:
     measure, (y_true, y_pred) = family.make(load), problem(load)
     if isinstance(measure, Recalibrator):
-        return FITS * _best(lambda: measure.fit(y_true, y_pred, folds=0))
-    return _best(lambda: measure(y_true, y_pred))
+        return lambda: measure.fit(y_true, y_pred, folds=0)
+    return lambda: measure(y_true, y_pred)
 
 
 def _best(work: Callable[[], object]) -> float:
-    best = min(_run(work), _run(work))
-    return min(best, _run(work), _run(work)) if best < QUICK else best
+    first = _run(work)
+    return min(first, _run(work), _run(work)) if first < QUICK else first
 
 
 def _run(work: Callable[[], object]) -> float:
@@ -90,14 +102,24 @@ def _run(work: Callable[[], object]) -> float:
     return max(time.process_time() - start, 1e-7)
 
 
-def fitted(family: Family, loads: list[Load], seconds: list[float]) -> tuple[float, ...]:
-    """Coefficients, none negative, with the least relative squared error."""
+def fitted(
+    family: Family, loads: Sequence[Load], seconds: Sequence[float], usual: Sequence[float] = ()
+) -> tuple[float, ...]:
+    """Coefficients, none negative, with the least relative squared error.
+
+    Where noise hides a term, it is drawn to what is ``usual``: a rate that is lost would make large data free.
+    """
     from scipy.optimize import nnls
 
     terms = np.array([family.terms(load) for load in loads])
     scale = np.maximum(terms.max(axis=0), 1.0)  # a term may be none of this kind's
     relative = terms / scale / np.array(seconds)[:, None]
-    return tuple((nnls(relative, np.ones(len(seconds)))[0] / scale).tolist())
+    known = np.array(usual) if len(usual) else np.zeros(len(scale))
+    drawn = np.diag(DRAWN / (known * scale)[known > 0])
+    prior = np.zeros((len(drawn), len(scale)))
+    prior[:, known > 0] = drawn
+    right = np.concatenate([np.ones(len(seconds)), np.full(len(drawn), DRAWN)])
+    return tuple((nnls(np.concatenate([relative, prior]), right)[0] / scale).tolist())
 
 
 def problem(load: Load) -> tuple[np.ndarray, Any]:

@@ -42,7 +42,7 @@ def _pairs(load: Load) -> tuple[float, ...]:
 
 def _blocks(load: Load) -> tuple[float, ...]:
     size = float(load.n * min(load.block, load.n))
-    return (1.0, load.median_pairs, size, size * load.width)
+    return (1.0, load.median_pairs, load.n / max(load.block, 1), size, size * load.width)
 
 
 def _waves(load: Load) -> tuple[float, ...]:
@@ -130,6 +130,7 @@ ESTIMATES = (
         lambda load: (1.0, float(load.n) ** 2, float(load.n) ** 2 * load.width),
         lambda load: 8.0 * load.n * load.k,
         EVENTS,
+        is_shared=True,
     ),
 )
 """Estimates of a single number."""

@@ -12,7 +12,7 @@ KINDS: tuple[Kind, ...] = ("classes", "binary", "numbers", "ensemble")
 NUMBER = 8
 """Bytes of a number."""
 
-WAVES_OF_NUMBERS = 40
+WAVES_OF_NUMBERS = 80
 """Features that a redrawn number has in :class:`~calibrant.estimators.random_features.RandomFeatureSKCE`, roughly."""
 
 

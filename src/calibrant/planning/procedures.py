@@ -33,7 +33,7 @@ def kernel_work(load: Load) -> float:
     if load.waves:
         return work_of_waves(load.n, load.features, load.waves)
     if load.kind in REALS:
-        return work_of_numbers(load.n) * (load.k if load.kind == "ensemble" else 1)
+        return work_of_numbers(load.n)
     return work_of_labels(load.n, load.k, is_line=load.kind == "binary")
 
 

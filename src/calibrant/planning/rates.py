@@ -14,6 +14,8 @@ from calibrant.results import SCHEMA
 
 SHIPPED = Path(__file__).with_name("rates.json")
 
+BUILT_IN = "built-in rates"
+
 AGGREGATED = "aggregated "
 """How the name of a test of several statistics begins; they cost what one costs, several times."""
 
@@ -29,6 +31,11 @@ class Rates:
     seconds: Mapping[str, tuple[float, ...]]
     machine: Mapping[str, str]
     source: str
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether they were measured elsewhere."""
+        return self.source == BUILT_IN
 
     def predicted(self, family: Family, load: Load, threads: int = 1) -> float:
         """Seconds that the work takes with so many threads."""
@@ -72,7 +79,7 @@ def current() -> Rates:
 @cache
 def shipped() -> Rates:
     """Those that calibrant brings: of a plain machine with two cores."""
-    return _read(SHIPPED, "built-in rates")
+    return _read(SHIPPED, BUILT_IN)
 
 
 def _read(path: Path, source: str) -> Rates:

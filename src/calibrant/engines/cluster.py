@@ -1,0 +1,221 @@
+"""A Dask cluster as an engine: values sent once, results in order, and work that dead workers leave done again."""
+
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, TypeAlias
+
+from calibrant._validate import InputError, check_count
+from calibrant.engines.gpus import on_gpu
+from calibrant.engines.workers import asking, check_versions
+
+LARGE = 1 << 16
+"""Bytes of a function or an argument beyond which it is sent to the workers once, rather than with every task."""
+
+SENDINGS = 5
+"""Times that a value is sent before giving up."""
+
+LOOK = 2.0
+"""Seconds after which a result that has not come makes us look whether there are workers."""
+
+
+Send: TypeAlias = Callable[[bool], Any]
+"""Sends a task to the cluster and gives its future; ``True`` where it was lost before."""
+
+
+class Shared:
+    """A value that workers hold, and that is sent again where they lost it."""
+
+    def __init__(self, client: Any, value: Any) -> None:
+        self.client, self.value = client, value
+        self.reference = self.sent()
+
+    def sent(self) -> Any:
+        """A fresh reference. One worker gets the value, and others get it from each other once they need it.
+
+        Dask's broadcast, which hands it to all at once, never ends where a worker dies during it.
+        """
+        for _ in range(SENDINGS - 1):
+            with suppress(OSError, TimeoutError):  # the worker that was to have it went away
+                return self.client.scatter([self.value], hash=False)[0]
+        return self.client.scatter([self.value], hash=False)[0]
+
+    def renewed(self) -> None:
+        """Send the value again if no worker has it any more."""
+        if self.reference.status in ("lost", "cancelled") or not any(self.client.who_has([self.reference]).values()):
+            self.reference = self.sent()
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a shared value travels as its reference: give it to map as an argument of its own")
+
+
+@dataclass(frozen=True, eq=False)
+class DaskEngine:
+    """The workers of a Dask cluster, through a ``distributed.Client``.
+
+    :meth:`share` sends a value to the cluster once, and tasks carry references of some hundred bytes. Results come in the order
+    of the tasks. What a worker that dies was doing is done by others; shared values that die with the last worker that held them
+    are sent again, ``retries`` times. ``gpu=True`` moves shared arrays to the GPU of each worker that has one, and computes there.
+    All workers must have the same calibrant, and the same minor versions of Python and NumPy; this is looked up once.
+
+    :func:`calibrant.engines.connect` makes it. A client that it made is closed at the end of a ``with`` block.
+    """
+
+    client: Any
+    retries: int = 5
+    patience: float = 30.0
+    gpu: bool = False
+    is_owner: bool = False
+
+    def __post_init__(self) -> None:
+        check_count(self.retries, "retries", least=0)
+        if not self.patience > 0:
+            raise InputError(f"patience must be a positive number of seconds; got {self.patience!r}")
+        if getattr(self.client, "asynchronous", False):
+            raise InputError("client is asynchronous: give one that waits, Client(address)")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        """Where the scheduler is."""
+        scheduler = getattr(self.client, "scheduler", None)
+        return getattr(scheduler, "address", "that was connected to")
+
+    def check(self) -> Self:
+        """This engine, once there are workers and all have the versions of this process."""
+        if not self._workers(min(self.patience, 5.0)):
+            raise InputError(f"the cluster {self.address} has no workers: start some, dask worker {self.address}")
+        check_versions(self.client.run(asking()))
+        return self
+
+    def close(self) -> None:
+        """Leave the cluster, if the client was made here."""
+        if self.is_owner:
+            self.client.close()
+
+    def share(self, value: Any) -> Shared:
+        """Send a value to the cluster; what is given back stands for it among the tasks of :meth:`map`."""
+        self._check_running()
+        return Shared(self.client, value)
+
+    def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
+        """Apply ``fn`` to each task; all are sent at once, and results come in the order of the tasks."""
+        self._check_running()
+        work = partial(on_gpu, fn) if self.gpu else fn
+        light = self._light(work)
+        jobs = [(light, *map(self._light, arguments)) for arguments in zip(*tasks, strict=True)]
+        return self._sent([partial(self._submit, job) for job in jobs])
+
+    def compute(self, delayed: Sequence[Any]) -> Iterator[Any]:
+        """What delayed values of Dask come to, in their order; workers compute them and what they need."""
+        self._check_running()
+        return self._sent([partial(self._compute, one) for one in delayed])
+
+    def _light(self, value: Any) -> Any:
+        """The value, or where it is large one that is sent once."""
+        if isinstance(value, Shared) or _size(value) <= LARGE:
+            return value
+        return self.share(value)
+
+    def _submit(self, job: tuple[Any, ...], again: bool) -> Any:
+        shared = [part for part in job if isinstance(part, Shared)]
+        for part in shared if again else ():
+            part.renewed()
+        arguments = [part.reference if isinstance(part, Shared) else part for part in job]
+        return self.client.submit(_applied, *arguments, pure=False)
+
+    def _compute(self, delayed: Any, again: bool) -> Any:
+        return self.client.compute(delayed)
+
+    def _sent(self, sending: list[Send]) -> Iterator[Any]:
+        return self._results(sending, [send(False) for send in sending])
+
+    def _results(self, sending: list[Send], futures: list[Any]) -> Iterator[Any]:
+        futures.reverse()  # so that each is let go once its result is here
+        for send in sending:
+            yield self._result(send, futures.pop())
+
+    def _result(self, send: Send, future: Any) -> Any:
+        """The result of one task, sent again where it or what it needs was lost."""
+        from distributed.scheduler import KilledWorker
+
+        for _ in range(self.retries + 1):
+            try:
+                return self._waited(future)
+            except KilledWorker as error:
+                raise InputError(
+                    f"a task of the cluster {self.address} ended with every worker that tried it, the last at "
+                    f"{error.last_worker}: most likely it needs more memory than workers may have; "
+                    "give them more (--memory-limit), or take fewer rows at a time"
+                ) from error
+            except (CancelledError, OSError) as error:
+                self._check_running(error)
+                future = send(True)
+        raise InputError(
+            f"the cluster {self.address} lost a task {self.retries + 1} times: look at the logs of its workers"
+        )
+
+    def _waited(self, future: Any) -> Any:
+        """The result, unless all workers have been gone for a while."""
+        last = time.monotonic()
+        while True:
+            try:
+                return future.result(timeout=LOOK)
+            except TimeoutError:
+                if future.done():
+                    raise
+            if self._workers(0.0):
+                last = time.monotonic()
+            elif time.monotonic() - last > self.patience:
+                raise InputError(
+                    f"the cluster {self.address} has had no workers for {self.patience:.0f} s: start some, "
+                    f"dask worker {self.address}"
+                )
+
+    def _workers(self, seconds: float) -> int:
+        """How many workers there are, once there are any or after so many seconds."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                count = len(self.client.nthreads())
+            except (CancelledError, OSError, TimeoutError) as error:
+                self._check_running(error)
+                raise self._gone() from error
+            if count or time.monotonic() > end:
+                return count
+            time.sleep(0.05)
+
+    def _check_running(self, error: BaseException | None = None) -> None:
+        if self.client.status != "running":
+            raise self._gone() from error
+
+    def _gone(self) -> InputError:
+        return InputError(
+            f"the cluster {self.address} is gone: start it again (dask scheduler), and connect to it anew"
+        )
+
+
+def _applied(fn: Callable[..., Any], *arguments: Any) -> Any:
+    """What a worker does: references have become values by then."""
+    return fn(*arguments)
+
+
+def _size(value: Any) -> int:
+    """Bytes on the wire."""
+    if value is None or isinstance(value, int | float | str):
+        return 0
+    try:
+        return len(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
+    except (pickle.PicklingError, AttributeError, TypeError):
+        from distributed.protocol.pickle import dumps  # which takes functions without a name, too
+
+        return len(dumps(value))

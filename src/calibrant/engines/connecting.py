@@ -1,0 +1,92 @@
+"""Engines by their names."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from importlib.util import find_spec
+from multiprocessing import get_context
+from typing import Any
+
+from calibrant._validate import InputError
+from calibrant.engines.cluster import DaskEngine
+from calibrant.typing import Engine
+
+PORT = 8786
+"""Where Dask's scheduler listens unless told otherwise."""
+
+KNOWN = "threads:8, processes:4, dask://host:8786"
+
+
+def connect(engine: Any, *, timeout: float = 5.0, **settings: Any) -> Any:
+    """The engine of a text, of a Dask client, or of anything that is one already.
+
+    ``"threads:8"`` and ``"processes:4"`` are executors of the standard library (without a number, as many as there are cores);
+    ``"dask://host:8786"`` and a ``distributed.Client`` are a :class:`DaskEngine`, ``settings`` its settings. The scheduler must
+    answer within ``timeout`` seconds. Whatever has the ``map`` of an executor (loky, mpi4py, ``client.get_executor()``) is given
+    back as it is. All are closed by ``with``.
+
+    >>> from calibrant import SKCE
+    >>> with connect("threads:2") as engine:
+    ...     estimate = SKCE()([0, 1, 2], [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]], engine=engine)
+    >>> round(estimate.value, 4)
+    -0.061
+    """
+    if isinstance(engine, str):
+        return _named(engine, timeout, settings)
+    if _is_client(engine):
+        return DaskEngine(engine, **settings).check()
+    if settings:
+        raise InputError(f"{', '.join(settings)} are settings of a Dask engine; {type(engine).__name__} takes none")
+    if not isinstance(engine, Engine):
+        raise InputError(f"engine must have the map of an executor, or be a text such as {KNOWN}; got {engine!r}")
+    return engine
+
+
+def _named(text: str, timeout: float, settings: dict[str, Any]) -> Any:
+    kind, _, rest = text.partition(":")
+    if kind == "dask":
+        return _dask(text, timeout, settings)
+    pools: dict[str, Callable[[int | None], Any]] = {"threads": ThreadPoolExecutor, "processes": _processes}
+    if kind not in pools or settings:
+        raise InputError(f"engine {text!r} is not known{' with settings' if settings else ''}; known: {KNOWN}")
+    if rest and not (rest.isdecimal() and int(rest)):
+        raise InputError(f"engine {text!r}: {kind} takes a positive number, such as {kind}:4")
+    return pools[kind](int(rest) if rest else None)
+
+
+def _processes(count: int | None) -> ProcessPoolExecutor:
+    """Fresh processes: copies of one that has threads, as compiled code does, may hang."""
+    return ProcessPoolExecutor(count, get_context("spawn"))
+
+
+def _dask(text: str, timeout: float, settings: dict[str, Any]) -> DaskEngine:
+    found = re.fullmatch(r"dask://([^/:\s]+|\[[0-9a-fA-F:]+\])(?::(\d+))?/?", text)
+    if found is None:
+        raise InputError(
+            f"engine {text!r} is no address: say dask://host:{PORT}, as dask scheduler does when it starts"
+        )
+    if find_spec("distributed") is None:
+        raise InputError(
+            f"engine {text!r} needs Dask: pip install 'calibrant[dask]'; without it there are threads:8, processes:4"
+        )
+    from distributed import Client
+
+    address = f"tcp://{found[1]}:{found[2] or PORT}"
+    try:
+        client: Any = Client(address, timeout=timeout, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address} within {timeout:g} s: start one there (dask scheduler), "
+            "and see that its address and port are right and no firewall is in between"
+        ) from error
+    engine = DaskEngine(client, is_owner=True, **settings)
+    try:
+        return engine.check()
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _is_client(engine: Any) -> bool:
+    """Whether this is a client of Dask, which nobody can have who has not imported it."""
+    return any(f"{kind.__module__}.{kind.__qualname__}" == "distributed.client.Client" for kind in type(engine).__mro__)

@@ -1,0 +1,172 @@
+"""From rows, classes and a budget to a plan."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from calibrant._validate import InputError, check_one_of
+from calibrant.estimators.gpu_redraws import OF_A_GPU
+from calibrant.planning.engines import EngineName, Place, Quote, place_for, workers_for
+from calibrant.planning.load import KINDS, Kind, Load
+from calibrant.planning.machine import Machine, this_machine
+from calibrant.planning.quantities import as_bytes, as_count, as_seconds, duration, size
+from calibrant.planning.rates import Rates, current
+from calibrant.planning.result import Choice, LeftOut, Plan
+from calibrant.planning.roles import REDRAWS, Role, roles
+from calibrant.planning.work import PAIRS, TEST_WORK, affordable, affordable_kernel
+from calibrant.results import brief
+
+__all__ = ["Plan", "plan"]
+
+KEPT_BACK = 0.05
+"""Part of the budget that is kept back for an answer to a later question; dearer ones take what is left."""
+
+
+def plan(
+    n: int,
+    k: int = 2,
+    *,
+    kind: Kind | None = None,
+    members: int | None = None,
+    budget: float | str = 600.0,
+    memory: float | str | None = None,
+    engine: EngineName | None = None,
+    rates: Rates | None = None,
+    machine: Machine | None = None,
+) -> Plan:
+    """Which estimators and tests n rows of k classes can have within ``budget`` seconds and ``memory`` bytes, and where.
+
+    Questions are taken by importance. Each keeps back what cheap answers to the later ones cost, and takes the best
+    answer that the rest of the budget and the memory allow. Costs are sums of measured coefficients times monomials of
+    n, k, redraws and waves; ``calibrant doctor --bench`` measures them on this machine. Without ``memory`` all that is free
+    may be used; without ``engine`` it is this process, batches where the data do not fit, or a GPU that torch can use.
+
+    >>> from calibrant.planning import plan
+    >>> from calibrant.planning.machine import Machine
+    >>> small = plan(1000, 10, budget="10min", machine=Machine(2, 8e9))
+    >>> small.choices[2].role, small.choices[2].setting
+    ('test', 'AggregatedTest()')
+    >>> plan(10**7, 1000, budget="10min", machine=Machine(2, 8e9)).engine.partition(" ")[0]
+    'batches'
+    """
+    load, seconds = _load(n, k, kind, members), as_seconds(budget, "budget")
+    found = machine or this_machine()
+    place = place_for(load, found, found.memory if memory is None else as_bytes(memory, "memory"), engine)
+    used = rates or current()
+    if place.name == "cluster":
+        place = _with_workers(place, load, used, seconds)
+    wanted = [(role, [place.quoted(option, used) for option in role.options]) for role in place.offered(roles(load))]
+    choices, left_out = _chosen(wanted, seconds, place)
+    notes = tuple(_notes(wanted, place, load, choices, seconds))
+    source = f"{used.source}: calibrant doctor --bench measures this machine" if used.is_shipped else used.source
+    return Plan(load, seconds, place.memory, place.words, choices, left_out, source, notes)
+
+
+def _load(n: int, k: int, kind: Kind | None, members: int | None) -> Load:
+    """The checked size of the problem."""
+    n, k = as_count(n, "n"), as_count(k, "k")
+    kind = kind or ("ensemble" if members is not None else "binary" if k == 2 else "classes")
+    check_one_of(kind, KINDS, "kind")
+    if kind == "ensemble":
+        return Load(n, as_count(10 if members is None else members, "members"), kind)
+    if members is not None:
+        raise InputError(f"members go with kind='ensemble'; got kind={kind!r}")
+    if kind in ("classes", "binary") and k < 2:
+        raise InputError(f"k must be at least 2 classes; got {k}: kind='numbers' has none")
+    if kind == "binary" and k != 2:
+        raise InputError(f"kind='binary' has two classes; got k={k}")
+    return Load(n, 1 if kind == "numbers" else k, "binary" if k == 2 and kind == "classes" else kind)
+
+
+def _chosen(
+    wanted: Sequence[tuple[Role, list[Quote]]], budget: float, place: Place
+) -> tuple[tuple[Choice, ...], tuple[LeftOut, ...]]:
+    """The best answer to each question that leaves enough for the least answers to the later ones."""
+    least = _least(wanted, budget, place)
+    choices: list[Choice] = []
+    left_out: list[LeftOut] = []
+    left = budget
+    for i, (role, quotes) in enumerate(wanted):
+        seconds = left - sum(least[i + 1 :])
+        chosen = next((quote for quote in quotes if _objection(quote, seconds, place) is None), None)
+        better = quotes if chosen is None else quotes[: quotes.index(chosen)]
+        reasons = {q.option.family.name: _left_out(role, q, seconds, place) for q in reversed(better)}
+        left_out += reversed(reasons.values())
+        if chosen is not None:
+            choices.append(_choice(role, chosen))
+            left -= chosen.seconds
+    return tuple(choices), tuple(left_out)
+
+
+def _least(wanted: Sequence[tuple[Role, list[Quote]]], budget: float, place: Place) -> list[float]:
+    """Seconds to keep back for each question: of its least answer where that is a small part of the budget, else none."""
+    kept: list[float] = []
+    for _, quotes in wanted:
+        seconds = min((quote.seconds for quote in quotes if quote.memory <= place.memory), default=math.inf)
+        kept.append(seconds if seconds <= KEPT_BACK * budget and sum(kept) + seconds <= budget else 0.0)
+    return kept
+
+
+def _choice(role: Role, quote: Quote) -> Choice:
+    return Choice(role.name, quote.option.text, quote.seconds, quote.memory, quote.option.load.n)
+
+
+def _left_out(role: Role, quote: Quote, seconds: float, place: Place) -> LeftOut:
+    reason = _objection(quote, seconds, place)
+    assert reason is not None
+    return LeftOut(role.name, quote.option.text, quote.seconds, quote.memory, reason)
+
+
+def _objection(quote: Quote, seconds: float, place: Place) -> str | None:
+    """Why this cannot be done, or nothing."""
+    if quote.memory > place.memory:
+        return f"needs {size(quote.memory)} of memory"
+    return f"takes {duration(quote.seconds)}" if quote.seconds > seconds else None
+
+
+def _with_workers(place: Place, load: Load, rates: Rates, budget: float) -> Place:
+    """As many workers as the best test needs that a cluster does in half the budget."""
+    tests = next(role for role in roles(load) if role.name == "test")
+    quotes = (place.quoted(option, rates) for option in tests.options)
+    found = workers_for((quote for quote in quotes if quote.memory <= place.memory), budget / 2)
+    return replace(place, workers=1 if found is None else found[1])
+
+
+def _notes(
+    wanted: Sequence[tuple[Role, list[Quote]]], place: Place, load: Load, choices: Sequence[Choice], budget: float
+) -> Iterator[str]:
+    """What would help, what is assumed, and what a report would do by itself."""
+    if not choices:
+        yield from _remedies(wanted, place)
+    if place.name == "batches":
+        yield "the data do not fit into memory three times over; reading them is not counted"
+    if place.name == "gpu":
+        yield f"a GPU is taken to sum pairs {OF_A_GPU:g} times as fast"
+    if choices and place.name in ("process", "gpu"):
+        yield from _better_test(wanted, place, choices, budget)
+        redraws = affordable(REDRAWS[0], load.n, TEST_WORK, least=REDRAWS[1])
+        kernel = affordable_kernel(load.n, PAIRS, is_line=load.kind == "binary")
+        yield f"by itself, calibrant report takes {redraws} redraws and {brief(kernel) if kernel else 'no kernel error'}"
+
+
+def _better_test(
+    wanted: Sequence[tuple[Role, list[Quote]]], place: Place, choices: Sequence[Choice], budget: float
+) -> Iterator[str]:
+    """What a cluster could do that this machine cannot."""
+    quotes = next(quotes for role, quotes in wanted if role.name == "test")
+    better = workers_for((quote for quote in quotes if quote.memory <= place.memory), budget / 2)
+    if better is not None and better[1] > 1 and all(choice.setting != better[0].option.text for choice in choices):
+        quote, workers = better
+        yield f"a Dask cluster of {workers} workers like this machine would do {quote.option.text} in half the budget"
+
+
+def _remedies(wanted: Sequence[tuple[Role, list[Quote]]], place: Place) -> Iterator[str]:
+    """What would make the least of it fit."""
+    quotes = [quote for _, some in wanted for quote in some]
+    possible = [quote for quote in quotes if quote.memory <= place.memory]
+    least = min(possible or quotes, key=lambda quote: quote.seconds)
+    if possible:
+        yield f"{least.option.text} would fit into --budget {duration(1.05 * least.seconds).replace(' ', '')}"
+    else:
+        smallest = min(quote.memory for quote in quotes)
+        yield f"--memory {size(1.05 * smallest).replace(' ', '')} would be enough for a first answer; or --engine batches"

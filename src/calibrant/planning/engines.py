@@ -1,0 +1,114 @@
+"""Where the work is done: this process, in batches, a GPU, a cluster; and what that makes of costs and memory."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from calibrant._validate import InputError
+from calibrant.estimators.gpu_redraws import OF_A_GPU
+from calibrant.planning.load import Load
+from calibrant.planning.machine import Machine
+from calibrant.planning.rates import Rates
+from calibrant.planning.roles import Option, Role
+
+EngineName: TypeAlias = Literal["process", "batches", "gpu", "cluster"]
+ENGINES: tuple[EngineName, ...] = ("process", "batches", "gpu", "cluster")
+
+COPIES = 3
+"""How often data that are to be worked on at once should fit into memory."""
+
+MOST_BATCH = 1_000_000
+"""Rows of a batch."""
+
+MOST_WORKERS = 1000
+"""Workers that a cluster may have."""
+
+
+@dataclass(frozen=True)
+class Quote:
+    """An option with its seconds and bytes."""
+
+    option: Option
+    seconds: float
+    memory: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """An engine on a machine, with the bytes that may be used, and as many workers as a cluster has."""
+
+    name: EngineName
+    machine: Machine
+    memory: float
+    workers: int = 1
+
+    def quoted(self, option: Option, rates: Rates) -> Quote:
+        """What the option costs here."""
+        seconds = rates.predicted(option.family, option.load, self.machine.threads)
+        if self.name == "gpu" and "of all pairs" in option.family.name:
+            seconds /= OF_A_GPU
+        if self.name == "cluster" and is_divisible(option):
+            seconds /= self.workers
+        held = replace(option.load, n=self.batch(option.load)) if self._in_batches(option) else option.load
+        return Quote(option, seconds, option.family.bytes(held))
+
+    def batch(self, load: Load) -> int:
+        """Rows that are in memory at once."""
+        return max(1, min(load.n, MOST_BATCH, int(self.memory / COPIES**2 / (load.data_bytes / load.n))))
+
+    def offered(self, roles: Iterable[Role]) -> Iterable[Role]:
+        """What can be done here: in batches, what has a state on all rows, and the rest on a sample of them."""
+        return map(self._sampled, roles) if self.name == "batches" else roles
+
+    def _sampled(self, role: Role) -> Role:
+        whole = [option for option in role.options if option.family.has_state]
+        rest = [option for option in role.options if not option.family.has_state]
+        sampled = [replace(option, load=replace(option.load, n=self.batch(option.load))) for option in rest]
+        return replace(role, options=(*whole, *sampled))
+
+    def _in_batches(self, option: Option) -> bool:
+        return self.name == "batches" and option.family.has_state
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        threads = f"{self.machine.threads} thread{'s' if self.machine.threads > 1 else ''}"
+        return {
+            "process": f"this process, {threads}",
+            "batches": f"batches of rows through states, {threads}: calibrant.batches.Batches and calibrant.state",
+            "gpu": f"GPU, {self.machine.gpu or 'none found here'}: predictions as torch.cuda arrays",
+            "cluster": f"a Dask cluster of {self.workers} workers: engine=client.get_executor()",
+        }[self.name]
+
+
+def is_divisible(option: Option) -> bool:
+    """Whether workers can share the work: redraws are tasks of their own."""
+    return option.load.redraws > 0
+
+
+def place_for(load: Load, machine: Machine, memory: float, engine: EngineName | None) -> Place:
+    """The engine that was asked for; else batches where the data do not fit, a GPU that is there, or this process.
+
+    >>> place_for(Load(10**7, 1000), Machine(2, 16e9), 16e9, None).name
+    'batches'
+    """
+    if engine is not None and engine not in ENGINES:
+        raise InputError(f"engine must be one of {', '.join(ENGINES)}; got {engine!r}")
+    if engine is None:
+        engine = "process" if machine.gpu is None or load.kind != "classes" else "gpu"
+        engine = "batches" if COPIES * load.data_bytes > memory else engine
+    return Place(engine, machine, memory)
+
+
+def workers_for(quotes: Iterable[Quote], budget: float) -> tuple[Quote, int] | None:
+    """The first of these that a cluster does in time, and the least number of workers that it takes.
+
+    >>> workers_for([], 1.0) is None
+    True
+    """
+    for quote in quotes:
+        workers = max(1, math.ceil(quote.seconds / budget))
+        if is_divisible(quote.option) and workers <= MOST_WORKERS:
+            return quote, workers
+    return None

@@ -1,0 +1,214 @@
+"""A Dask cluster gives the digits of this process, whatever happens to its workers."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pytest
+
+from calibrant import ECE, KCE, SKCE, Categorical, ExactTest, Normal, TopLabel
+from calibrant._validate import InputError
+from calibrant.checks import check_engine
+from calibrant.engines import DaskEngine, connect
+from calibrant.engines.cluster import LARGE, Shared
+from calibrant.kernels import Exponential
+
+
+@pytest.fixture
+def classes(rng):
+    predictions = Categorical(rng.dirichlet(np.ones(4), 1500))
+    return predictions.sample(rng, 1)[0].astype(np.int64), predictions
+
+
+def assert_same(there, alone):
+    """But for the last digit, which BLAS may round otherwise where it has fewer threads."""
+    assert abs(there.value - alone.value) < 1e-15
+    assert (there.standard_error or 0.0) == pytest.approx(alone.standard_error or 0.0, rel=1e-13)
+
+
+def test_it_is_an_engine(engine):
+    check_engine(engine)
+
+
+@pytest.mark.parametrize(
+    "estimator", [SKCE(), SKCE(unbiased=False), KCE(), SKCE(block=10), ECE(lens=TopLabel())], ids=repr
+)
+def test_the_digits_are_those_of_this_process(estimator, classes, engine):
+    alone, there = estimator(*classes), estimator(*classes, engine=engine)
+    assert_same(there, alone)
+
+
+@pytest.mark.parametrize("kind", ["classes", "weights", "numbers"])
+def test_compiled_sums_over_pairs_agree_to_twelve_digits(kind, rng, engine):
+    if kind == "numbers":
+        predictions = Normal(rng.normal(size=2500), rng.uniform(0.5, 2, 2500))
+        y_true = predictions.sample(rng, 1)[0]
+    else:
+        predictions = Categorical(rng.dirichlet(np.ones(4), 2500))
+        y_true = predictions.sample(rng, 1)[0].astype(np.int64)
+    weights = {"sample_weight": rng.uniform(0.5, 2, 2500)} if kind == "weights" else {}
+    alone, there = SKCE()(y_true, predictions, **weights), SKCE()(y_true, predictions, engine=engine, **weights)
+    assert abs(there.value - alone.value) < 1e-12
+    assert there.standard_error == pytest.approx(alone.standard_error, rel=1e-12)
+
+
+def test_redraws_are_those_of_this_process(rng, engine):
+    y_pred = rng.random(3000)
+    y_true = (rng.random(3000) < y_pred) * 1
+    test = ExactTest(ECE(), n_resamples=3000)
+    assert (
+        test(y_true, y_pred, engine=engine).null_distribution.tolist()
+        == test(y_true, y_pred).null_distribution.tolist()
+    )
+
+
+def test_large_values_travel_once_and_tasks_are_small(engine, monkeypatch):
+    sizes, submit = [], engine.client.submit
+
+    def weigh(fn, *arguments, **options):
+        sizes.append(len(pickle.dumps((fn, [getattr(x, "key", x) for x in arguments]))))
+        return submit(fn, *arguments, **options)
+
+    monkeypatch.setattr(engine.client, "submit", weigh)
+    rows = np.random.default_rng(0).normal(size=(LARGE // 8, 2))
+    assert list(engine.map(np.dot, [rows, rows.T], [rows.T[:, :1], rows[:, :1]]))[1].shape == (2, 1)
+    assert len(sizes) == 2
+    assert max(sizes) < 2000
+
+
+def test_a_value_that_is_shared_does_not_travel_by_itself(engine):
+    shared = engine.share(np.arange(3))
+    with pytest.raises(TypeError, match="travels as its reference"):
+        pickle.dumps(shared)
+
+
+def test_values_that_all_workers_lost_are_sent_again(engine):
+    shared = engine.share(np.arange(4.0))
+    lost = shared.reference.key
+    engine.client.cancel([shared.reference], force=True)
+    assert list(engine.map(np.sum, [shared, shared])) == [6.0, 6.0]
+    assert shared.reference.key != lost
+
+
+def test_two_of_four_workers_killed_amid_the_work_change_nothing(rng, engine):
+    predictions = Categorical(rng.dirichlet(np.ones(4), 4000))
+    y_true = predictions.sample(rng, 1)[0].astype(np.int64)
+    skce = SKCE(Exponential(0.3, power=1.5))  # which is not compiled, and takes long enough to be interrupted
+    alone = skce(y_true, predictions)
+    victims = list(engine.client.run(os.getpid).values())[:2]
+    done = []
+
+    class Watched(DaskEngine):
+        def _result(self, send, future):
+            if len(done) == 3:
+                for pid in victims:
+                    os.kill(pid, signal.SIGKILL)
+            done.append(future.key)
+            return super()._result(send, future)
+
+    there = skce(y_true, predictions, engine=Watched(engine.client))
+    assert len(done) == 36, "pairs of 8 panels"
+    assert_same(there, alone)
+    assert set(victims).isdisjoint(engine.client.run(os.getpid).values())
+
+
+class Client:
+    """What a client says whose cluster is in trouble."""
+
+    status = "running"
+    asynchronous = False
+
+    def __init__(self, *results, workers=1):
+        self.results, self.workers = list(results), workers
+
+    def nthreads(self):
+        return {f"tcp://worker:{i}": 1 for i in range(self.workers)}
+
+    def submit(self, *arguments, **options):
+        return self
+
+    def result(self, timeout):
+        found = self.results.pop(0) if self.results else TimeoutError()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def done(self):
+        return False
+
+
+def test_a_cluster_whose_workers_are_all_gone_is_not_waited_for_forever():
+    with pytest.raises(InputError, match="has had no workers for 0 s: start some, dask worker"):
+        list(DaskEngine(Client(workers=0), patience=0.01).map(abs, [1, 2]))
+
+
+def test_a_task_that_is_lost_again_and_again_ends_with_words():
+    client = Client(*[OSError("gone")] * 3, 7)
+    with pytest.raises(InputError, match="lost a task 3 times: look at the logs"):
+        list(DaskEngine(client, retries=2).map(abs, [1]))
+    assert list(DaskEngine(Client(*[OSError("gone")] * 2, 7), retries=2).map(abs, [1])) == [7]
+
+
+def test_a_task_that_ends_every_worker_says_what_to_do():
+    scheduler = pytest.importorskip("distributed.scheduler")
+    worker = type("Worker", (), {"address": "tcp://10.0.0.7:1", "__str__": lambda self: self.address})()
+    killed = scheduler.KilledWorker("task", worker, 3)
+    with pytest.raises(InputError, match="needs more memory.*--memory-limit.*fewer rows"):
+        list(DaskEngine(Client(killed)).map(abs, [1]))
+
+
+def test_a_scheduler_that_goes_away_amid_the_work_is_named():
+    pytest.importorskip("distributed")
+    client = Client(OSError("closed"))
+
+    class Gone(Client):
+        def result(self, timeout):
+            self.status = "closed"
+            return super().result(timeout)
+
+    client.__class__ = Gone
+    with pytest.raises(InputError, match="is gone: start it again"):
+        list(DaskEngine(client).map(abs, [1]))
+
+
+def test_settings_are_checked():
+    with pytest.raises(InputError, match="retries must be"):
+        DaskEngine(Client(), retries=-1)
+    with pytest.raises(InputError, match="patience must be a positive number of seconds; got 0"):
+        DaskEngine(Client(), patience=0)
+    busy = Client()
+    busy.asynchronous = True
+    with pytest.raises(InputError, match="client is asynchronous"):
+        DaskEngine(busy)
+
+
+def test_sending_is_tried_again_where_a_worker_goes_away(engine, monkeypatch):
+    scatter, calls = engine.client.scatter, []
+
+    def fails_once(*arguments, **options):
+        calls.append(1)
+        if len(calls) == 1:
+            raise OSError("the worker went away")
+        return scatter(*arguments, **options)
+
+    monkeypatch.setattr(engine.client, "scatter", fails_once)
+    shared = Shared(engine.client, 5)
+    assert list(engine.map(abs, [shared])) == [5]
+    assert len(calls) == 2
+
+
+def test_connections_of_others_stay_open(cluster):
+    from distributed import Client as DaskClient
+
+    with DaskClient(cluster, set_as_default=False) as client:
+        with connect(client) as engine:
+            assert list(engine.map(abs, [-1])) == [1]
+        assert client.status == "running"
+
+
+def test_a_closed_connection_is_refused(address):
+    with connect(address) as engine:
+        pass
+    with pytest.raises(InputError, match="is gone"):
+        engine.map(abs, [1])

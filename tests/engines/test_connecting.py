@@ -1,0 +1,141 @@
+"""Engines by their names, and what is said where there is none."""
+
+import socket
+import sys
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+from calibrant._validate import InputError
+from calibrant.checks import check_engine
+from calibrant.engines import connect, connecting
+
+
+def test_threads_and_processes_are_executors():
+    with connect("threads:3") as threads, connect("threads") as some:
+        assert isinstance(threads, ThreadPoolExecutor)
+        assert threads._max_workers == 3
+        check_engine(threads)
+        check_engine(some)
+    with connect("processes:1") as processes:
+        assert isinstance(processes, ProcessPoolExecutor)
+        check_engine(processes)
+
+
+def test_what_has_map_is_an_engine():
+    with ThreadPoolExecutor(1) as pool:
+        assert connect(pool) is pool
+
+
+@pytest.mark.parametrize(
+    ("library", "executor"),
+    [("loky", "get_reusable_executor"), ("mpi4py.futures", "MPIPoolExecutor")],
+)
+def test_executors_of_others_are_engines(library, executor):
+    made: Executor = getattr(pytest.importorskip(library), executor)(max_workers=1)
+    with made as pool:
+        check_engine(connect(pool))
+
+
+def test_the_executor_of_dask_is_an_engine(engine):
+    with engine.client.get_executor(pure=False) as pool:
+        assert list(connect(pool).map(pow, [2, 3], [2, 2])) == [4, 9]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("theads:4", "engine 'theads:4' is not known; known: threads:8, processes:4, dask://host:8786"),
+        ("threads:no", "threads takes a positive number, such as threads:4"),
+        ("processes:0", "processes takes a positive number, such as processes:4"),
+        ("dask:host", "engine 'dask:host' is no address: say dask://host:8786"),
+        ("dask://host:port", "is no address"),
+        ("dask://", "is no address"),
+    ],
+)
+def test_texts_that_name_nothing_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        connect(text)
+
+
+def test_values_that_are_no_engines_are_refused():
+    with pytest.raises(InputError, match="engine must have the map of an executor, or be a text such as threads:8"):
+        connect(4)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="retries are settings of a Dask engine"):
+        connect(pool, retries=1)
+    with pytest.raises(InputError, match="is not known with settings"):
+        connect("threads:2", retries=1)
+
+
+def test_without_dask_the_remedy_is_named(monkeypatch):
+    monkeypatch.setattr(connecting, "find_spec", lambda name: None)
+    with pytest.raises(
+        InputError, match=r"needs Dask: pip install 'calibrant\[dask\]'; without it there are threads:8"
+    ):
+        connect("dask://localhost:8786")
+
+
+def test_nobody_at_an_address_is_told_within_seconds():
+    pytest.importorskip("distributed")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    start = time.monotonic()
+    with pytest.raises(
+        InputError, match=f"no Dask scheduler answers at tcp://127.0.0.1:{port} within 0.5 s: start one"
+    ):
+        connect(f"dask://127.0.0.1:{port}", timeout=0.5)
+    assert time.monotonic() - start < 5
+
+
+def test_a_name_that_no_machine_has_is_told_too():
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match=r"no Dask scheduler answers at tcp://nowhere\.invalid:8786"):
+        connect("dask://nowhere.invalid", timeout=0.5)
+
+
+def test_a_worker_without_calibrant_is_named(engine, address):
+    worker = next(iter(engine.client.nthreads()))
+
+    def hide():
+        for name in [name for name in sys.modules if name.split(".")[0] == "calibrant"]:
+            sys.modules.pop(name)
+        sys.modules["calibrant"] = None
+
+    def show():
+        sys.modules.pop("calibrant")
+
+    engine.client.run(hide, workers=[worker])
+    try:
+        with pytest.raises(InputError, match=f"worker {worker} has no calibrant: pip install calibrant=="):
+            connect(address)
+    finally:
+        engine.client.run(show, workers=[worker])
+    connect(address).close()
+
+
+def test_a_worker_with_another_calibrant_is_named(engine, address):
+    worker = next(iter(engine.client.nthreads()))
+
+    def become(version):
+        import calibrant
+
+        before, calibrant.__version__ = calibrant.__version__, version
+        return before
+
+    before = engine.client.run(become, "0.0.9", workers=[worker])[worker]
+    try:
+        with pytest.raises(InputError, match=f"worker {worker} has calibrant 0.0.9, and {before} is here: install"):
+            connect(engine.client)
+    finally:
+        engine.client.run(become, before, workers=[worker])
+
+
+def test_a_cluster_without_workers_says_how_to_start_one():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", protocol="tcp", silence_logs=50) as empty,
+        pytest.raises(InputError, match="has no workers: start some, dask worker tcp://"),
+    ):
+        connect(empty.scheduler_address.replace("tcp", "dask"), patience=0.1)
