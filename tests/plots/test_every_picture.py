@@ -164,4 +164,5 @@ def test_dark_pictures_have_light_ink(name, made, drawn_words):
 
 
 def test_every_kind_is_looked_at():
-    assert {kind(name) for name in MAKERS} == set(DRAWINGS)
+    of_comparisons = {"curves"}  # which have no display; tests of model_curves look at them
+    assert {kind(name) for name in MAKERS} | of_comparisons == set(DRAWINGS)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant import PIT, Ensemble, Normal
+from calibrant import PIT, Categorical, Ensemble, Normal
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.dressing import Dressing
 from calibrant.recalibration.held_out import in_order
@@ -17,6 +17,20 @@ def test_classes_of_all_folds_are_in_order(rng, problem_of):
     after = problem_after(problem_of(y, p), parts)
     assert after.predictions.matrix == pytest.approx(in_order(parts).matrix)
     assert after.targets is not None
+
+
+def test_classes_named_by_numbers_are_looked_up_once(rng, problem_of):
+    """Targets of a checked problem are columns: 1 is the second class, whatever its name."""
+    y, batch = Tempered(2, 2.0).draw(200, rng)
+    p = batch.matrix
+    plain, named = problem_of(y, Categorical(p)), problem_of(1 - y, Categorical(p, labels=(1, 0)))
+    parts = [
+        Temperature().fit(*pair).held_out for pair in ((y, Categorical(p)), (1 - y, Categorical(p, labels=(1, 0))))
+    ]
+    tests = [
+        problem_after(one, some).test(one.error).statistic for one, some in zip((plain, named), parts, strict=True)
+    ]
+    assert tests[0] == pytest.approx(tests[1])
 
 
 def test_levels_of_all_folds_are_in_order(rng, problem_of):

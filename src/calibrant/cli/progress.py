@@ -95,7 +95,7 @@ def duration(seconds: float) -> str:
     """A time in words, no finer than one can tell.
 
     >>> duration(0.4), duration(42.3), duration(95), duration(4000)
-    ('1 s', '42 s', '1:35 min', '1:07 h')
+    ('1 s', '42 s', '1:35 min', '1:06 h')
     """
     whole = max(round(seconds), 1)
     if whole < 60:

@@ -18,7 +18,7 @@ from calibrant.reports.problem import Problem
 def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
     """The problem with the predictions of all folds; of forecasts, with the levels of targets in them."""
     if isinstance(problem, ClassProblem):
-        return replace(problem, predictions=in_order(parts))
+        return replace(problem, predictions=in_order(parts).checked())  # targets are columns already
     assert isinstance(problem, ForecastProblem)
     levels, targets = np.empty(len(problem)), to_numpy(problem.targets)
     for part in parts:
