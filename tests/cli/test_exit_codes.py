@@ -91,6 +91,15 @@ def started(*arguments, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
 
+def test_a_reader_that_leaves_before_a_table_is_no_failed_gate(boastful):
+    """Tables have a console of their own; leaving with 1 would say that a gate failed."""
+    child = started("estimate", str(boastful), "--y-true", "y", "--y-pred", "p")
+    child.stdout.close()
+    err = child.stderr.read()
+    child.stderr.close()
+    assert (child.wait(), err) == (141, "")
+
+
 def test_a_reader_that_leaves_is_no_failure():
     child = started("report", "--help")
     child.stdout.close()  # before anything is written, as head may

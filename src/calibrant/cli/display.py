@@ -180,7 +180,7 @@ def _roomy() -> Console:
     """The terminal with its width; a file or a pipe is as wide as it needs to be."""
     if console.out.file.isatty():
         return console.out
-    return Console(file=console.out.file, width=UNBOUND, highlight=False, force_terminal=console.out.is_terminal)
+    return console.Stream(file=console.out.file, width=UNBOUND, highlight=False, force_terminal=console.out.is_terminal)
 
 
 def _grid(names: Sequence[str], *, left: int) -> RichTable:
