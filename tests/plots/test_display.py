@@ -1,6 +1,8 @@
+import doctest
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -84,3 +86,17 @@ def test_importing_and_preparing_load_no_matplotlib():
         "assert 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+FUNCTIONS = [name for name in calibrant.plots.__all__ if not name.endswith("Display")]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_has_an_example_that_runs(name):
+    function = getattr(calibrant.plots, name)
+    home = vars(import_module(function.__module__))
+    test = doctest.DocTestParser().get_doctest(function.__doc__, dict(home), name, None, None)
+    assert any(f"{name}(" in example.source for example in test.examples)
+    said = []
+    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+    assert not said, "".join(said)

@@ -131,9 +131,13 @@ def plotter(make: Callable[..., D], name: str) -> Callable[..., D]:
     )
     plot.__name__ = plot.__qualname__ = name
     plot.__module__ = display.__module__
-    plot.__doc__ = f"""{(display.__doc__ or "").splitlines()[0]}
+    first, *rest = (display.__doc__ or "").splitlines()
+    example = "\n".join(rest).partition(">>>")
+    plot.__doc__ = f"""{first}
 
     Prepares a :class:`{display.__name__}` and draws it; see there. ``ax`` are axes to draw on (a new figure without),
     ``theme`` is "light" or "dark", and ``legend`` says whether there is one.
+
+    {"".join(example[1:]).replace(f"{display.__name__}.{make.__name__}(", f"{name}(").rstrip()}
     """
     return plot
