@@ -150,7 +150,7 @@ def test_a_broken_parquet_file_is_refused_in_our_words(tmp_path):
 
 def test_missing_values_of_parquet_are_refused(tmp_path):
     polars.DataFrame({"y": [1, None], "p": [0.5, 0.5]}).write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"column 'y' has 1 missing values; drop or fill those rows"):
+    with pytest.raises(InputError, match=r"column 'y' has missing values in 1 of its rows; drop or fill them"):
         list(Batches(tmp_path / "x.parquet"))
 
 

@@ -221,7 +221,7 @@ def test_no_usual_name(tmp_path):
 
 def test_missing_values_are_named(tmp_path):
     path = write(tmp_path / "x.csv", "y,p\n1,0.3\n0,\n")
-    with pytest.raises(InputError, match="x.csv: column 'p' has 1 missing values; drop or fill those rows"):
+    with pytest.raises(InputError, match="x.csv: column 'p' has missing values in 1 of its rows; drop or fill them"):
         io.read(path)
 
 

@@ -179,7 +179,9 @@ class Frame(Columns):
         missing = {name: frame[name].null_count() for name in names if frame[name].null_count()}
         if missing:
             name, count = next(iter(missing.items()))
-            raise InputError(f"{self.path.name}: column {name!r} has {count:,} missing values; drop or fill those rows")
+            raise InputError(
+                f"{self.path.name}: column {name!r} has missing values in {count:,} of its rows; drop or fill them"
+            )
         return frame.to_numpy()
 
     def width(self, name: str) -> int:

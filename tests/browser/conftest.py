@@ -20,6 +20,20 @@ from calibrant.results import Table
 
 ROWS = 150
 
+KINDS = [
+    "binary",
+    "multi-class",
+    "multi-label",
+    "numbers",
+    "counts",
+    "vectors",
+    "ensembles",
+    "before-after",
+    "comparison",
+    "hostile",
+]
+"""Pages of every kind; tests that take ``kind`` look at all of them."""
+
 HOSTILE = [
     "<script>document.title = 'owned'</script>",
     '"><img src=x onerror="document.title = \'owned\'">',
@@ -201,3 +215,9 @@ def axe():
     if not found:
         pytest.skip("the audit needs axe-core: npm install axe-core, or set CALIBRANT_AXE to its axe.min.js")
     return found[0].read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    """Every kind of page in turn."""
+    return request.param

@@ -2,21 +2,7 @@
 
 import pytest
 
-KINDS = [
-    "binary",
-    "multi-class",
-    "multi-label",
-    "numbers",
-    "counts",
-    "vectors",
-    "ensembles",
-    "before-after",
-    "comparison",
-    "hostile",
-]
 
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_audit_finds_nothing_serious(opened, axe, kind, scheme):
     with opened(kind, color_scheme=scheme) as page:
@@ -34,7 +20,6 @@ SIZES = """all => all.map(text => {
 """Heights of the letters of pictures, in pixels."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_a_phone_needs_no_sideways_scrolling_and_shows_letters(opened, kind):
     with opened(kind, width=390, device_scale_factor=2, is_mobile=True, has_touch=True) as page:
         page.locator("details").evaluate_all("all => all.forEach(details => { details.open = true; })")

@@ -3,21 +3,6 @@
 import re
 from collections import defaultdict
 
-import pytest
-
-KINDS = [
-    "binary",
-    "multi-class",
-    "multi-label",
-    "numbers",
-    "counts",
-    "vectors",
-    "ensembles",
-    "before-after",
-    "comparison",
-    "hostile",
-]
-
 WHOLE = "figure, .number-card, #verdict, tbody tr, pre"
 """What must not be cut."""
 
@@ -49,7 +34,6 @@ def sheets_of_links(pdf):
     return found, len(pages)
 
 
-@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_cut_in_two(opened, kind):
     with opened(kind) as page:
         parts = page.locator(WHOLE)

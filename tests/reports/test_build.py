@@ -96,7 +96,7 @@ def test_binary_and_multi_label(rng):
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_a_handful_of_rows(n):
     report = evaluate([1, 0, 1][:n], [0.6, 0.4, 0.7][:n], n_resamples=99)
-    assert report.verdict.headline == f"{n} rows are too few to tell."
+    assert report.verdict.headline == f"{n} row{'s are' if n > 1 else ' is'} too few to tell."
     assert report.n == n
 
 

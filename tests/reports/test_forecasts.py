@@ -156,4 +156,4 @@ def test_quarters_without_weight_are_left_out(rng):
 def test_a_handful_of_rows(n, rng):
     scale = np.arange(1.0, n + 1)
     report = evaluate(scale * rng.normal(size=n), Normal(np.zeros(n), scale), n_resamples=99)
-    assert f"{n} rows are too few to tell." == report.verdict.headline
+    assert f"{n} row{'s are' if n > 1 else ' is'} too few to tell." == report.verdict.headline

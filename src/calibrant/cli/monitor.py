@@ -162,7 +162,7 @@ class _Lines:
             self._object("end", {**facts, "alarm": None if state.alarm is None else asdict(state.alarm)})
             return
         word = "no alarm" if state.alarm is None else f"alarm at {state.alarm}"
-        display.say(f"{state.n:,} rows, p = {number(state.pvalue)}: {word}")
+        display.say(f"{state.n:,} row{'' if state.n == 1 else 's'}, p = {number(state.pvalue)}: {word}")
 
     def _object(self, name: str, value: dict[str, Any]) -> None:
         print(json.dumps({name: jsonable(value)}, ensure_ascii=False), flush=True)

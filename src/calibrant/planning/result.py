@@ -41,6 +41,11 @@ class Plan(Result):
 
     ``seconds`` is the sum over the choices, ``memory`` the most that any of them holds, the data included. Both are the
     cost model's: a factor of three is possible. ``rates`` says where its coefficients come from.
+
+    >>> from calibrant.planning import plan
+    >>> within = plan(1000, 10, budget="1min")
+    >>> within.fits, within.seconds < 60
+    (True, True)
     """
 
     load: Load

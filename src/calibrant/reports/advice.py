@@ -67,7 +67,7 @@ def too_few(problem: Problem) -> str | None:
     """Why nothing can be learned: few rows, or hardly any but those of one class."""
     n = len(problem) if problem.weights is None else int((problem.weights > 0).sum())
     if n < LEAST:
-        return f"{n:,} rows are too few to learn from."
+        return f"{n:,} row{'s are' if n > 1 else ' is'} too few to learn from."
     if isinstance(problem.predictions, Categorical):
         others = n - int(np.bincount(to_numpy(problem.targets)).max())
         if others < EVENTS:

@@ -62,7 +62,13 @@ def consistent(pvalue: float, tests: str, main: KeyNumber, n: int, noun: str) ->
     limit = largest_left(main)
     if n < FEW:
         evidence.append(f"An error of up to {main.text(limit)} would go unnoticed.")
-        return Verdict("unsure", f"{n:,} rows are too few to tell.", tuple(evidence), pvalue, "too few rows")
+        return Verdict(
+            "unsure",
+            f"{n:,} row{'s are' if n > 1 else ' is'} too few to tell.",
+            tuple(evidence),
+            pvalue,
+            "too few rows",
+        )
     evidence.append(f"An error above {main.text(limit)} is ruled out (95 %); a smaller one is not.")
     return Verdict("good", f"These {noun} agree with what happened.", tuple(evidence), pvalue, "none")
 

@@ -54,7 +54,13 @@ def _mapped(
 
 
 def merged(texts: Iterable[str]) -> Any:
-    """The state of all parts from their texts, such as a column that was collected; the order does not matter."""
+    """The state of all parts from their texts, such as a column that was collected; the order does not matter.
+
+    >>> from calibrant import ECE
+    >>> texts = [json.dumps(state(ECE()).update(y, p).to_dict()) for y, p in (([1, 0], [0.9, 0.2]), ([1], [0.7]))]
+    >>> merged(texts).finalize().n
+    3
+    """
     states = [from_dict(json.loads(text)) for text in texts]
     if not states:
         raise InputError("there are no states to merge: did every part of the data have no rows?")
