@@ -185,7 +185,7 @@ class Categorical(Distribution):
     def _from_names(self, y: np.ndarray) -> np.ndarray:
         if y.dtype.kind in "fc":
             raise InputError(
-                f"y_true must be integer class labels; got floating-point values like {y[0]:g}: "
+                f"y_true must be integer class labels; got floating-point values like {y[0]}: "
                 "convert with y_true.astype(int), or put the truth first if the arguments are swapped"
             )
         if self.labels is None:
