@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, Protocol, Self
 
@@ -15,6 +15,9 @@ TILE = 512
 
 PANELS, MOST = 16, 1 << 14
 """Panels that tasks are made of: so many, or more of at most so many rows. The number of workers does not matter."""
+
+PIECES = 32
+"""Pieces of the rows that tasks are made of where each row, or each block of them, is a sum of its own; or more, as above."""
 
 CALL = 64
 """Rows of a tile below which calling costs more than computing: smaller blocks share a tile."""
@@ -93,12 +96,19 @@ class Pairwise:
         return namespace(values[0]).concat(values)
 
     def matmul(self, v: Array, *, diagonal: bool = True) -> Array:
-        """``H @ v`` for v ``(n, q)``, with or without the diagonal."""
-        tasks = [self.rows[cut] for cut in _cuts(len(self.rows), self.tile)]
-        parts = list(self._map(partial(_panel_product, self.form, self.tile, self.rows, v), tasks))
-        xp = namespace(parts[0])
-        product = xp.concat(parts)
+        """``H @ v`` for v ``(n, q)``, with or without the diagonal; an engine that can ``share`` gets the rows once for all v."""
+        cuts = pieces(len(self.rows), self.tile)
+        work = partial(_product_of_piece, self.form, self.tile)
+        run: Callable[..., Iterator[Any]] = map if self.engine is None else self.engine.map
+        there = sharing(self.engine)(v)
+        parts = list(run(work, [self._everywhere] * len(cuts), [there] * len(cuts), cuts))
+        product = namespace(parts[0]).concat(parts)
         return product if diagonal else product - self.diagonal()[:, None] * v
+
+    @cached_property
+    def _everywhere(self) -> Any:
+        """All rows, or what stands for them among the tasks of an engine."""
+        return sharing(self.engine)(self.rows)
 
     def logmatmul(self, v: Array, *, diagonal: bool = True) -> Softmax:
         """Averages of the rows of v ``(n, q)`` with weights proportional to ``exp(H_ij)``, and their log-sum-exp.
@@ -124,6 +134,21 @@ def _cuts(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
+def pieces(n: int, unit: int, count: int = PIECES) -> list[slice]:
+    """Consecutive slices of whole units of rows: so many, or more of at most ``MOST`` rows.
+
+    >>> [(cut.start, cut.stop) for cut in pieces(100, 10, 4)]
+    [(0, 30), (30, 60), (60, 90), (90, 100)]
+    """
+    return _cuts(n, unit * max(1, min(-(-n // (count * unit)), MOST // unit)))
+
+
+def sharing(engine: Engine | None) -> Callable[[Any], Any]:
+    """How a value comes to be among the tasks of an engine: by reference where it can ``share``, else as it is."""
+    share: Callable[[Any], Any] = getattr(engine, "share", lambda value: value)
+    return share
+
+
 def _diagonal(square: Array) -> Array:
     return namespace(square).linalg.diagonal(square)
 
@@ -134,9 +159,8 @@ def moments_of_panels(corner: Callable[[Any, Any], Corner], rows: Any, tile: int
     ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once.
     """
     n = len(rows)
-    cuts = _cuts(n, tile * max(1, min(-(-n // (PANELS * tile)), MOST // tile)))
-    share: Callable[[Any], Any] = getattr(engine, "share", lambda panel: panel)
-    panels = [share(rows[cut]) for cut in cuts]
+    cuts = pieces(n, tile, PANELS)
+    panels = [sharing(engine)(rows[cut]) for cut in cuts]
     places = _triangle(len(cuts))
     run: Callable[..., Iterator[Corner]] = map if engine is None else engine.map
     found = run(corner, [panels[i] for i, _ in places], [None if i == j else panels[j] for i, j in places])
@@ -221,7 +245,14 @@ def _sums_of_blocks(square: Array, size: int) -> Array:
     return sums - xp.sum(xp.reshape(_diagonal(square), (blocks, size)), axis=1)
 
 
-def _panel_product(form: Callable[[Any, Any], Array], tile: int, columns: Any, v: Array, rows: Any) -> Array:
+def _product_of_piece(form: Callable[[Any, Any], Array], tile: int, rows: Any, v: Array, piece: slice) -> Array:
+    """The rows of ``H @ v`` in a piece, a tile of them at a time."""
+    own = rows[piece]
+    parts = [_product_of_tile(form, tile, own[cut], rows, v) for cut in _cuts(len(own), tile)]
+    return namespace(parts[0]).concat(parts)
+
+
+def _product_of_tile(form: Callable[[Any, Any], Array], tile: int, rows: Any, columns: Any, v: Array) -> Array:
     witness = form(rows[:1], columns[:1])
 
     def product(cut: slice) -> Array:

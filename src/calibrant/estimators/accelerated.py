@@ -26,10 +26,10 @@ GPU_TILE = 4096
 """Rows of the tiles of panels on a GPU, which wants large ones."""
 
 
-def accelerated_moments(kernel: Kernel, rows: KernelRows) -> Any:
-    """The moments by the best path that fits."""
+def accelerated_moments(kernel: Kernel, rows: KernelRows, **threads: int) -> Any:
+    """The moments by the best path that fits; ``threads`` are for NumPy alone."""
     moments = sorted_moments(kernel, rows)
-    return _compiled(kernel, rows) if moments is NotImplemented else moments
+    return _compiled(kernel, rows, **threads) if moments is NotImplemented else moments
 
 
 def sorted_moments(kernel: Kernel, rows: KernelRows) -> Any:
