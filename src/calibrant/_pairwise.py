@@ -8,16 +8,14 @@ from typing import Any, Protocol, Self
 
 from calibrant._array import namespace, rematerialised
 from calibrant._softmax import Softmax, softmax_of_panel
+from calibrant._tasks import cuts, mapping, pieces, sharing
 from calibrant.typing import Array, Engine
 
 TILE = 512
 """Rows and columns of a tile: large enough for matrix products, small enough for the cache."""
 
-PANELS, MOST = 16, 1 << 14
-"""Panels that tasks are made of: so many, or more of at most so many rows. The number of workers does not matter."""
-
-PIECES = 32
-"""Pieces of the rows that tasks are made of where each row, or each block of them, is a sum of its own; or more, as above."""
+PANELS = 16
+"""Panels whose pairs are tasks: so many, or more where they would have too many rows."""
 
 CALL = 64
 """Rows of a tile below which calling costs more than computing: smaller blocks share a tile."""
@@ -84,24 +82,22 @@ class Pairwise:
 
     def diagonal(self) -> Array:
         """``H_ii``, from small blocks on the diagonal."""
-        blocks = [self.rows[cut] for cut in _cuts(len(self.rows), 16)]
+        blocks = [self.rows[cut] for cut in cuts(len(self.rows), 16)]
         values = [_diagonal(self.form(block, block)) for block in blocks]
         return namespace(values[0]).concat(values)
 
     def block_sums(self, size: int) -> Array:
         """Sums over pairs i != j within consecutive blocks of so many rows; an incomplete last block is left out."""
         whole = len(self.rows) // size * size
-        groups = [self.rows[cut] for cut in _cuts(whole, max(CALL // size, 1) * size)]
+        groups = [self.rows[cut] for cut in cuts(whole, max(CALL // size, 1) * size)]
         values = list(self._map(partial(_block_sums, self.form, self.tile, size), groups))
         return namespace(values[0]).concat(values)
 
     def matmul(self, v: Array, *, diagonal: bool = True) -> Array:
         """``H @ v`` for v ``(n, q)``, with or without the diagonal; an engine that can ``share`` gets the rows once for all v."""
-        cuts = pieces(len(self.rows), self.tile)
+        some, there = pieces(len(self.rows), self.tile), sharing(self.engine)(v)
         work = partial(_product_of_piece, self.form, self.tile)
-        run: Callable[..., Iterator[Any]] = map if self.engine is None else self.engine.map
-        there = sharing(self.engine)(v)
-        parts = list(run(work, [self._everywhere] * len(cuts), [there] * len(cuts), cuts))
+        parts = list(mapping(self.engine)(work, [self._everywhere] * len(some), [there] * len(some), some))
         product = namespace(parts[0]).concat(parts)
         return product if diagonal else product - self.diagonal()[:, None] * v
 
@@ -121,32 +117,12 @@ class Pairwise:
         >>> log_weights.logmatmul(np.array([[6.0], [0.0], [3.0]]), diagonal=False).mean[:, 0].round(12).tolist()
         [1.0, 4.5, 2.0]
         """
-        tasks = [(cut, self.rows[cut]) for cut in _cuts(len(self.rows), self.tile)]
-        panel = partial(softmax_of_panel, self.form, _cuts(len(self.rows), self.tile), self.rows, v, diagonal)
+        tasks = [(cut, self.rows[cut]) for cut in cuts(len(self.rows), self.tile)]
+        panel = partial(softmax_of_panel, self.form, cuts(len(self.rows), self.tile), self.rows, v, diagonal)
         return Softmax.concat(list(self._map(panel, tasks)))
 
     def _map(self, fn: Callable[[Any], Any], tasks: list[Any]) -> Iterator[Any]:
-        return map(fn, tasks) if self.engine is None else self.engine.map(fn, tasks)
-
-
-def _cuts(n: int, size: int) -> list[slice]:
-    """Consecutive slices of at most so many rows, none beyond the end."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
-
-
-def pieces(n: int, unit: int, count: int = PIECES) -> list[slice]:
-    """Consecutive slices of whole units of rows: so many, or more of at most ``MOST`` rows.
-
-    >>> [(cut.start, cut.stop) for cut in pieces(100, 10, 4)]
-    [(0, 30), (30, 60), (60, 90), (90, 100)]
-    """
-    return _cuts(n, unit * max(1, min(-(-n // (count * unit)), MOST // unit)))
-
-
-def sharing(engine: Engine | None) -> Callable[[Any], Any]:
-    """How a value comes to be among the tasks of an engine: by reference where it can ``share``, else as it is."""
-    share: Callable[[Any], Any] = getattr(engine, "share", lambda value: value)
-    return share
+        return mapping(self.engine)(fn, tasks)
 
 
 def _diagonal(square: Array) -> Array:
@@ -158,24 +134,21 @@ def moments_of_panels(corner: Callable[[Any, Any], Corner], rows: Any, tile: int
 
     ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once.
     """
-    n = len(rows)
-    cuts = pieces(n, tile, PANELS)
-    panels = [sharing(engine)(rows[cut]) for cut in cuts]
-    places = _triangle(len(cuts))
-    run: Callable[..., Iterator[Corner]] = map if engine is None else engine.map
-    found = run(corner, [panels[i] for i, _ in places], [None if i == j else panels[j] for i, j in places])
-    return _added(places, found, len(cuts))
+    panels = [sharing(engine)(rows[cut]) for cut in pieces(len(rows), tile, PANELS)]
+    places = _triangle(len(panels))
+    others = [None if i == j else panels[j] for i, j in places]
+    return _added(places, mapping(engine)(corner, [panels[i] for i, _ in places], others), len(panels))
 
 
 def tiled_corner(form: Callable[[Any, Any], Array], tile: int, rows: Any, columns: Any | None) -> Corner:
     """The sums over the pairs of two panels, or of one with itself, tile by tile."""
     witness = form(rows[:1], rows[:1])
-    own = [rows[cut] for cut in _cuts(len(rows), tile)]
+    own = [rows[cut] for cut in cuts(len(rows), tile)]
     if columns is None:
         places = _triangle(len(own))
         moments = _added(places, (_tile(form, witness, own[i], own[j] if i < j else None) for i, j in places), len(own))
         return Corner(moments.row_sums, None, moments.sum_of_squares, moments.diagonal)
-    others = [columns[cut] for cut in _cuts(len(columns), tile)]
+    others = [columns[cut] for cut in cuts(len(columns), tile)]
     tiles = [[_tile(form, witness, a, b) for b in others] for a in own]
     along = [_sum(part.along for part in line) for line in tiles]
     down = [_sum(line[j].down for line in tiles) for j in range(len(others))]
@@ -248,7 +221,7 @@ def _sums_of_blocks(square: Array, size: int) -> Array:
 def _product_of_piece(form: Callable[[Any, Any], Array], tile: int, rows: Any, v: Array, piece: slice) -> Array:
     """The rows of ``H @ v`` in a piece, a tile of them at a time."""
     own = rows[piece]
-    parts = [_product_of_tile(form, tile, own[cut], rows, v) for cut in _cuts(len(own), tile)]
+    parts = [_product_of_tile(form, tile, own[cut], rows, v) for cut in cuts(len(own), tile)]
     return namespace(parts[0]).concat(parts)
 
 
@@ -258,5 +231,5 @@ def _product_of_tile(form: Callable[[Any, Any], Array], tile: int, rows: Any, co
     def product(cut: slice) -> Array:
         return rematerialised(lambda: form(rows, columns[cut]) @ v[cut, :], witness)
 
-    first, *others = _cuts(len(columns), tile)
+    first, *others = cuts(len(columns), tile)
     return sum((product(cut) for cut in others), start=product(first))

@@ -1,11 +1,13 @@
 """Means of ``h_ij`` over pairs of rows, with their standard errors."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from calibrant._array import is_traced, namespace, on_gpu, to_numpy
-from calibrant._pairwise import CALL, Moments, Pairwise, moments_of_panels, pieces
+from calibrant._pairwise import CALL, Moments, Pairwise, moments_of_panels
+from calibrant._tasks import mapping, pieces
 from calibrant._validate import InputError
 from calibrant.estimators.accelerated import (
     accelerated_block_sums,
@@ -69,8 +71,8 @@ def block_sums(form: KernelForm, rows: KernelRows, size: int, engine: Engine | N
         return fused
     if engine is None:
         return _sums_of_blocks(form, size, rows)
-    cuts = pieces(len(rows) // size * size, max(CALL // size, 1) * size)
-    parts = list(engine.map(partial(_task_of_blocks, form, size), [rows[cut] for cut in cuts]))
+    some = pieces(len(rows) // size * size, max(CALL // size, 1) * size)
+    parts = list(mapping(engine)(partial(_task_of_blocks, form, size), [rows[cut] for cut in some]))
     return namespace(parts[0]).concat(parts)
 
 
@@ -81,7 +83,7 @@ def _task_of_blocks(form: KernelForm, size: int, rows: KernelRows) -> Array:
     return _sums_of_blocks(form, size, rows, **alone) if fused is NotImplemented else fused
 
 
-def _sums_of_blocks(form: KernelForm, size: int, rows: KernelRows, **threads: int) -> Array:
+def _sums_of_blocks(form: KernelForm, size: int, rows: KernelRows, **threads: Any) -> Array:
     if size <= FEW:
         return Pairwise(form, rows, min(size, tile_of(rows))).block_sums(size)
     blocks = [rows[i * size : (i + 1) * size] for i in range(len(rows) // size)]
@@ -94,8 +96,10 @@ def moments_of(
 ) -> Moments:
     """The moments of all pairs; more than ``few`` rows take the faster paths. Points on a line need no engine."""
     tile, is_long = tile_of(rows), len(rows) > few
-    paths = partial(accelerated_moments, **threads) if engine is None else sorted_moments
-    moments = paths(form.on_predictions, rows) if is_long else NotImplemented
+    moments = NotImplemented
+    if is_long:
+        kernel = form.on_predictions
+        moments = accelerated_moments(kernel, rows, **threads) if engine is None else sorted_moments(kernel, rows)
     if moments is not NotImplemented:
         return moments
     if engine is not None and is_long:
