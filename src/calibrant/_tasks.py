@@ -1,8 +1,12 @@
 """Tasks of engines: how they are sent, how rows are cut into them, and what they carry."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
+import numpy as np
+
+from calibrant._array import is_array, to_numpy
 from calibrant._validate import InputError
 from calibrant.typing import Engine
 
@@ -11,6 +15,9 @@ PIECES = 32
 
 MOST = 1 << 14
 """Rows of a piece at most, so that a task that is lost costs seconds; there are more pieces then."""
+
+UNIT = 128
+"""Rows that compiled code takes together."""
 
 Mapping: TypeAlias = Callable[..., Iterator[Any]]
 """The map of an executor: a function, and its arguments one column each."""
@@ -37,6 +44,11 @@ def mapping(engine: Engine | None) -> Mapping:
     if not isinstance(engine, Engine):
         raise InputError(f"engine must have the map of an executor, see engines.connect; got {engine!r}")
     return engine.map
+
+
+def elsewhere(engine: Engine | None) -> Engine | None:
+    """The engine, unless it works here, one task after the other, to show progress: compiled code has threads of its own."""
+    return None if getattr(engine, "is_here", False) else engine
 
 
 def is_pool(engine: object) -> bool:
@@ -75,3 +87,27 @@ def cuts(n: int, size: int) -> list[slice]:
     [slice(0, 3, None), slice(3, 5, None)]
     """
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def by_pieces(
+    work: Callable[..., tuple[Any, ...]], rows: Sequence[np.ndarray], shared: Sequence[Any], engine: Engine | None
+) -> tuple[Any, ...]:
+    """``work(*rows, *shared)``, arrays with a row each; by an engine from pieces of the rows, with ``threads=1``.
+
+    Pieces are whole blocks of compiled code, so that no digit changes. Arrays that a worker has moved to its GPU come back.
+
+    >>> by_pieces(lambda x, y, **threads: (x + y, x * y), (np.arange(3),), (2,), None)
+    (array([2, 3, 4]), array([0, 2, 4]))
+    """
+    engine = elsewhere(engine)
+    if engine is None:
+        return work(*rows, *shared)
+    some = pieces(len(rows[0]), UNIT)
+    there = [sharing(engine)(value) for value in shared]
+    columns = [*([array[cut] for cut in some] for array in rows), *([value] * len(some) for value in there)]
+    found = mapping(engine)(partial(_on_host, work), *columns)
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def _on_host(work: Callable[..., Any], *arguments: Any) -> Any:
+    return work(*(to_numpy(x) if is_array(x) else x for x in arguments), threads=1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant._array import is_traced, namespace, on_gpu, to_numpy
 from calibrant._pairwise import CALL, Moments, Pairwise, moments_of_panels
-from calibrant._tasks import mapping, pieces
+from calibrant._tasks import elsewhere, mapping, pieces
 from calibrant._validate import InputError
 from calibrant.estimators.accelerated import (
     accelerated_block_sums,
@@ -69,7 +69,7 @@ def block_sums(form: KernelForm, rows: KernelRows, size: int, engine: Engine | N
     fused = accelerated_block_sums(form.on_predictions, rows, size)
     if fused is not NotImplemented:
         return fused
-    if engine is None:
+    if elsewhere(engine) is None:
         return _sums_of_blocks(form, size, rows)
     some = pieces(len(rows) // size * size, max(CALL // size, 1) * size)
     parts = list(mapping(engine)(partial(_task_of_blocks, form, size), [rows[cut] for cut in some]))
@@ -95,7 +95,7 @@ def moments_of(
     form: KernelForm, rows: KernelRows, few: int = FEW, engine: Engine | None = None, **threads: int
 ) -> Moments:
     """The moments of all pairs; more than ``few`` rows take the faster paths. Points on a line need no engine."""
-    tile, is_long = tile_of(rows), len(rows) > few
+    tile, is_long, engine = tile_of(rows), len(rows) > few, elsewhere(engine)
     moments = NotImplemented
     if is_long:
         kernel = form.on_predictions

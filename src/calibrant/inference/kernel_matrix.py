@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._array import namespace, on_gpu, to_numpy
 from calibrant._pairwise import Moments, Pairwise
+from calibrant._tasks import elsewhere
 from calibrant.distributions.base import Distribution, matched
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, resolve_problem
 from calibrant.estimators.kernel_redraws import STORED
@@ -96,7 +97,8 @@ class KernelMatrix:
 
     def multiplying(self, engine: Engine | None) -> Callable[[np.ndarray], np.ndarray]:
         """``v -> H @ v`` by an engine, whose tasks are some rows of the product; here where that is quick."""
-        if engine is None or self._order is not None or len(self) <= STORED or on_gpu(self.rows.coords):
+        is_quick = self._order is not None or len(self) <= STORED or on_gpu(self.rows.coords)
+        if is_quick or elsewhere(engine) is None:
             return self.__matmul__
         pairs = Pairwise(self.form, self.rows, tile_of(self.rows), engine)
         return lambda v: _on_host(pairs.matmul(_alike(v, self.rows.coords)))
