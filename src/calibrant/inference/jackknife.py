@@ -65,7 +65,7 @@ class Jackknife:
         """The estimate, its standard error and interval."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         n = len(predictions)
-        estimate = value_of_rows(self.estimator, targets, predictions, weights, slice(None))
+        estimate = value_of_rows(self.estimator, targets, predictions, weights, slice(None), engine)
         fixed: Any = estimate.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
         value = partial(value_of_rows, fixed, targets, predictions, weights)
         group = self._group_of_rows(n, rng)
