@@ -332,3 +332,20 @@ def test_regression_on_a_gpu_is_that_of_tiles(rng, gpu, monkeypatch):
         found.append([*(getattr(local, field).detach() for field in FIELDS), slope])
     for tiles, fused in zip(*found, strict=True):
         assert 0 < float((fused - tiles).abs().max()) <= 1e-5 * max(1.0, float(tiles.abs().max()))
+
+
+@pytest.mark.parametrize("n", [130, 2000])
+def test_engines_change_no_digit(n, rng, travelling, monkeypatch):
+    """Of frequencies, smoothed values and influences; rows that see no other included."""
+    monkeypatch.setattr(module, "FEW", 0)
+    rows, labels = DirichletRows.of(on_faces(rng, n, 3), 0.05), rng.integers(0, 3, n)
+    values, spread = rng.normal(size=(n, 3)), rng.random((n, 1))
+    alone, there = (regression(rows, labels, 3, engine) for engine in (None, travelling))
+    parts = [(alone, there), *[tuple(smoothed(rows, values, spread, engine=engine) for engine in (None, travelling))]]
+    for here, elsewhere in parts:
+        for name in FIELDS:
+            assert np.array_equal(getattr(here, name), getattr(elsewhere, name))
+    both = [influences(rows, alone, values, labels, engine) for engine in (None, travelling)]
+    assert np.array_equal(*both)
+    assert travelling.maps == 3
+    assert len(travelling.sizes) == 3 * -(-n // 128)
