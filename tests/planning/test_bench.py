@@ -52,13 +52,41 @@ def test_measuring_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(bench, "MEASURED", (FAMILIES["log loss"], FAMILIES["recalibration"]))
     monkeypatch.setitem(bench.TRIALS, "recalibration", {"n": (60, 90)})
     told = []
-    rates = bench.measured(lambda *step: told.append(step))
+    rates = bench.measured(lambda *step: told.append(step), budget=5.0)
     assert [step for step, _, _ in told][:2] == ["classes: log loss", "classes: recalibration"]
     assert told[-1][1] == told[-1][2] - 1
     assert set(rates.seconds) == {step for step, _, _ in told}
     assert all(min(found) >= 0 < max(found) for found in rates.seconds.values())
     assert rates.machine["cores"]
     assert not rates.is_shipped
+
+
+def test_families_whose_time_is_over_are_tried_at_their_smallest_load(monkeypatch):
+    family = FAMILIES["log loss"]
+    loads = sorted(bench.trials(family, "classes"), key=lambda load: bench.usually(family, load))
+    assert len(bench.timed(family, loads, 0.0)) == 1
+    assert len(bench.timed(family, loads)) == len(loads)
+    clock = iter([0, 1, 2, 3, 5])
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(clock))
+    assert len(bench.timed(family, loads, 4.0)) == 3
+
+
+def test_loads_that_were_left_out_are_as_much_slower_as_the_others():
+    family = FAMILIES["kernel error of all pairs"]
+    loads = [Load(n, 3) for n in (500, 1000, 4000)]
+    usual = [bench.usually(family, load) for load in loads]
+    assert bench.completed(family, loads, [2 * usual[0], 2 * usual[1]]) == pytest.approx([2 * x for x in usual])
+    assert bench.completed(family, loads, usual) == usual
+
+
+def test_the_budget_is_shared_by_what_work_usually_takes(monkeypatch):
+    shares = []
+    monkeypatch.setattr(bench, "MEASURED", (FAMILIES["log loss"], FAMILIES["kernel regression"]))
+    monkeypatch.setattr(bench, "KINDS", ("classes",))
+    monkeypatch.setattr(bench, "timed", lambda family, loads, share: shares.append(share) or [0.1])
+    bench.measured(budget=1000.0)
+    cheap, dear = (sum(bench.usually(f, load) for load in bench.trials(f, "classes")) for f in bench.MEASURED)
+    assert shares == pytest.approx([1000 * cheap / (cheap + dear), 1000], rel=1e-3)
 
 
 CASES = [

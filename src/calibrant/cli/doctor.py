@@ -24,7 +24,7 @@ def doctor(*, bench: Annotated[bool, Parameter(negative="")] = False, format: Ou
     Parameters
     ----------
     bench
-        measure what work costs on this machine, too, and keep it for "calibrant plan": 20 seconds
+        measure what work costs on this machine, too, and keep it for "calibrant plan": about 20 seconds
     """
     if bench:
         measure_costs()

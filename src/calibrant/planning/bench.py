@@ -5,6 +5,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from itertools import product
 from typing import Any
@@ -24,6 +25,9 @@ WIDTHS: dict[Kind, tuple[int, ...]] = {"classes": (3, 20), "binary": (2,), "numb
 
 FITS = 6
 """Maps that a fit with its held-out scores finds: from all rows, and without each of five folds."""
+
+BUDGET = 20.0
+"""Seconds by the clock that measuring takes; a little more where the machine is slow, or busy."""
 
 QUICK = 0.01
 """Seconds below which a run is repeated."""
@@ -52,21 +56,36 @@ TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
 """Sizes at which each is tried."""
 
 
-def measured(tell: Callable[[str, float, float], None] | None = None) -> Rates:
-    """Rates of this machine, in some 20 seconds of a processor that has nothing else to do.
+def measured(tell: Callable[[str, float, float], None] | None = None, budget: float = BUDGET) -> Rates:
+    """Rates of this machine, in about so many seconds by the clock, which families share by what they usually take.
 
-    Processor time is measured, not the clock on the wall: what else runs on the machine matters little.
+    Processor time is what is measured: what else runs on the machine matters little, but for how much gets done. Loads that no
+    time is left for are taken to be as much slower or faster than usual as the smaller ones of their family.
     """
     work = [(kind, family) for kind in KINDS for family in MEASURED if kind in family.kinds]
-    seconds, usual = {}, shipped().seconds
-    for i, (kind, family) in enumerate(work):
+    tried = [sorted(trials(family, kind), key=partial(usually, family)) for kind, family in work]
+    maps = [FITS if isinstance(family.make(tried[i][0]), Recalibrator) else 1 for i, (_, family) in enumerate(work)]
+    expected = [sum(usually(work[i][1], load) for load in loads) / maps[i] for i, loads in enumerate(tried)]
+    seconds, usual, end = {}, shipped().seconds, time.perf_counter() + budget
+    for i, ((kind, family), loads) in enumerate(zip(work, tried, strict=True)):
         if tell is not None:
             tell(f"{kind}: {family.name}", i, len(work))
-        loads = list(trials(family, kind))
-        maps = FITS if isinstance(family.make(loads[0]), Recalibrator) else 1
-        found, key = [maps * each for each in timed(family, loads)], key_of(family, loads[0])
-        seconds[key] = fitted(family, loads, found, usual.get(key, ()))
+        share = (end - time.perf_counter()) * expected[i] / sum(expected[i:])
+        found, key = [maps[i] * each for each in timed(family, loads, share)], key_of(family, loads[0])
+        seconds[key] = fitted(family, loads, completed(family, loads, found), usual.get(key, ()))
     return Rates(seconds, machine(), "rates measured here")
+
+
+def usually(family: Family, load: Load) -> float:
+    """Seconds by the rates that are built in."""
+    return shipped().predicted(family, load)
+
+
+def completed(family: Family, loads: Sequence[Load], seconds: Sequence[float]) -> list[float]:
+    """Seconds of all loads from those of the first few, all as much slower or faster than usual."""
+    expected = [usually(family, load) for load in loads]
+    pace = float(np.median(np.array(seconds) / expected[: len(seconds)]))
+    return [*seconds, *(pace * each for each in expected[len(seconds) :])]
 
 
 def trials(family: Family, kind: Kind) -> Iterator[Load]:
@@ -77,11 +96,22 @@ def trials(family: Family, kind: Kind) -> Iterator[Load]:
         yield replace(Load(1, k, kind), **tried)
 
 
-def timed(family: Family, loads: Sequence[Load]) -> list[float]:
-    """Processor seconds at each load; quick ones of the best of three runs. What has to be compiled is compiled before."""
-    for load in {loads[0], loads[-1]}:
-        _work(family, load)()
-    return [_best(_work(family, load)) for load in loads]
+def timed(family: Family, loads: Sequence[Load], share: float = np.inf) -> list[float]:
+    """Processor seconds at each load, or at the first few where those take more than a share of the time by the clock.
+
+    Quick ones are the best of three runs. What has to be compiled is compiled before.
+    """
+    start = time.perf_counter()
+    _work(family, loads[0])()
+    is_early = time.perf_counter() - start <= share / 4
+    if is_early:
+        _work(family, loads[-1])()
+    found: list[float] = []
+    for load in loads:
+        if found and not (is_early and time.perf_counter() - start <= share):
+            break
+        found.append(_best(_work(family, load)))
+    return found
 
 
 def _work(family: Family, load: Load) -> Callable[[], object]:
