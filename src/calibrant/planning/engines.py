@@ -78,7 +78,7 @@ class Place:
             "process": f"this process, {threads}",
             "batches": f"batches of rows through states, {threads}: calibrant.batches.Batches and calibrant.state",
             "gpu": f"GPU, {self.machine.gpu or 'none found here'}: predictions as torch.cuda arrays",
-            "cluster": f"a Dask cluster of {self.workers} workers: engine=client.get_executor()",
+            "cluster": f"a Dask cluster of {self.workers} workers: engine=engines.connect(client)",
         }[self.name]
 
 
