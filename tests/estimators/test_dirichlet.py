@@ -270,6 +270,8 @@ class TestSumsAndWeights:
         found = log_sums(DirichletRows.of(points, 0.1, w), chosen)
         assert found == pytest.approx(logsumexp(matrix(points, 0.1, w), axis=1)[chosen], rel=1e-11)
         assert found[-1] == -np.inf
+        tensors = DirichletRows.of(pytest.importorskip("torch").from_numpy(points), 0.1, w)
+        assert log_sums(tensors, chosen) == pytest.approx(found, rel=1e-12)
 
     @pytest.mark.parametrize("panel", [7, 40, 256])
     def test_panels_of_weights_are_those_of_all_pairs(self, panel, monkeypatch, rng):

@@ -4,6 +4,7 @@ import pytest
 from calibrant.planning import bench
 from calibrant.planning.families import FAMILIES, MEASURED
 from calibrant.planning.load import KINDS, Load
+from calibrant.planning.machine import Machine
 from calibrant.planning.rates import shipped
 
 
@@ -59,6 +60,21 @@ def test_measuring_tells_how_far_it_is(monkeypatch):
     assert all(min(found) >= 0 < max(found) for found in rates.seconds.values())
     assert rates.machine["cores"]
     assert not rates.is_shipped
+
+
+def test_a_gpu_has_its_own_trials(monkeypatch):
+    """Tensors on the CPU stand in for those of a GPU."""
+    pytest.importorskip("torch")
+    small = {"kernel error of all pairs": {"n": (60, 90)}, "kernel regression": {"n": (60, 90)}}
+    small["kernel test of all pairs"] = {"n": (30, 50), "redraws": (9, 19)}
+    monkeypatch.setattr(bench, "GPU_TRIALS", small)
+    found = bench.measured_on_gpu("cpu")
+    assert {key: len(rates) for key, rates in found.items()} == {k: len(r) for k, r in shipped().gpu_seconds.items()}
+    assert all(min(rates) >= 0 < max(rates) for rates in found.values())
+    monkeypatch.setattr(bench, "this_machine", lambda: Machine(2, 1e9, "fast one"))
+    monkeypatch.setattr(bench, "measured_on_gpu", lambda: found)
+    monkeypatch.setattr(bench, "MEASURED", (FAMILIES["log loss"],))
+    assert (bench.measured().gpu_name, bench.measured().gpu_seconds) == ("fast one", found)
 
 
 CASES = [

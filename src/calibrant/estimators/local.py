@@ -134,7 +134,7 @@ class LocalEstimator(BaseEstimator):
             return Bandwidth(float(self.bandwidth))
         if is_traced(question.points):
             raise InputError("give a bandwidth: none can be found for values that are being traced")
-        return likeliest_bandwidth(to_numpy(question.points), weights)
+        return likeliest_bandwidth(question.points, weights)
 
     def _standard_error(self, around: list[Around]) -> float | None:
         """The infinitesimal jackknife: the root of the sum of squared influences."""
