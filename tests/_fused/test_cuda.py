@@ -26,6 +26,22 @@ def test_the_precision_holds_inside_the_block(gpu, rng, precision, least, most):
     assert cuda.dtype_of_pairs() is torch.float32
 
 
+@pytest.mark.parametrize(("precision", "most"), [("float32", 1e-5), ("tf32x3", 1e-4), ("float64", 1e-12)])
+@pytest.mark.parametrize("triton", [True, False])
+def test_two_panels_have_the_sums_of_the_cpu(gpu, rng, monkeypatch, precision, most, triton):
+    monkeypatch.setattr(cuda, "has_triton", lambda: triton)
+    x, r, s = rng.normal(size=(150, 4)), rng.normal(size=(150, 2)), rng.uniform(0.5, 2, 150)
+    problems = {"feature": ((x, r), (1.0, False)), "normal": ((x, r, s, x[:, :2]), (1.0, True, 0.7))}
+    for name, (data, settings) in problems.items():
+        panels = [[a[:40] for a in data], [a[40:] for a in data]]
+        expected = getattr(cpu, f"{name}_cross")(*panels, *settings)
+        with cuda.using(precision):
+            tensors = [tuple(torch.tensor(a, device=gpu) for a in panel) for panel in panels]
+            found = getattr(cuda, f"{name}_cross")(*tensors, *settings)
+        for mine, right in zip(found, expected, strict=True):
+            assert np.abs(mine.cpu().numpy() - right).max() <= most * (1 if np.ndim(right) else right)
+
+
 def test_without_triton_plain_torch_computes_or_nothing_does(rng, monkeypatch):
     monkeypatch.setattr(cuda, "has_triton", lambda: False)
     x, r = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))

@@ -11,12 +11,14 @@ in single precision by default and added up in double precision. :func:`using` c
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from calibrant._fused import cuda_torch
+from calibrant._fused.cuda_layout import joined
 
 PRECISIONS = ("float32", "tf32x3", "float64")
 
@@ -25,6 +27,9 @@ WIDE = 512
 
 OFTEN_NEAR = 0.01
 """Part of pairs near each other from which on they are not."""
+
+Sums: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Along rows, down columns, and of squares."""
 
 _precision: ContextVar[str] = ContextVar("precision", default="float32")
 
@@ -55,16 +60,33 @@ def feature_moments(
     x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of ``h_ij = k(|x_i - x_j|) <r_i, r_j>`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``."""
+    return _features(x, r)(x, r, lengthscale, gaussian)
+
+
+def feature_cross(
+    left: tuple[torch.Tensor, torch.Tensor],
+    right: tuple[torch.Tensor, torch.Tensor],
+    lengthscale: float,
+    gaussian: bool,
+) -> Sums:
+    """The same over the pairs of two sets of rows ``(x, r)``: sums along rows, down columns, of squares."""
+    first, both = len(left[0]), joined(left, right)
+    sums, squares = _features(*both)(*both, lengthscale, gaussian, first=first)
+    return sums[:first], sums[first:], squares / 2
+
+
+def _features(x: torch.Tensor, r: torch.Tensor) -> Any:
+    """The fastest of those that are right for so many columns in this precision."""
     if has_triton() and _precision.get() == "tf32x3":
         from calibrant._fused import cuda_products
 
-        return cuda_products.feature_moments(x, r, lengthscale, gaussian)
+        return cuda_products.feature_moments
     is_wide = x.shape[1] + r.shape[1] >= WIDE and cuda_torch.near_pairs(x) < OFTEN_NEAR
     if is_wide or not has_triton():
-        return cuda_torch.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
+        return partial(cuda_torch.feature_moments, dtype=dtype_of_pairs())
     from calibrant._fused import cuda_moments
 
-    return cuda_moments.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
+    return partial(cuda_moments.feature_moments, dtype=dtype_of_pairs())
 
 
 def normal_moments(
@@ -72,12 +94,28 @@ def normal_moments(
     target_lengthscale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, s ``(n,)``."""
-    settings = lengthscale, gaussian, target_lengthscale, dtype_of_pairs()
+    return _normals()(x, mu, s, y, lengthscale, gaussian, target_lengthscale)
+
+
+def normal_cross(
+    left: tuple[torch.Tensor, ...],
+    right: tuple[torch.Tensor, ...],
+    lengthscale: float,
+    gaussian: bool,
+    target_lengthscale: float,
+) -> Sums:
+    """The same over the pairs of two sets of rows ``(x, mu, s, y)``."""
+    first = len(left[0])
+    sums, squares = _normals()(*joined(left, right), lengthscale, gaussian, target_lengthscale, first=first)
+    return sums[:first], sums[first:], squares / 2
+
+
+def _normals() -> Any:
     if not has_triton():
-        return cuda_torch.normal_moments(x, mu, s, y, *settings)
+        return partial(cuda_torch.normal_moments, dtype=dtype_of_pairs())
     from calibrant._fused import cuda_normals
 
-    return cuda_normals.normal_moments(x, mu, s, y, *settings)
+    return partial(cuda_normals.normal_moments, dtype=dtype_of_pairs())
 
 
 def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, size: int) -> Any:
