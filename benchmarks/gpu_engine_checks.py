@@ -1,13 +1,18 @@
-"""Whether what is built of the kernels is right on this device: pairs of two panels."""
+"""Whether what is built of the kernels is right on this device: pairs of two panels, devices as an engine."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 import torch
-from gpu_data import HALF, WHOLE, normals, on_device, size_of, square_distances
+from gpu_data import HALF, WHOLE, normals, on_device, simplex, size_of, square_distances
+from gpu_record import DEVICE
 
+from calibrant import SKCE, ExactTest
 from calibrant._fused import cuda, cuda_torch
+from calibrant.checks import check_engine
+from calibrant.engines import DevicePool
+from calibrant.kernels import Exponential
 
 ROWS, FIRST = size_of(3001, 200), size_of(1234, 70)
 
@@ -47,6 +52,39 @@ def two_panels_of_normals(dtype: torch.dtype) -> float:
     return max(error, abs(float(2 * found[2] / squares) - 1))
 
 
+def pool() -> DevicePool:
+    return DevicePool([str(DEVICE)])
+
+
+def engine_itself() -> float:
+    """Zero where tasks, errors and digits are as they must be."""
+    with pool() as engine:
+        check_engine(engine)
+    return 0.0
+
+
+def panels_of_pool(n: int, host: bool) -> float:
+    """The error and its standard error by panels, next to no engine on the device: tensors there, or arrays of NumPy."""
+    p, y = simplex(n, 10)
+    estimator = SKCE(Exponential(0.5))
+    alone = estimator(y, p)
+    with pool() as engine:
+        found = estimator(y.cpu().numpy(), p.cpu().numpy(), engine=engine) if host else estimator(y, p, engine=engine)
+    pairs = (found.value, alone.value), (found.standard_error, alone.standard_error)
+    return max(abs(a / b - 1) for a, b in pairs)
+
+
+def redraws_of_pool(n: int, host: bool) -> float:
+    """The largest difference of a redraw, relative to the spread of redraws, and that of p-values."""
+    p, y = simplex(n, 10)
+    test = ExactTest(SKCE(Exponential(0.5)), n_resamples=99)
+    alone = test(y, p, rng=7)
+    with pool() as engine:
+        found = test(*(part.cpu().numpy() if host else part for part in (y, p)), rng=7, engine=engine)
+    null = alone.null_distribution
+    return max(float(np.abs(found.null_distribution - null).max() / null.std()), abs(found.pvalue - alone.pvalue))
+
+
 def checks() -> Iterator[Check]:
     """Names, what gives the error, and the bound it must not exceed."""
     for precision, bound in (("float32", 2e-6), ("float64", 1e-12), ("tf32x3", 5e-3)):
@@ -54,3 +92,8 @@ def checks() -> Iterator[Check]:
     yield "two panels, 1000 columns, dispatched", partial(two_panels, "float32", size_of(1000, 40)), 2e-6
     for dtype, bound in ((HALF, 2e-6), (WHOLE, 1e-12)):
         yield f"two panels of normals, {dtype}", partial(two_panels_of_normals, dtype), bound
+    yield "a pool of devices is an engine", engine_itself, 1e-15
+    for host in (False, True):
+        word = "arrays of NumPy" if host else "tensors"
+        yield f"pool of devices, panels, {word}", partial(panels_of_pool, size_of(200_003, 2100), host), 1e-5
+        yield f"pool of devices, redraws, {word}", partial(redraws_of_pool, size_of(10_007, 200), host), 1e-3

@@ -38,6 +38,7 @@ LAYERS = [
 HOMES = {
     "torch": {
         "_array.py",
+        "engines/devices.py",
         "engines/gpus.py",
         "_fused/cuda.py",
         "_fused/cuda_ieee.py",

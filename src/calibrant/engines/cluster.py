@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeAlias
 
+from calibrant._pairwise import MOST
 from calibrant._validate import InputError, check_count
-from calibrant.engines.gpus import on_gpu
+from calibrant.engines.gpus import PANEL, on_gpu
 from calibrant.engines.workers import asking, check_versions
 
 LARGE = 1 << 16
@@ -83,6 +84,11 @@ class DaskEngine:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+    @property
+    def panel(self) -> int:
+        """The most rows of a panel."""
+        return PANEL if self.gpu else MOST
 
     @property
     def address(self) -> str:

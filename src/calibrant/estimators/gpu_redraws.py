@@ -1,8 +1,9 @@
 """The kernel error of redrawn class labels on the GPU where the predictions are."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,11 +41,16 @@ class GpuLabelRedraws:
 
     @cached_property
     def _sums(self) -> Any:
+        from calibrant._fused.cuda import dtype_of_pairs
         from calibrant._fused.cuda_redraws import LabelSums
 
         p, law = self.predictions.matrix, compiled_law(self.kernel)
         assert law is not None
-        return LabelSums(p, p, matched(unit_weights(self.weights, len(p)), p), *law)
+        return LabelSums(p, p, matched(unit_weights(self.weights, len(p)), p), *law, dtype_of_pairs())
+
+    def moved_by(self, move: Callable[[Any], Any]) -> Self:
+        """The same where predictions are moved to; weights stay on the host."""
+        return replace(self, predictions=move(self.predictions))
 
     def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in self.__dict__.items() if key != "_sums"}
