@@ -11,7 +11,7 @@ from gpu_record import DEVICE
 from calibrant import SKCE, ExactTest
 from calibrant._fused import cuda, cuda_torch
 from calibrant.checks import check_engine
-from calibrant.engines import DevicePool
+from calibrant.engines import DevicePool, precision
 from calibrant.kernels import Exponential
 
 ROWS, FIRST = size_of(3001, 200), size_of(1234, 70)
@@ -28,11 +28,11 @@ def apart(found: tuple[torch.Tensor, ...], h: torch.Tensor) -> float:
     return max(*errors, abs(float(found[2] / (h * h).sum()) - 1))
 
 
-def two_panels(precision: str, d: int) -> float:
+def two_panels(name: str, d: int) -> float:
     rng = np.random.default_rng(5)
     x, r = on_device(rng.dirichlet(np.ones(d), ROWS), rng.normal(size=(ROWS, d)))
     panels = (x[:FIRST], r[:FIRST]), (x[FIRST:], r[FIRST:])
-    with cuda.using(precision):
+    with precision(name):
         found = cuda.feature_cross(*panels, 0.4, False)
     distances = square_distances(panels[0][0], panels[1][0]).sqrt()
     return apart(found, torch.exp(-distances / 0.4) * (panels[0][1] @ panels[1][1].T))
@@ -41,7 +41,7 @@ def two_panels(precision: str, d: int) -> float:
 def two_panels_of_normals(dtype: torch.dtype) -> float:
     """Next to tiles of torch in double precision; relative to the kernels on predictions."""
     data, settings = normals(ROWS), (0.7, False, 1.3)
-    with cuda.using(str(dtype).removeprefix("torch.")):
+    with precision(str(dtype).removeprefix("torch.")):
         found = cuda.normal_cross(
             *(tuple(a[cut] for a in data) for cut in (slice(FIRST), slice(FIRST, None))), *settings
         )
@@ -87,8 +87,8 @@ def redraws_of_pool(n: int, host: bool) -> float:
 
 def checks() -> Iterator[Check]:
     """Names, what gives the error, and the bound it must not exceed."""
-    for precision, bound in (("float32", 2e-6), ("float64", 1e-12), ("tf32x3", 5e-3)):
-        yield f"two panels, 10 columns, {precision}", partial(two_panels, precision, 10), bound
+    for name, bound in (("float32", 2e-6), ("float64", 1e-12), ("tf32x3", 5e-3)):
+        yield f"two panels, 10 columns, {name}", partial(two_panels, name, 10), bound
     yield "two panels, 1000 columns, dispatched", partial(two_panels, "float32", size_of(1000, 40)), 2e-6
     for dtype, bound in ((HALF, 2e-6), (WHOLE, 1e-12)):
         yield f"two panels of normals, {dtype}", partial(two_panels_of_normals, dtype), bound

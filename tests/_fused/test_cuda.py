@@ -4,40 +4,33 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from calibrant._fused import cpu, cuda  # noqa: E402
-
-
-def test_an_unknown_precision_is_refused():
-    with (
-        pytest.raises(ValueError, match="precision must be one of 'float32', 'tf32x3', 'float64'; got 'bf16'"),
-        cuda.using("bf16"),
-    ):
-        pass
+from calibrant._fused.precision import precision  # noqa: E402
 
 
 @pytest.mark.parametrize(
-    ("precision", "least", "most"), [("float32", 1e-12, 1e-5), ("tf32x3", 1e-12, 1e-4), ("float64", 0.0, 1e-12)]
+    ("name", "least", "most"), [("float32", 1e-12, 1e-5), ("tf32x3", 1e-12, 1e-4), ("float64", 0.0, 1e-12)]
 )
-def test_the_precision_holds_inside_the_block(gpu, rng, precision, least, most):
+def test_the_precision_holds_inside_the_block(gpu, rng, name, least, most):
     x, r = rng.normal(size=(150, 4)), rng.normal(size=(150, 2))
     expected = cpu.feature_moments(x, r, 1.0, False)[0]
-    with cuda.using(precision):
+    with precision(name):
         rows, _ = cuda.feature_moments(torch.tensor(x, device=gpu), torch.tensor(r, device=gpu), 1.0, False)
     assert least <= np.abs(rows.cpu().numpy() - expected).max() <= most
     assert cuda.dtype_of_pairs() is torch.float32
 
 
-@pytest.mark.parametrize(("precision", "most"), [("float32", 1e-5), ("tf32x3", 1e-4), ("float64", 1e-12)])
+@pytest.mark.parametrize(("name", "most"), [("float32", 1e-5), ("tf32x3", 1e-4), ("float64", 1e-12)])
 @pytest.mark.parametrize("triton", [True, False])
-def test_two_panels_have_the_sums_of_the_cpu(gpu, rng, monkeypatch, precision, most, triton):
+def test_two_panels_have_the_sums_of_the_cpu(gpu, rng, monkeypatch, name, most, triton):
     monkeypatch.setattr(cuda, "has_triton", lambda: triton)
     x, r, s = rng.normal(size=(150, 4)), rng.normal(size=(150, 2)), rng.uniform(0.5, 2, 150)
     problems = {"feature": ((x, r), (1.0, False)), "normal": ((x, r, s, x[:, :2]), (1.0, True, 0.7))}
-    for name, (data, settings) in problems.items():
+    for kind, (data, settings) in problems.items():
         panels = [[a[:40] for a in data], [a[40:] for a in data]]
-        expected = getattr(cpu, f"{name}_cross")(*panels, *settings)
-        with cuda.using(precision):
+        expected = getattr(cpu, f"{kind}_cross")(*panels, *settings)
+        with precision(name):
             tensors = [tuple(torch.tensor(a, device=gpu) for a in panel) for panel in panels]
-            found = getattr(cuda, f"{name}_cross")(*tensors, *settings)
+            found = getattr(cuda, f"{kind}_cross")(*tensors, *settings)
         for mine, right in zip(found, expected, strict=True):
             assert np.abs(mine.cpu().numpy() - right).max() <= most * (1 if np.ndim(right) else right)
 
@@ -46,7 +39,7 @@ def test_without_triton_plain_torch_computes_or_nothing_does(rng, monkeypatch):
     monkeypatch.setattr(cuda, "has_triton", lambda: False)
     x, r = rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
     tensors = torch.tensor(x), torch.tensor(r)
-    with cuda.using("float64"):
+    with precision("float64"):
         assert np.allclose(cuda.feature_moments(*tensors, 1.0, True)[0], cpu.feature_moments(x, r, 1.0, True)[0])
         normals = x, x[:, :1], np.exp(r[:, 0]), x[:, 1:]
         found = cuda.normal_moments(*map(torch.tensor, normals), 1.0, True, 0.7)[0]

@@ -12,7 +12,7 @@ from calibrant import ECE, KCE, SKCE, Categorical, ExactTest, Normal, TopLabel
 from calibrant._pairwise import MOST
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
-from calibrant.engines import DaskEngine, connect
+from calibrant.engines import DaskEngine, connect, precision
 from calibrant.engines.cluster import LARGE, Shared
 from calibrant.engines.gpus import PANEL
 from calibrant.kernels import Exponential
@@ -221,3 +221,12 @@ def test_workers_with_gpus_get_larger_panels():
     client = SimpleNamespace(status="running")
     assert DaskEngine(client).panel == MOST
     assert DaskEngine(client, gpu=True).panel == PANEL > MOST
+
+
+def test_the_precision_of_the_caller_travels_to_workers_with_gpus(address, monkeypatch):
+    sent = []
+    with connect(address, gpu=True) as engine:
+        monkeypatch.setattr(DaskEngine, "_light", lambda self, value: sent.append(value) or value)
+        with precision("float64"):
+            assert list(engine.map(abs, [-1])) == [1]
+    assert sent[0].keywords == {"within": "float64"}

@@ -10,10 +10,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from calibrant import SKCE, Categorical, ExactTest, Normal  # noqa: E402
+from calibrant._fused.precision import precision_in_force  # noqa: E402
 from calibrant._pairwise import moments_of_panels  # noqa: E402
 from calibrant._validate import InputError  # noqa: E402
 from calibrant.checks import check_engine  # noqa: E402
-from calibrant.engines import DevicePool, connect, devices  # noqa: E402
+from calibrant.engines import DevicePool, connect, devices, precision  # noqa: E402
 from calibrant.engines.gpus import PANEL  # noqa: E402
 from calibrant.estimators.accelerated import compiled_corner  # noqa: E402
 from calibrant.estimators.gpu_redraws import GpuLabelRedraws  # noqa: E402
@@ -204,6 +205,14 @@ def test_results_that_nobody_wants_are_not_made(pool):
     assert next(results) == 0
     results.close()
     assert len(started) < 200
+
+
+def test_the_precision_of_the_caller_holds_in_tasks(pool):
+    with precision("float64"):
+        inside = pool.map(lambda i: precision_in_force(), range(5))
+    outside = pool.map(lambda i: precision_in_force(), range(5))
+    assert set(inside) == {"float64"}
+    assert set(outside) == {"float32"}
 
 
 def test_a_closed_pool_says_so(pool):

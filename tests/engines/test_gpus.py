@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import SKCE, Categorical, Normal
+from calibrant._fused.precision import precision_in_force
 from calibrant.engines import gpus
 from calibrant.engines.gpus import moved, on_gpu, there
 from calibrant.estimators.kernel_problem import KernelRows
@@ -42,11 +43,11 @@ def test_with_a_gpu_arrays_go_there_and_results_come_back(rows, monkeypatch):
     seen = []
 
     def work(a, b):
-        seen.append((type(a.coords), b))
+        seen.append((type(a.coords), b, precision_in_force()))
         return a.coords * 2
 
-    found = on_gpu(work, rows, None)
-    assert seen == [(torch.Tensor, None)]
+    found = on_gpu(work, rows, None, within="tf32x3")
+    assert seen == [(torch.Tensor, None, "tf32x3")]
     assert isinstance(found, np.ndarray)
     assert found.tolist() == [[2, 2], [2, 2]]
 

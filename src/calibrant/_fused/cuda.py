@@ -1,16 +1,9 @@
 """Sums over all pairs of rows of tensors on a GPU: Triton where it is installed, else plain torch in large tiles.
 
 The functions are those of :mod:`calibrant._fused.cpu`; results stay on the device, in double precision. Pairs are computed
-in single precision by default and added up in double precision. :func:`using` chooses otherwise:
-
-``"float32"``  IEEE arithmetic on differences of coordinates, where it matters; relative error about 1e-6 of ``sum |h|``.
-``"tf32x3"``   products on tensor cores, three for each, faster; 1e-3 of ``sum |h|`` where rows nearly coincide.
-``"float64"``  as on the CPU, slower.
+in the precision that :func:`calibrant._fused.precision.precision` chose, single by default, and added up in double precision.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeAlias
@@ -19,8 +12,7 @@ import torch
 
 from calibrant._fused import cuda_torch
 from calibrant._fused.cuda_layout import joined
-
-PRECISIONS = ("float32", "tf32x3", "float64")
+from calibrant._fused.precision import precision_in_force
 
 WIDE = 512
 """Columns of coordinates and residuals from which on products of matrices are faster than differences in registers."""
@@ -31,20 +23,6 @@ OFTEN_NEAR = 0.01
 Sums: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Along rows, down columns, and of squares."""
 
-_precision: ContextVar[str] = ContextVar("precision", default="float32")
-
-
-@contextmanager
-def using(precision: str) -> Iterator[None]:
-    """Compute pairs in this precision inside the block."""
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}")
-    token = _precision.set(precision)
-    try:
-        yield
-    finally:
-        _precision.reset(token)
-
 
 def has_triton() -> bool:
     """Whether kernels can be compiled."""
@@ -53,7 +31,7 @@ def has_triton() -> bool:
 
 def dtype_of_pairs() -> torch.dtype:
     """The number format of single pairs."""
-    return torch.float64 if _precision.get() == "float64" else torch.float32
+    return torch.float64 if precision_in_force() == "float64" else torch.float32
 
 
 def feature_moments(
@@ -77,7 +55,7 @@ def feature_cross(
 
 def _features(x: torch.Tensor, r: torch.Tensor) -> Any:
     """The fastest of those that are right for so many columns in this precision."""
-    if has_triton() and _precision.get() == "tf32x3":
+    if has_triton() and precision_in_force() == "tf32x3":
         from calibrant._fused import cuda_products
 
         return cuda_products.feature_moments

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._fused.precision import precision
 from calibrant._validate import InputError
 
 PANEL = 1 << 16
 """Rows of a panel that keep a GPU busy for some milliseconds; the cores of a CPU want fewer."""
 
 
-def on_gpu(fn: Callable[..., Any], *arguments: Any) -> Any:
-    """What ``fn`` gives on the GPU of this process, in arrays of NumPy; the same here where there is none.
+def on_gpu(fn: Callable[..., Any], *arguments: Any, within: str = "float32") -> Any:
+    """What ``fn`` gives on the GPU of this process, in arrays of NumPy, pairs computed within a precision; here without a GPU.
 
     >>> on_gpu(np.sum, np.array([1.0, 2.0])) in (3.0, np.array(3.0))
     True
@@ -28,7 +29,8 @@ def on_gpu(fn: Callable[..., Any], *arguments: Any) -> Any:
 
     if not torch.cuda.is_available():
         return fn(*arguments)
-    return moved(fn(*moved(arguments, partial(there, "cuda"))), here)
+    with precision(within):
+        return moved(fn(*moved(arguments, partial(there, "cuda"))), here)
 
 
 def moved(value: Any, move: Callable[[Any], Any]) -> Any:
