@@ -1,18 +1,23 @@
-"""Whether what is built of the kernels is right on this device: pairs of two panels, devices as an engine."""
+"""Whether what is built of the kernels is right on this device: pairs of two panels, devices as an engine, little memory."""
 
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
 import torch
-from gpu_data import HALF, WHOLE, normals, on_device, simplex, size_of, square_distances
-from gpu_record import DEVICE
+from gpu_data import HALF, WHOLE, normals, on_device, residuals, simplex, size_of, square_distances
+from gpu_record import DEVICE, IS_GPU
 
-from calibrant import SKCE, ExactTest
+from calibrant import SKCE, Categorical, ExactTest
 from calibrant._fused import cuda, cuda_torch
+from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import DevicePool, precision
-from calibrant.kernels import Exponential
+from calibrant.estimators.accelerated import compiled_corner
+from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
+from calibrant.kernels import Exponential, Matern
 
 ROWS, FIRST = size_of(3001, 200), size_of(1234, 70)
 
@@ -85,6 +90,55 @@ def redraws_of_pool(n: int, host: bool) -> float:
     return max(float(np.abs(found.null_distribution - null).max() / null.std()), abs(found.pvalue - alone.pvalue))
 
 
+@contextmanager
+def little_memory(megabytes: int) -> Iterator[None]:
+    """So much is left to this process on the device."""
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    total = torch.cuda.get_device_properties(DEVICE).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + megabytes * 2**20) / total)
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        torch.cuda.empty_cache()
+
+
+def in_smaller_tiles(work: Callable[[], torch.Tensor], megabytes: int) -> float:
+    """The difference from what it gives with all memory; infinite where smaller tiles were not spoken of."""
+    right = work()
+    with warnings.catch_warnings(record=True) as said, little_memory(megabytes):
+        warnings.simplefilter("always")
+        found = work()
+    if not any("has no room for tiles" in str(warning.message) for warning in said):
+        return float("inf")
+    return float((found - right).abs().max() / right.abs().max())
+
+
+def tiles_of_torch() -> torch.Tensor:
+    p, y = simplex(20_000, 10)
+    return cuda_torch.feature_moments(p, residuals(p, y), 0.4, False, WHOLE)[0]
+
+
+def tiles_of_a_corner() -> torch.Tensor:
+    """A kernel that nothing is compiled for."""
+    p, y = simplex(10_000, 10)
+    kernel, _, rows = resolve_problem(Matern(1.5, 0.4), None, None, y, Categorical(p))
+    return compiled_corner(KernelForm(kernel), 512, rows, None).along
+
+
+def no_room_for_rows() -> float:
+    """Zero where rows that do not fit end in words."""
+    p, y = simplex(300_000, 10)
+    r = residuals(p, y)
+    with little_memory(8):
+        try:
+            cuda.feature_moments(p, r, 0.5, False)
+        except InputError as error:
+            return 0.0 if "the GPU has no room for sums over pairs of 300,000 rows" in str(error) else float("inf")
+    return float("inf")
+
+
 def checks() -> Iterator[Check]:
     """Names, what gives the error, and the bound it must not exceed."""
     for name, bound in (("float32", 2e-6), ("float64", 1e-12), ("tf32x3", 5e-3)):
@@ -97,3 +151,11 @@ def checks() -> Iterator[Check]:
         word = "arrays of NumPy" if host else "tensors"
         yield f"pool of devices, panels, {word}", partial(panels_of_pool, size_of(200_003, 2100), host), 1e-5
         yield f"pool of devices, redraws, {word}", partial(redraws_of_pool, size_of(10_007, 200), host), 1e-3
+    if IS_GPU:
+        yield "little memory, tiles of torch", partial(in_smaller_tiles, tiles_of_torch, 600), 1e-12
+        yield (
+            "little memory, tiles of a kernel that is not compiled",
+            partial(in_smaller_tiles, tiles_of_a_corner, 400),
+            1e-12,
+        )
+        yield "little memory, rows that do not fit", no_room_for_rows, 1e-15

@@ -50,6 +50,7 @@ HOMES = {
         "_fused/cuda_redraws.py",
         "_fused/cuda_softmax.py",
         "_fused/cuda_torch.py",
+        "_fused/room.py",
         "lab/papers/widmann_networks.py",
         "losses/baselines.py",
         "losses/calibration.py",

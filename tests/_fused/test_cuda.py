@@ -5,6 +5,7 @@ torch = pytest.importorskip("torch")
 
 from calibrant._fused import cpu, cuda  # noqa: E402
 from calibrant._fused.precision import precision  # noqa: E402
+from calibrant._fused.room import NoRoomError  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,34 @@ def test_without_triton_plain_torch_computes_or_nothing_does(rng, monkeypatch):
 def test_very_many_columns_are_left_to_tiles(gpu):
     wide = torch.zeros((3, 65), device=gpu)
     assert cuda.class_averages(wide, wide, torch.zeros(3, dtype=torch.long, device=gpu), 64) is NotImplemented
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "what"),
+    [
+        ("cuda_moments", "feature_moments", "sums over pairs"),
+        ("cuda_moments", "block_sums", "sums over blocks"),
+        ("cuda_normals", "normal_moments", "sums over pairs"),
+        ("cuda_softmax", "class_averages", "kernel regression"),
+    ],
+)
+def test_no_room_for_compiled_code_is_said_in_words(gpu, monkeypatch, module, name, what):
+    def full(*_, **__):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr(f"calibrant._fused.{module}.{name}", full)
+    x = torch.zeros((40, 2), device=gpu)
+    labels = torch.zeros(40, dtype=torch.long, device=gpu)
+    arguments = {
+        "feature_moments": (x, x, 1.0, True),
+        "block_sums": (x, x, 1.0, True, 2),
+        "normal_moments": (x, x, x[:, 0], x, 1.0, True, 1.0),
+        "class_averages": (x, x, labels, 2),
+    }
+    with pytest.raises(NoRoomError, match=f"the GPU has no room for {what} of 40 rows: free"):
+        getattr(cuda, name)(*arguments[name])
+    if name.endswith("moments"):
+        cut = len(arguments[name]) - (2 if name.startswith("feature") else 3)
+        panel, settings = arguments[name][:cut], arguments[name][cut:]
+        with pytest.raises(NoRoomError, match=f"the GPU has no room for {what} of 80 rows: free"):
+            getattr(cuda, name.replace("moments", "cross"))(panel, panel, *settings)

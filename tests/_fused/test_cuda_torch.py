@@ -5,7 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from calibrant._fused import cpu, cuda_torch  # noqa: E402
+from calibrant._fused import cpu, cuda, cuda_torch  # noqa: E402
+from calibrant._validate import InputError  # noqa: E402
 
 
 def test_tiles_of_torch_have_the_moments_of_the_cpu(rng, monkeypatch):
@@ -102,3 +103,6 @@ def test_a_device_without_room_for_the_least_tiles_says_so(monkeypatch):
     monkeypatch.setattr(cuda_torch, "_in_tiles", in_tiles)
     with pytest.raises(torch.cuda.OutOfMemoryError, match="out of memory"):
         cuda_torch.feature_moments(torch.zeros((50, 1)), torch.zeros((50, 1)), 1.0, False, torch.float64)
+    monkeypatch.setattr(cuda, "has_triton", lambda: False)
+    with pytest.raises(InputError, match="no room for sums over pairs of 50 rows: free"):
+        cuda.feature_moments(torch.zeros((50, 1)), torch.zeros((50, 1)), 1.0, False)

@@ -215,6 +215,29 @@ def test_the_precision_of_the_caller_holds_in_tasks(pool):
     assert set(outside) == {"float32"}
 
 
+def test_a_device_without_room_lets_go_of_what_it_holds(classes):
+    """The second task has room only where the rows of the first are gone."""
+    with DevicePool(["cpu"]) as engine:
+        shared = [engine.share(Categorical(classes[1])) for _ in range(2)]
+        here = torch.device("cpu")
+
+        def work(p, index):
+            if index and here in shared[0].copies:
+                raise torch.cuda.OutOfMemoryError
+            return p.n_classes
+
+        assert list(engine.map(work, shared, range(2))) == [3, 3]
+        assert here not in shared[0].copies
+
+
+def test_a_task_that_never_has_room_says_so(pool):
+    def work(i):
+        raise torch.cuda.OutOfMemoryError
+
+    with pytest.raises(InputError, match="the GPU has no room for a task and the rows that it needs: free"):
+        list(pool.map(work, [1]))
+
+
 def test_a_closed_pool_says_so(pool):
     pool.close()
     with pytest.raises(InputError, match=r"DevicePool\(\['cpu', 'cpu'\]\) is closed: make a new one"):

@@ -1,5 +1,6 @@
 """Every fast path against plain tiles."""
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from calibrant import SKCE, Categorical, MultivariateNormal, Normal
 from calibrant._pairwise import Pairwise, tiled_corner
+from calibrant._validate import InputError
 from calibrant.estimators import accelerated, kernel_sums
 from calibrant.estimators.accelerated import accelerated_block_sums, accelerated_moments, compiled_corner
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
@@ -216,6 +218,32 @@ def test_panels_that_nothing_is_compiled_for_take_tiles_on_a_gpu(rng, gpu):
             tiled_corner(KernelForm(kernel), 64, rows[:40], other),
         )
         assert np.asarray(found.along.cpu()) == pytest.approx(np.asarray(right.along.cpu()), rel=1e-12)
+
+
+@dataclass(frozen=True)
+class SmallForm(KernelForm):
+    """As on a GPU with little memory."""
+
+    most: int = 100
+
+    def __call__(self, a, b):
+        if len(a) * len(b) > self.most**2:
+            raise pytest.importorskip("torch").cuda.OutOfMemoryError
+        return super().__call__(a, b)
+
+
+def test_tiles_that_a_gpu_has_no_room_for_are_halved(rng, gpu):
+    kernel, rows = on_device(rng, gpu, "normals", True)
+    right = tiled_corner(KernelForm(kernel), 64, rows, None)
+    with pytest.warns(RuntimeWarning, match="no room for tiles of") as said:
+        found = compiled_corner(SmallForm(kernel), 64, rows, None)
+    assert [str(one.message).split(": ")[1] for one in said] == ["256 now", "128 now", "64 now"]
+    assert np.asarray(found.along.cpu()) == pytest.approx(np.asarray(right.along.cpu()), rel=1e-12)
+    with (
+        pytest.warns(RuntimeWarning, match="no room for tiles of"),
+        pytest.raises(InputError, match="no room for tiles of pairs of 120"),
+    ):
+        compiled_corner(SmallForm(kernel, 3), 64, rows[:120], None)
 
 
 def test_gradients_are_left_to_tiles(rng, gpu):

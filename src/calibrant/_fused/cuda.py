@@ -13,12 +13,16 @@ import torch
 from calibrant._fused import cuda_torch
 from calibrant._fused.cuda_layout import joined
 from calibrant._fused.precision import precision_in_force
+from calibrant._fused.room import room_for
 
 WIDE = 512
 """Columns of coordinates and residuals from which on products of matrices are faster than differences in registers."""
 
 OFTEN_NEAR = 0.01
 """Part of pairs near each other from which on they are not."""
+
+PAIRS = "sums over pairs"
+"""What there may be no room for."""
 
 Sums: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Along rows, down columns, and of squares."""
@@ -38,7 +42,8 @@ def feature_moments(
     x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of ``h_ij = k(|x_i - x_j|) <r_i, r_j>`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``."""
-    return _features(x, r)(x, r, lengthscale, gaussian)
+    with room_for(PAIRS, len(x)):
+        return _features(x, r)(x, r, lengthscale, gaussian)
 
 
 def feature_cross(
@@ -48,8 +53,10 @@ def feature_cross(
     gaussian: bool,
 ) -> Sums:
     """The same over the pairs of two sets of rows ``(x, r)``: sums along rows, down columns, of squares."""
-    first, both = len(left[0]), joined(left, right)
-    sums, squares = _features(*both)(*both, lengthscale, gaussian, first=first)
+    first = len(left[0])
+    with room_for(PAIRS, first + len(right[0])):
+        both = joined(left, right)
+        sums, squares = _features(*both)(*both, lengthscale, gaussian, first=first)
     return sums[:first], sums[first:], squares / 2
 
 
@@ -72,7 +79,8 @@ def normal_moments(
     target_lengthscale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, s ``(n,)``."""
-    return _normals()(x, mu, s, y, lengthscale, gaussian, target_lengthscale)
+    with room_for(PAIRS, len(x)):
+        return _normals()(x, mu, s, y, lengthscale, gaussian, target_lengthscale)
 
 
 def normal_cross(
@@ -84,7 +92,8 @@ def normal_cross(
 ) -> Sums:
     """The same over the pairs of two sets of rows ``(x, mu, s, y)``."""
     first = len(left[0])
-    sums, squares = _normals()(*joined(left, right), lengthscale, gaussian, target_lengthscale, first=first)
+    with room_for(PAIRS, first + len(right[0])):
+        sums, squares = _normals()(*joined(left, right), lengthscale, gaussian, target_lengthscale, first=first)
     return sums[:first], sums[first:], squares / 2
 
 
@@ -102,7 +111,8 @@ def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: b
         return NotImplemented
     from calibrant._fused import cuda_moments
 
-    return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs())
+    with room_for("sums over blocks", len(x)):
+        return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs())
 
 
 def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tensor, n_classes: int) -> Any:
@@ -113,4 +123,5 @@ def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tens
 
     if queries.shape[1] > cuda_softmax.WIDEST:
         return NotImplemented
-    return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs())
+    with room_for("kernel regression", len(queries)):
+        return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs())

@@ -6,19 +6,20 @@ products, and come from differences. Where the memory of the device does not hol
 """
 
 import math
-import warnings
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
 from calibrant._fused.cuda_ieee import ieee_products
 from calibrant._fused.cuda_layout import scaled
+from calibrant._fused.room import in_smaller
 
 DIRECT = 16
 """Up to so many coordinates, distances come from differences."""
 
-TILE = 8192
-"""Rows and columns of a tile."""
+TILE, LEAST = 8192, 64
+"""Rows and columns of a tile, and the fewest where memory is short."""
 
 NEAR = 0.01
 """Squared distances below this part of the squared lengths lose too many digits in products."""
@@ -105,16 +106,8 @@ def _by_products(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.
 def _moments(tile: Tile, n: int, first: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """One triangle of tiles; again with smaller ones where the device has no room."""
     size = min(TILE, 1 << max(0, math.ceil(math.log2(max(n, 1)))))
-    while True:
-        try:
-            with ieee_products():
-                return _in_tiles(tile, n, first, device, size)
-        except torch.cuda.OutOfMemoryError:
-            if size <= 64:
-                raise
-        size //= 2
-        torch.cuda.empty_cache()
-        warnings.warn(f"the GPU has no room for tiles of {2 * size:,} rows: {size:,} now", RuntimeWarning, stacklevel=4)
+    with ieee_products():
+        return in_smaller(partial(_in_tiles, tile, n, first, device), size, min(size, LEAST), "tiles of {:,} rows")
 
 
 def _in_tiles(tile: Tile, n: int, first: int, device: torch.device, size: int) -> tuple[torch.Tensor, torch.Tensor]:

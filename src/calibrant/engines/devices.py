@@ -8,6 +8,7 @@ from functools import partial
 from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import Any, Self
+from weakref import WeakSet
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
@@ -22,9 +23,10 @@ class Placed:
 
     def on(self, device: Any) -> Any:
         """The copy of a device."""
-        if device not in self.copies:
-            self.copies[device] = self.place(self.value, _Mover(device))
-        return self.copies[device]
+        found = self.copies.get(device)
+        if found is None:
+            found = self.copies[device] = self.place(self.value, _Mover(device))
+        return found
 
 
 class DevicePool:
@@ -33,9 +35,10 @@ class DevicePool:
     ``DevicePool(["cuda:0", "cuda:1"])`` are those, ``DevicePool()`` is all that torch sees; ``["cpu", "cpu"]`` are two threads
     with tensors on the CPU. Rows and predictions that are shared are moved to each device once, when they are first needed
     there; bare arrays stay as they are, since only their owner knows what computes with them. A task goes to the first device
-    that is free. Results come in the order of the tasks, on the host, and are added there, so that digits do not depend on how
-    many devices there are. The first task that fails raises its error at once, and no other is started. Inside tasks, the
-    precision is that of where ``map`` was called (:func:`calibrant.engines.precision`).
+    that is free; one without room for it lets go of rows that other tasks brought there. Results come in the order of the
+    tasks, on the host, and are added there, so that digits do not depend on how many devices there are. The first task that
+    fails raises its error at once, and no other is started. Inside tasks, the precision is that of where ``map`` was called
+    (:func:`calibrant.engines.precision`).
 
     >>> from calibrant import SKCE
     >>> with DevicePool(["cpu", "cpu"]) as engine:  # where there are GPUs: DevicePool()
@@ -52,6 +55,7 @@ class DevicePool:
         for device in self.devices:
             self._free.put(device)
         self._threads = ThreadPoolExecutor(len(self.devices), "calibrant-device")
+        self._shared: WeakSet[Placed] = WeakSet()
         self._is_open = True
 
     def __repr__(self) -> str:
@@ -70,7 +74,9 @@ class DevicePool:
 
     def share(self, value: Any) -> Placed:
         """What stands for a value among the tasks of :meth:`map`; each device gets it once, when it first needs it."""
-        return Placed(value, _rows)
+        shared = Placed(value, _rows)
+        self._shared.add(shared)
+        return shared
 
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
         """Apply ``fn`` to each task; all are handed out from now on, and results come in the order of the tasks."""
@@ -88,14 +94,31 @@ class DevicePool:
         device = self._free.get()
         try:
             with _current(device):
-                values = [part.on(device) if isinstance(part, Placed) else part for part in arguments]
-                return moved(fn.on(device)(*values), here)
+                return self._result(fn, arguments, device)
         except BaseException as error:
             with suppress(InvalidStateError):  # of two that fail, the first
                 failed.set_exception(error)
             raise
         finally:
             self._free.put(device)
+
+    def _result(self, fn: Placed, arguments: tuple[Any, ...], device: Any) -> Any:
+        """What the task gives; where there is no room for it, once more without the shared values that others need."""
+        import torch
+
+        from calibrant._fused.room import NoRoomError, OutOfMemoryError, room_for
+
+        def result() -> Any:
+            values = [part.on(device) if isinstance(part, Placed) else part for part in arguments]
+            return moved(fn.on(device)(*values), here)
+
+        with suppress(NoRoomError, OutOfMemoryError):
+            return result()
+        for shared in list(self._shared):
+            shared.copies.pop(device, None)
+        torch.cuda.empty_cache()
+        with room_for("a task and the rows that it needs"):
+            return result()
 
 
 class _Mover:

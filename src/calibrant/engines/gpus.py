@@ -29,7 +29,9 @@ def on_gpu(fn: Callable[..., Any], *arguments: Any, within: str = "float32") -> 
 
     if not torch.cuda.is_available():
         return fn(*arguments)
-    with precision(within):
+    from calibrant._fused.room import room_for
+
+    with precision(within), room_for("a task and the rows that it needs"):
         return moved(fn(*moved(arguments, partial(there, "cuda"))), here)
 
 

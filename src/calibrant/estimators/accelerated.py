@@ -22,8 +22,12 @@ MOST_FEATURES = 6
 """Residuals with more features than this make more products for the sum of squares than sorting saves."""
 
 
-GPU_TILE = 4096
-"""Rows of the tiles of panels on a GPU, which wants large ones."""
+WIDER = 8
+"""How many times the rows of a tile a GPU wants."""
+
+
+LEAST = 16
+"""Rows of a tile that every GPU must have room for."""
 
 
 def accelerated_moments(kernel: Kernel, rows: KernelRows) -> Any:
@@ -46,7 +50,20 @@ def compiled_corner(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | 
         found = _compiled(form.on_predictions, a, alone=True)
         if found is not NotImplemented:
             found = Corner(found.row_sums, None, found.sum_of_squares, found.diagonal)
-    return tiled_corner(form, GPU_TILE if on_gpu(a.coords) else tile, a, b) if found is NotImplemented else found
+    if found is not NotImplemented:
+        return found
+    return _large_tiles(form, tile, a, b) if on_gpu(a.coords) else tiled_corner(form, tile, a, b)
+
+
+def _large_tiles(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | None) -> Corner:
+    """Tiles for a GPU; where it has no room for them, smaller ones."""
+    from calibrant._fused.room import in_smaller, room_for
+
+    def corner(size: int) -> Corner:
+        return tiled_corner(form, size, a, b)
+
+    with room_for("tiles of pairs", len(a)):
+        return in_smaller(corner, WIDER * tile, min(tile, LEAST), "tiles of {:,} rows")
 
 
 def _weighted_features(rows: KernelRows) -> Any:

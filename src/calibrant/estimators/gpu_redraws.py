@@ -13,6 +13,7 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.accelerated import compiled_law
 from calibrant.estimators.kernel_problem import unit_weights
 from calibrant.kernels import Identity, Kernel
+from calibrant.typing import Array
 
 OF_A_GPU = 100.0
 """Pairs of labels that a GPU compares in the time of one multiplication on two cores."""
@@ -34,10 +35,20 @@ class GpuLabelRedraws:
         """The statistic of each redraw, ``(m,)``."""
         w = unit_weights(self.weights, len(self.predictions))
         labels = matched(targets if targets.dtype == np.uint8 else targets.astype(np.int32), self.predictions.matrix)
-        sums = to_numpy(self._sums(labels))
         if self.unbiased:
-            return sums / (len(w) ** 2 - (w**2).sum())
-        return (sums + to_numpy(self._sums.diagonal(labels))) / len(w) ** 2
+            return self._in_batches(self._sums, labels) / (len(w) ** 2 - (w**2).sum())
+        sums, squares = (self._in_batches(made, labels) for made in (self._sums, self._sums.diagonal))
+        return (sums + squares) / len(w) ** 2
+
+    def _in_batches(self, made: Callable[[Array], Array], labels: Array) -> np.ndarray:
+        """What is made of all redraws at once, or of fewer where the GPU has no room for that."""
+        from calibrant._fused.room import in_smaller, room_for
+
+        def batches(size: int) -> np.ndarray:
+            return np.concatenate([to_numpy(made(labels[i : i + size])) for i in range(0, len(labels), size)])
+
+        with room_for("redraws", len(self.predictions)):
+            return in_smaller(batches, len(labels), 1, "{:,} redraws at once")
 
     @cached_property
     def _sums(self) -> Any:
