@@ -15,6 +15,8 @@ NEED_SKLEARN = [
 
 NEED_TORCH = [
     "src/calibrant/_fused/cuda*.py",
+    "src/calibrant/_fused/room.py",
+    "src/calibrant/engines/devices.py",
     "src/calibrant/losses/*",
     "src/calibrant/lab/papers/widmann.py",
     "src/calibrant/lab/papers/widmann_networks.py",

@@ -74,6 +74,8 @@ def classes_of_a_million() -> None:
             "of a row": float(((found - right).abs() / sizes).max()),
         }
         row(f"SKCE, n=10^6, k=10, {name}", timed(lambda work=work: work(p, r)), least, target, peer, **errors)
+    seconds = 25 * timed(lambda: cuda_moments.feature_moments(some, of_some, 0.5, False, WHOLE), 1)
+    row("SKCE, n=10^6, k=10, float64, 25 x 200,000 rows", seconds, limit(2 * pairs, 35), 6.0, peer)
 
 
 def imagenet() -> None:
@@ -175,10 +177,14 @@ def exact_test() -> None:
 def whole_calls() -> None:
     """What users call, drawing and checking of input included."""
     from calibrant import KDE, SKCE, ExactTest
+    from calibrant.engines import DevicePool
     from calibrant.kernels import Exponential
 
     p, y = simplex(rows(1_000_000), 10)
     row("SKCE(Exponential(0.5)), n=10^6", timed(lambda: SKCE(Exponential(0.5))(y, p), 2), 0.0, 1.5)
+    with DevicePool([str(DEVICE)]) as engine:
+        seconds = timed(lambda: SKCE(Exponential(0.5))(y, p, engine=engine), 2)
+        row("the same by panels of a pool of one device", seconds, 0.0, 2.0)
     p, y = p[: rows(100_000)], y[: rows(100_000)]
     row("KDE(bandwidth=0.02), n=10^5", timed(lambda: KDE(bandwidth=0.02)(y, p), 2), 0.0, 0.2)
     start = perf_counter()

@@ -38,6 +38,7 @@ LAYERS = [
 HOMES = {
     "torch": {
         "_array.py",
+        "engines/devices.py",
         "engines/gpus.py",
         "_fused/cuda.py",
         "_fused/cuda_ieee.py",
@@ -49,6 +50,7 @@ HOMES = {
         "_fused/cuda_redraws.py",
         "_fused/cuda_softmax.py",
         "_fused/cuda_torch.py",
+        "_fused/room.py",
         "lab/papers/widmann_networks.py",
         "losses/baselines.py",
         "losses/calibration.py",

@@ -14,7 +14,8 @@ TILE = 512
 """Rows and columns of a tile: large enough for matrix products, small enough for the cache."""
 
 PANELS, MOST = 16, 1 << 14
-"""Panels that tasks are made of: so many, or more of at most so many rows. The number of workers does not matter."""
+"""Panels that tasks are made of: so many, or more of at most so many rows, unless an engine says otherwise (``panel``). The
+number of workers does not matter."""
 
 CALL = 64
 """Rows of a tile below which calling costs more than computing: smaller blocks share a tile."""
@@ -131,10 +132,11 @@ def _diagonal(square: Array) -> Array:
 def moments_of_panels(corner: Callable[[Any, Any], Corner], rows: Any, tile: int, engine: Engine | None) -> Moments:
     """The moments of all pairs of rows from the corners of all pairs of panels, which are the tasks of an engine.
 
-    ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once.
+    ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once; one that has
+    a ``panel`` says by it how many rows are not too many.
     """
-    n = len(rows)
-    cuts = _cuts(n, tile * max(1, min(-(-n // (PANELS * tile)), MOST // tile)))
+    n, most = len(rows), getattr(engine, "panel", MOST)
+    cuts = _cuts(n, tile * max(1, min(-(-n // (PANELS * tile)), most // tile)))
     share: Callable[[Any], Any] = getattr(engine, "share", lambda panel: panel)
     panels = [share(rows[cut]) for cut in cuts]
     places = _triangle(len(cuts))

@@ -1,5 +1,6 @@
 """Kernel regression on the simplex with Dirichlet kernels: what happened at predictions like this one."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
@@ -105,10 +106,15 @@ def _compiled(rows: DirichletRows, labels: np.ndarray, n_classes: int) -> Softma
 
 
 def _on_gpu(rows: DirichletRows, labels: Array, n_classes: int) -> Any:
-    """With gradients; not where there are too many classes for the registers of a GPU."""
+    """With gradients; not where there are too many classes for the registers of a GPU, or too many rows for its memory."""
     from calibrant._fused.cuda import class_averages
+    from calibrant._fused.room import NoRoomError
 
-    averages = class_averages(rows.queries, rows.keys, matched(labels, rows.queries), n_classes)
+    try:
+        averages = class_averages(rows.queries, rows.keys, matched(labels, rows.queries), n_classes)
+    except NoRoomError:
+        warnings.warn(f"the GPU has no room for {len(rows):,} rows at once: in tiles now", RuntimeWarning, stacklevel=4)
+        return NotImplemented
     return NotImplemented if averages is NotImplemented else Softmax(*averages)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -10,9 +10,8 @@ from calibrant._array import to_numpy
 from calibrant._pairwise import CALL, Pairwise
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.ensemble import Ensemble
-from calibrant.distributions.laplace import Laplace
 from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.gpu_redraws import GpuLabelRedraws, redraws_on_gpu
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.expectation import expectation
@@ -65,6 +64,13 @@ class LabelRedraws:
         size = min(BATCH, max(1, ROOM // (len(points) * self.predictions.n_classes)))
         batches = [targets[i : i + size] for i in range(0, len(targets), size)]
         return np.concatenate([self._batch(batch, multiply, diagonal) for batch in batches])
+
+    def moved_by(self, move: Callable[[Any], Any]) -> "LabelRedraws | GpuLabelRedraws":
+        """The same where predictions are moved to; weights stay on the host."""
+        predictions = move(self.predictions)
+        if redraws_on_gpu(self.kernel, self.on_targets, predictions):
+            return GpuLabelRedraws(self.kernel, predictions, self.weights, self.unbiased)
+        return replace(self, predictions=predictions)
 
     def _on_a_line(self, targets: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Two classes: residuals are numbers, kept in the order of the points."""
@@ -124,6 +130,10 @@ class TargetRedraws:
         elif route in (Route.CLOSED, Route.QUANTILE) and self._has_room(rows):
             return self._term_by_term(targets, rows)
         return np.array([self._alone(self._targets(y), rows) for y in targets])
+
+    def moved_by(self, move: Callable[[Any], Any]) -> Self:
+        """The same where predictions are moved to; weights stay on the host."""
+        return replace(self, predictions=move(self.predictions))
 
     def _has_room(self, rows: KernelRows) -> bool:
         """Whether tables of all pairs can be kept, and there is nothing faster."""
@@ -199,36 +209,6 @@ class TargetRedraws:
         size = max(1, ROOM // (len(q) * max(20, int(np.prod(members)))))
         cuts = [p[i : min(i + size, len(p))] for i in range(0, len(p), size)]
         return np.concatenate([to_numpy(expectation(self.on_targets, part, q)) for part in cuts])
-
-
-def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
-    """Multiplications that one redraw costs, roughly."""
-    if isinstance(predictions, Categorical):
-        is_line = dimensions == 1 and kernel.has_product
-        return work_of_labels(len(predictions), predictions.n_classes, is_line=is_line)
-    if isinstance(predictions, Ensemble) and predictions.is_vector:
-        return 200.0 * len(predictions) ** 2 * int(predictions.members.shape[1])  # sums over members
-    if isinstance(predictions, Laplace):
-        return 200.0 * work_of_numbers(len(predictions))  # its closed forms are long
-    return work_of_numbers(len(predictions))
-
-
-def work_of_labels(n: int, n_classes: int, *, is_line: bool) -> float:
-    """Multiplications that one redraw of n labels costs: on a line none of pairs.
-
-    >>> work_of_labels(1000, 10, is_line=False), work_of_labels(1000, 2, is_line=True)
-    (10000000.0, 20000.0)
-    """
-    return 20.0 * n if is_line else float(n) ** 2 * n_classes
-
-
-def work_of_numbers(n: int) -> float:
-    """Multiplications that one redraw of n numbers costs: four exponentials a pair.
-
-    >>> work_of_numbers(1000)
-    50000000.0
-    """
-    return 50.0 * float(n) ** 2
 
 
 def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

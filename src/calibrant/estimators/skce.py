@@ -11,9 +11,10 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.gpu_redraws import OF_A_GPU, GpuLabelRedraws, redraws_on_gpu
 from calibrant.estimators.kernel_problem import KernelForm, resolve_kernels, resolve_problem
-from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws, work_of_redraw
+from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws
 from calibrant.estimators.kernel_sums import all_pairs, block_mean
 from calibrant.estimators.random_features import RandomFeatureSKCE, affordable_waves
+from calibrant.estimators.redraw_work import work_of_redraw
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route
 from calibrant.results import Estimate
