@@ -12,7 +12,7 @@ LAYERS = [
     ["typing"],
     ["_array"],
     ["_validate"],
-    ["_columns", "_fused", "_lines", "_records", "_softmax", "spec"],
+    ["_columns", "_fused", "_lines", "_records", "_softmax", "_tasks", "spec"],
     ["_parts"],
     ["_pairwise", "kernels"],
     ["expectation"],

@@ -2,20 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, Protocol, Self
 
 from calibrant._array import namespace, rematerialised
 from calibrant._softmax import Softmax, softmax_of_panel
+from calibrant._tasks import MOST, cuts, mapping, pieces, sharing
 from calibrant.typing import Array, Engine
 
 TILE = 512
 """Rows and columns of a tile: large enough for matrix products, small enough for the cache."""
 
-PANELS, MOST = 16, 1 << 14
-"""Panels that tasks are made of: so many, or more of at most so many rows, unless an engine says otherwise (``panel``). The
-number of workers does not matter."""
+PANELS = 16
+"""Panels whose pairs are tasks: so many, or more where they would have too many rows."""
 
 CALL = 64
 """Rows of a tile below which calling costs more than computing: smaller blocks share a tile."""
@@ -82,24 +82,29 @@ class Pairwise:
 
     def diagonal(self) -> Array:
         """``H_ii``, from small blocks on the diagonal."""
-        blocks = [self.rows[cut] for cut in _cuts(len(self.rows), 16)]
+        blocks = [self.rows[cut] for cut in cuts(len(self.rows), 16)]
         values = [_diagonal(self.form(block, block)) for block in blocks]
         return namespace(values[0]).concat(values)
 
     def block_sums(self, size: int) -> Array:
         """Sums over pairs i != j within consecutive blocks of so many rows; an incomplete last block is left out."""
         whole = len(self.rows) // size * size
-        groups = [self.rows[cut] for cut in _cuts(whole, max(CALL // size, 1) * size)]
+        groups = [self.rows[cut] for cut in cuts(whole, max(CALL // size, 1) * size)]
         values = list(self._map(partial(_block_sums, self.form, self.tile, size), groups))
         return namespace(values[0]).concat(values)
 
     def matmul(self, v: Array, *, diagonal: bool = True) -> Array:
-        """``H @ v`` for v ``(n, q)``, with or without the diagonal."""
-        tasks = [self.rows[cut] for cut in _cuts(len(self.rows), self.tile)]
-        parts = list(self._map(partial(_panel_product, self.form, self.tile, self.rows, v), tasks))
-        xp = namespace(parts[0])
-        product = xp.concat(parts)
+        """``H @ v`` for v ``(n, q)``, with or without the diagonal; an engine that can ``share`` gets the rows once for all v."""
+        some, there = pieces(len(self.rows), self.tile), sharing(self.engine)(v)
+        work = partial(_product_of_piece, self.form, self.tile)
+        parts = list(mapping(self.engine)(work, [self._everywhere] * len(some), [there] * len(some), some))
+        product = namespace(parts[0]).concat(parts)
         return product if diagonal else product - self.diagonal()[:, None] * v
+
+    @cached_property
+    def _everywhere(self) -> Any:
+        """All rows, or what stands for them among the tasks of an engine."""
+        return sharing(self.engine)(self.rows)
 
     def logmatmul(self, v: Array, *, diagonal: bool = True) -> Softmax:
         """Averages of the rows of v ``(n, q)`` with weights proportional to ``exp(H_ij)``, and their log-sum-exp.
@@ -112,17 +117,12 @@ class Pairwise:
         >>> log_weights.logmatmul(np.array([[6.0], [0.0], [3.0]]), diagonal=False).mean[:, 0].round(12).tolist()
         [1.0, 4.5, 2.0]
         """
-        tasks = [(cut, self.rows[cut]) for cut in _cuts(len(self.rows), self.tile)]
-        panel = partial(softmax_of_panel, self.form, _cuts(len(self.rows), self.tile), self.rows, v, diagonal)
+        tasks = [(cut, self.rows[cut]) for cut in cuts(len(self.rows), self.tile)]
+        panel = partial(softmax_of_panel, self.form, cuts(len(self.rows), self.tile), self.rows, v, diagonal)
         return Softmax.concat(list(self._map(panel, tasks)))
 
     def _map(self, fn: Callable[[Any], Any], tasks: list[Any]) -> Iterator[Any]:
-        return map(fn, tasks) if self.engine is None else self.engine.map(fn, tasks)
-
-
-def _cuts(n: int, size: int) -> list[slice]:
-    """Consecutive slices of at most so many rows, none beyond the end."""
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        return mapping(self.engine)(fn, tasks)
 
 
 def _diagonal(square: Array) -> Array:
@@ -135,25 +135,22 @@ def moments_of_panels(corner: Callable[[Any, Any], Corner], rows: Any, tile: int
     ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once; one that has
     a ``panel`` says by it how many rows are not too many.
     """
-    n, most = len(rows), getattr(engine, "panel", MOST)
-    cuts = _cuts(n, tile * max(1, min(-(-n // (PANELS * tile)), most // tile)))
-    share: Callable[[Any], Any] = getattr(engine, "share", lambda panel: panel)
-    panels = [share(rows[cut]) for cut in cuts]
-    places = _triangle(len(cuts))
-    run: Callable[..., Iterator[Corner]] = map if engine is None else engine.map
-    found = run(corner, [panels[i] for i, _ in places], [None if i == j else panels[j] for i, j in places])
-    return _added(places, found, len(cuts))
+    some = pieces(len(rows), tile, PANELS, getattr(engine, "panel", MOST))
+    panels = [sharing(engine)(rows[cut]) for cut in some]
+    places = _triangle(len(panels))
+    others = [None if i == j else panels[j] for i, j in places]
+    return _added(places, mapping(engine)(corner, [panels[i] for i, _ in places], others), len(panels))
 
 
 def tiled_corner(form: Callable[[Any, Any], Array], tile: int, rows: Any, columns: Any | None) -> Corner:
     """The sums over the pairs of two panels, or of one with itself, tile by tile."""
     witness = form(rows[:1], rows[:1])
-    own = [rows[cut] for cut in _cuts(len(rows), tile)]
+    own = [rows[cut] for cut in cuts(len(rows), tile)]
     if columns is None:
         places = _triangle(len(own))
         moments = _added(places, (_tile(form, witness, own[i], own[j] if i < j else None) for i, j in places), len(own))
         return Corner(moments.row_sums, None, moments.sum_of_squares, moments.diagonal)
-    others = [columns[cut] for cut in _cuts(len(columns), tile)]
+    others = [columns[cut] for cut in cuts(len(columns), tile)]
     tiles = [[_tile(form, witness, a, b) for b in others] for a in own]
     along = [_sum(part.along for part in line) for line in tiles]
     down = [_sum(line[j].down for line in tiles) for j in range(len(others))]
@@ -223,11 +220,18 @@ def _sums_of_blocks(square: Array, size: int) -> Array:
     return sums - xp.sum(xp.reshape(_diagonal(square), (blocks, size)), axis=1)
 
 
-def _panel_product(form: Callable[[Any, Any], Array], tile: int, columns: Any, v: Array, rows: Any) -> Array:
+def _product_of_piece(form: Callable[[Any, Any], Array], tile: int, rows: Any, v: Array, piece: slice) -> Array:
+    """The rows of ``H @ v`` in a piece, a tile of them at a time."""
+    own = rows[piece]
+    parts = [_product_of_tile(form, tile, own[cut], rows, v) for cut in cuts(len(own), tile)]
+    return namespace(parts[0]).concat(parts)
+
+
+def _product_of_tile(form: Callable[[Any, Any], Array], tile: int, rows: Any, columns: Any, v: Array) -> Array:
     witness = form(rows[:1], columns[:1])
 
     def product(cut: slice) -> Array:
         return rematerialised(lambda: form(rows, columns[cut]) @ v[cut, :], witness)
 
-    first, *others = _cuts(len(columns), tile)
+    first, *others = cuts(len(columns), tile)
     return sum((product(cut) for cut in others), start=product(first))

@@ -3,7 +3,7 @@
 import socket
 import sys
 import time
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -26,21 +26,6 @@ def test_threads_and_processes_are_executors():
 def test_what_has_map_is_an_engine():
     with ThreadPoolExecutor(1) as pool:
         assert connect(pool) is pool
-
-
-@pytest.mark.parametrize(
-    ("library", "executor"),
-    [("loky", "get_reusable_executor"), ("mpi4py.futures", "MPIPoolExecutor")],
-)
-def test_executors_of_others_are_engines(library, executor):
-    made: Executor = getattr(pytest.importorskip(library), executor)(max_workers=1)
-    with made as pool:
-        check_engine(connect(pool))
-
-
-def test_the_executor_of_dask_is_an_engine(engine):
-    with engine.client.get_executor(pure=False) as pool:
-        assert list(connect(pool).map(pow, [2, 3], [2, 2])) == [4, 9]
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,9 @@ NEGLIGIBLE = -708.0
 
 
 def class_sums(
-    queries: np.ndarray,
-    keys: np.ndarray,
-    labels: np.ndarray,
-    n_classes: int,
-    own: np.ndarray,
-    *,
-    threads: int | None = None,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    queries: np.ndarray, keys: np.ndarray, labels: np.ndarray, n_classes: int, own: np.ndarray,
+    *, threads: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """The largest product of each query ``(m,)``, and sums of weights and of squared weights by class ``(m, classes)``.
 
     Weights are ``exp(<query, key> - largest)``, for queries ``(m, d)`` and keys ``(n, d)`` with labels ``(n,)``. ``own``
@@ -94,16 +89,18 @@ def _packed_pair(queries: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def picked_sums(
-    queries: np.ndarray, keys: np.ndarray, values: np.ndarray, labels: np.ndarray, *, threads: int | None = None
-) -> np.ndarray:
-    """``sum_{j != i} exp(<query_i, key_j> + shift_j) values[j, label_i]`` of each row i, ``(n,)``.
+    queries: np.ndarray, keys: np.ndarray, values: np.ndarray, labels: np.ndarray,
+    *, before: int = 0, threads: int | None = None,
+) -> np.ndarray:  # fmt: skip
+    """``sum_{j != i} exp(<query_i, key_j> + shift_j) values[j, label_i]`` of each row i, ``(m,)``.
 
-    The shifts are one more column of the keys; exponents are at most 0. O(n^2 d) time, O(n (d + classes)) memory.
+    The shifts are one more column of the keys; exponents are at most 0. Queries and their labels are those of all keys, or of
+    consecutive ones that so many blocks of keys come ``before``. O(m n d) time, O((m + n) (d + classes)) memory.
 
     >>> picked_sums(np.zeros((3, 1)), np.zeros((3, 2)), np.array([[1.0, 10.0], [2, 20], [3, 30]]), np.array([0, 1, 0]))
     array([ 5., 40.,  3.])
     """
-    if threads is None and len(queries) < ALONE:
+    if threads is None and len(queries) * len(keys) < ALONE**2:
         threads = 1
     a = _packed(np.column_stack([queries, np.ones(len(queries))]))
     b = _packed(keys)
@@ -111,7 +108,7 @@ def picked_sums(
     columns[:, : len(keys)] = values.T
     sums = np.zeros(len(queries))
     groups = min(GROUPS, len(a))
-    _in_threads(lambda group: _picked_of_group(a, b, columns, labels, group, sums), groups, threads)
+    _in_threads(lambda group: _picked_of_group(a, b, columns, labels, before, group, sums), groups, threads)
     return sums
 
 
@@ -209,9 +206,9 @@ def _dot(a: np.ndarray, b: np.ndarray) -> float:
 
 @compiled(EXACT)
 def _picked_of_group(
-    a: np.ndarray, b: np.ndarray, values: np.ndarray, labels: np.ndarray, group: int, sums: np.ndarray
+    a: np.ndarray, b: np.ndarray, values: np.ndarray, labels: np.ndarray, before: int, group: int, sums: np.ndarray
 ) -> None:
-    """The blocks of queries ``group, group + GROUPS, ...`` against all keys."""
+    """The blocks of queries ``group, group + GROUPS, ...`` against all keys; block p has the keys of block ``before + p``."""
     products = np.empty(STRIP * BLOCK)
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(sums)), STRIP):
@@ -220,8 +217,8 @@ def _picked_of_group(
                 _products(a[p, first - p * BLOCK :], b[t], products)
                 for i in range(first, min(first + STRIP, len(sums))):
                     logs = products[(i - first) * BLOCK : (i - first + 1) * BLOCK]
-                    if t == p:
-                        logs[i - start] = NEVER
+                    if t == before + p:
+                        logs[i - p * BLOCK] = NEVER
                     _exponentials(logs, 0.0)
                     sums[i] += _dot(logs, values[labels[i], start : start + BLOCK])
 

@@ -1,4 +1,4 @@
-"""Engines keep the order of tasks, hand errors on, and change no digit."""
+"""Engines keep the order of tasks, lose none, hand errors on, and change no digit."""
 
 import time
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._pairwise import Pairwise
+from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.kernels import Gaussian
 from calibrant.typing import Engine
@@ -13,32 +14,61 @@ from calibrant.typing import Engine
 NAPS = (0.05, 0.0, 0.02, 0.0)
 """Seconds that tasks take, the first the longest."""
 
+MANY = 100
+"""Tasks that are more than a machine has cores."""
+
 
 def check_engine(engine: Engine) -> None:
-    """Results come in the order of the tasks, however long those take; errors and digits are those of ``map``.
+    """Every task has one result, in the order of the tasks, however long those take; errors and digits are those of ``map``.
 
-    An engine that can ``share`` must hand the value to tasks in place of what stands for it.
+    A map whose results are not all wanted must not disturb the next, as tests stop once they know enough. Columns of tasks
+    are sequences, such as lists. An engine that can ``share`` must hand the value to tasks in place of what stands for it.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(2) as pool:
     ...     check_engine(pool)
     """
-    found = list(engine.map(_after, NAPS, range(len(NAPS))))
-    assert found == list(range(len(NAPS))), f"results of tasks 0, 1, 2, 3 came as {found}"
-    assert list(engine.map(pow, iter([3, 1]), iter([2, 2]))) == [9, 1], "columns may be iterators"
-    assert list(engine.map(pow, [], [])) == [], "no tasks must give no results"
-    words = _words_of_error(engine)
-    assert words is not None, "the error of a task is lost"
-    assert "this value" in words, f"the words of an error are lost: {words}"
+    _check_order(engine)
+    _check_maps_apart(engine)
+    _check_errors(engine)
     _check_digits(engine)
 
 
-def _words_of_error(engine: Engine) -> str | None:
+def _results(engine: Engine, *call: Any) -> list[Any]:
+    """All results, also of what gives none that can be gone through."""
+    found = mapping(engine)(*call)
+    assert hasattr(found, "__iter__"), f"map must give the results to go through, when they are there; got a {found!r}"
+    return list(found)
+
+
+def _check_order(engine: Engine) -> None:
+    found = _results(engine, _after, NAPS, range(len(NAPS)))
+    assert found == list(range(len(NAPS))), f"results of tasks 0, 1, 2, 3 came as {found}"
+    many = _results(engine, pow, range(MANY), [1] * MANY)
+    assert len(many) == MANY, f"{MANY} tasks gave {len(many)} results"
+    assert many == list(range(MANY)), f"results of tasks 0 to {MANY - 1} came as {many}"
+    assert _results(engine, pow, [], []) == [], "no tasks must give no results"
+
+
+def _check_maps_apart(engine: Engine) -> None:
+    """Of two that are open at once, and after one that was left early."""
+    first, second = (iter(mapping(engine)(pow, [base, base], [1, 2])) for base in (2, 3))
+    both = [next(results, None) for results in (second, first, second, first)]
+    assert both == [3, 2, 9, 4], "results of two maps that are open at once get mixed up"
+    next(iter(mapping(engine)(pow, [2, 3, 4], [2, 2, 2])))
+    found = _results(engine, pow, [5, 6], [1, 1])
+    assert found == [5, 6], f"after a map that was left early the results of tasks 5 and 6 came as {found}"
+
+
+def _check_errors(engine: Engine) -> None:
+    error = None
     try:
-        list(engine.map(_refuse, ["this value"]))
-    except InputError as error:
-        return str(error)
-    return None
+        _results(engine, _refuse, [False, True, False], ["one", "this value", "another"])
+    except Exception as caught:  # of whatever kind
+        error = caught
+    assert error is not None, "the error of a task is lost"
+    assert isinstance(error, InputError), f"the InputError of a task came as a {type(error).__name__}: {error}"
+    assert "this value" in str(error), f"the words of an error are lost: {error}"
 
 
 def _check_digits(engine: Engine) -> None:
@@ -50,7 +80,7 @@ def _check_digits(engine: Engine) -> None:
     share: Any = getattr(engine, "share", None)
     if share is not None:
         shared = share(x)
-        found = list(engine.map(np.array_equal, [shared, shared], [x, -x]))
+        found = _results(engine, np.array_equal, [shared, shared], [x, -x])
         assert found == [True, False], "tasks are not given the value that was shared"
 
 
@@ -59,5 +89,6 @@ def _after(seconds: float, result: Any) -> Any:
     return result
 
 
-def _refuse(value: str) -> None:
-    raise InputError(f"refused: {value}")
+def _refuse(is_wrong: bool, value: str) -> None:
+    if is_wrong:
+        raise InputError(f"refused: {value}")

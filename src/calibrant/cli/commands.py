@@ -86,13 +86,11 @@ def report(
     result: Report | Comparison
     if id is not None and not others:
         raise InputError("--id aligns the rows of several files: leave it out with one")
-    if others:
-        if engine is not None:
-            raise InputError("--engine: several files are compared in this process; leave it out")
-        result = comparing.compared([file, *others], data, id, title, n_resamples, seed)
-    else:
-        heading = title or f"Calibration of {name_of(file)}"
-        with opened(engine) as place:
+    with opened(engine) as place:
+        if others:
+            result = comparing.compared([file, *others], data, id, title, n_resamples, seed, place)
+        else:
+            heading = title or f"Calibration of {name_of(file)}"
             result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file), place)
     reporting.write(result, out)
     if pdf is not None:

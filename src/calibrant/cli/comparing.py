@@ -14,10 +14,17 @@ from calibrant.cli.app import Data
 from calibrant.cli.streams import is_stream, local
 from calibrant.distributions.base import Distribution
 from calibrant.reports.comparison import Comparison, compare
+from calibrant.typing import Engine
 
 
 def compared(
-    files: Sequence[Path], data: Data, id: str | None, title: str | None, n_resamples: int, seed: int
+    files: Sequence[Path],
+    data: Data,
+    id: str | None,
+    title: str | None,
+    n_resamples: int,
+    seed: int,
+    engine: Engine | None = None,
 ) -> Comparison:
     """The models of several files; slices and weights are those of the first."""
     if any(is_stream(file) for file in files):
@@ -41,6 +48,7 @@ def compared(
             title=heading,
             n_resamples=n_resamples,
             rng=seed,
+            engine=engine,
             progress=progress,
         )
 

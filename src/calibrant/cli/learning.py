@@ -14,6 +14,7 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import Recalibration, Recalibrator
 from calibrant.reports.before_after import BeforeAfter, before_and_after, in_words
 from calibrant.results import Table, brief
+from calibrant.typing import Engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +68,23 @@ class Learned:
         )
 
 
-def learn(data: io.Dataset, methods: Sequence[Recalibrator], *, folds: int, seed: int, title: str) -> Learned:
-    """Fit every method, or one that suits the predictions, and look closer at the best."""
+def learn(
+    data: io.Dataset,
+    methods: Sequence[Recalibrator],
+    *,
+    folds: int,
+    seed: int,
+    title: str,
+    engine: Engine | None = None,
+) -> Learned:
+    """Fit every method, or one that suits the predictions, and look closer at the best; folds are tasks of the engine."""
     chosen = list(methods) or [default_recalibrator(data.y_pred)]
     fits: list[Recalibration] = []
     with display.steps() as progress:
         for method in chosen:
             progress(brief(method), len(fits), len(chosen) + 1)
-            fit = method.fit(data.y_true, data.y_pred, sample_weight=data.sample_weight, folds=folds, seed=seed)
-            fits.append(fit)
+            settings: dict[str, Any] = {"sample_weight": data.sample_weight, "folds": folds, "seed": seed}
+            fits.append(method.fit(data.y_true, data.y_pred, **settings, engine=engine))
         progress("Before and after", len(fits), len(chosen) + 1)
         if len(fits) > 1:
             fits = _ranked(fits)

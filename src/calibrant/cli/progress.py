@@ -18,6 +18,9 @@ from calibrant.reports.costs import cost
 class Steps:
     """A bar for work of several steps: called before each step, and an engine that moves it on within one."""
 
+    is_here = True
+    """What has threads of its own need not be cut into tasks to be shown."""
+
     def __init__(self, bar: Progress, first: str) -> None:
         self.bar, self.task = bar, bar.add_task(first, total=None)
         self.done, self.room = 0.0, 0.0
@@ -52,6 +55,11 @@ class ProgressEngine:
 
     workers: int = 1
     name: str = "Working"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether tasks are done by this process; what has threads of its own need not be cut into them then."""
+        return self.workers == 1
 
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
         """Apply ``fn`` to each task."""

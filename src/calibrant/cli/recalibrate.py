@@ -11,7 +11,19 @@ from cyclopts import Parameter
 from calibrant._columns import check_ending
 from calibrant._validate import InputError, check_count
 from calibrant.cli import display
-from calibrant.cli.app import OUTPUT, Fields, File, Output, Seed, Texts, check_writable, command, print_json
+from calibrant.cli.app import (
+    OUTPUT,
+    Fields,
+    File,
+    Output,
+    Place,
+    Seed,
+    Texts,
+    check_writable,
+    command,
+    opened,
+    print_json,
+)
 from calibrant.cli.applying import Applied, apply_map
 from calibrant.cli.learning import Learned, learn
 from calibrant.cli.reporting import check_place
@@ -36,6 +48,7 @@ def recalibrate(
     out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     level: Annotated[tuple[float, ...], Parameter(negative="", show_default=False)] = (),
     seed: Seed = 0,
+    engine: Place = None,
     format: Output = "table",
 ) -> int:
     """Learn a map to better predictions, and show what it does to held-out rows; with --apply, put predictions right.
@@ -67,7 +80,9 @@ def recalibrate(
     _check_outputs([path for path in (file, apply) if path], places)
     title, file = f"Recalibration of {name_of(file)}", local(file, data.input_format)
     if apply is not None:
-        _check_absent("with --apply", {"--method": method, "--save": save, "--folds": folds, "--force": force})
+        _check_absent(
+            "with --apply", {"--method": method, "--save": save, "--folds": folds, "--force": force, "--engine": engine}
+        )
         target = _target(out, file, data, format)
         applied = apply_map(file, data, apply, target, levels=level, seed=seed, draws_page=report is not None)
         if out == DASH:
@@ -81,7 +96,8 @@ def recalibrate(
     check_count(folds := 5 if folds is None else folds, "--folds", least=2)
     methods = [parse_recalibrator(text) for text in dict.fromkeys(method)]
     read = data.read(file)
-    learned = learn(read, methods, folds=folds, seed=seed, title=title)
+    with opened(engine) as place:
+        learned = learn(read, methods, folds=folds, seed=seed, title=title, engine=place)
     saved = save if force or not learned.best.is_worse else None
     if saved is not None:
         learned.best.save(saved)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Self, TypeAlias
 
 from calibrant._fused.precision import precision_in_force
-from calibrant._pairwise import MOST
+from calibrant._tasks import MOST
 from calibrant._validate import InputError, check_count
 from calibrant.engines.gpus import PANEL, on_gpu
 from calibrant.engines.workers import asking, check_versions

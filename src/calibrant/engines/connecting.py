@@ -7,9 +7,11 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from typing import Any
 
+from calibrant._tasks import is_parallel, is_pool
 from calibrant._validate import InputError
 from calibrant.engines.cluster import DaskEngine
 from calibrant.engines.devices import DevicePool
+from calibrant.engines.pools import ParallelEngine, PoolEngine
 from calibrant.typing import Engine
 
 PORT = 8786
@@ -25,7 +27,7 @@ def connect(engine: Any, *, timeout: float = 5.0, **settings: Any) -> Any:
     ``"gpus"`` and ``"gpus:2"`` are a :class:`DevicePool` of all GPUs of this machine, or of the first two;
     ``"dask://host:8786"`` and a ``distributed.Client`` are a :class:`DaskEngine`, ``settings`` its settings. The scheduler must
     answer within ``timeout`` seconds. Whatever has the ``map`` of an executor (loky, mpi4py, ``client.get_executor()``) is given
-    back as it is. All are closed by ``with``.
+    back as it is. Pools of multiprocessing and Ray, and joblib's ``Parallel``, become engines. All are closed by ``with``.
 
     >>> from calibrant import SKCE
     >>> with connect("threads:2") as engine:
@@ -39,6 +41,10 @@ def connect(engine: Any, *, timeout: float = 5.0, **settings: Any) -> Any:
         return DaskEngine(engine, **settings).check()
     if settings:
         raise InputError(f"{', '.join(settings)} are settings of a Dask engine; {type(engine).__name__} takes none")
+    if is_pool(engine):
+        return PoolEngine(engine)
+    if is_parallel(engine):
+        return ParallelEngine(engine)
     if not isinstance(engine, Engine):
         raise InputError(f"engine must have the map of an executor, or be a text such as {KNOWN}; got {engine!r}")
     return engine

@@ -1,6 +1,6 @@
 """States of Parquet files, some rows of a file being a task."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 from calibrant._columns import check_exists, check_polars
 from calibrant._parts import parquet_length
+from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.batches import Batches, needed_columns
 from calibrant.engines.updates import updated
@@ -25,7 +26,7 @@ def parquet_states(
 ) -> Iterator[Any]:
     """The states of parts of files, in the order of their rows."""
     paths = [path.resolve() for path in _paths(source)]
-    run: Callable[..., Iterator[Any]] = map if engine is None else engine.map
+    run = mapping(engine)
     lengths = list(run(partial(_length, columns), paths))
     parts, before = [], 0
     for path, (length, width) in zip(paths, lengths, strict=True):

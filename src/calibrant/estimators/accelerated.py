@@ -30,10 +30,10 @@ LEAST = 16
 """Rows of a tile that every GPU must have room for."""
 
 
-def accelerated_moments(kernel: Kernel, rows: KernelRows) -> Any:
-    """The moments by the best path that fits."""
+def accelerated_moments(kernel: Kernel, rows: KernelRows, *, alone: bool = False) -> Any:
+    """The moments by the best path that fits; ``alone``, in one thread where threads are of the CPU."""
     moments = sorted_moments(kernel, rows)
-    return _compiled(kernel, rows) if moments is NotImplemented else moments
+    return _compiled(kernel, rows, alone=alone) if moments is NotImplemented else moments
 
 
 def sorted_moments(kernel: Kernel, rows: KernelRows) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 from calibrant._array import as_double, detached, gammaln, is_traced, namespace, on_gpu, to_numpy
 from calibrant._pairwise import Pairwise
 from calibrant._softmax import Softmax
+from calibrant._tasks import UNIT, by_pieces
 from calibrant.distributions.base import matched
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 FEW = 2000
 """Up to so many rows, loading compiled code takes longer than computing without it."""
@@ -78,13 +79,14 @@ def log_kernel(rows: DirichletRows, columns: DirichletRows) -> Array:
     return xp.where(values < NEVER / 10, xp.full_like(values, -xp.inf), values)
 
 
-def regression(rows: DirichletRows, labels: Array, n_classes: int) -> Softmax:
+def regression(rows: DirichletRows, labels: Array, n_classes: int, engine: Engine | None = None) -> Softmax:
     """Frequencies of the labels ``(n,)`` around each row but without it; ``-inf`` for rows that see no other.
 
-    O(n^2 K) time, O(n K) memory, also of gradients; compiled for many rows of NumPy arrays, and on a GPU.
+    O(n^2 K) time, O(n K) memory, also of gradients; compiled for many rows of NumPy arrays, and on a GPU. An engine does
+    what is compiled, some rows a task.
     """
     if isinstance(rows.queries, np.ndarray) and len(rows) > FEW:
-        return _compiled(rows, labels, n_classes)
+        return _compiled(rows, labels, n_classes, engine)
     if on_gpu(detached(rows.queries)) and len(rows) > FEW:
         averages = _on_gpu(rows, labels, n_classes)
         if averages is not NotImplemented:
@@ -96,10 +98,9 @@ def regression(rows: DirichletRows, labels: Array, n_classes: int) -> Softmax:
     return Pairwise(log_kernel, rows).logmatmul(v, diagonal=False)
 
 
-def _compiled(rows: DirichletRows, labels: np.ndarray, n_classes: int) -> Softmax:
-    from calibrant._fused.softmax import class_sums
-
-    top, sums, squares = class_sums(rows.queries, rows.keys, labels, n_classes, np.arange(len(rows)))
+def _compiled(rows: DirichletRows, labels: np.ndarray, n_classes: int, engine: Engine | None) -> Softmax:
+    own = np.arange(len(rows))
+    top, sums, squares = by_pieces(_class_sums, (rows.queries, own), (rows.keys, labels, n_classes), engine)
     total = np.where(np.isinf(top), 1.0, sums.sum(axis=1))
     weighed, twice = sums / total[:, None], squares / total[:, None] ** 2
     return Softmax(top + np.log(total), weighed, twice.sum(axis=1), twice)
@@ -118,16 +119,17 @@ def _on_gpu(rows: DirichletRows, labels: Array, n_classes: int) -> Any:
     return NotImplemented if averages is NotImplemented else Softmax(*averages)
 
 
-def smoothed(rows: DirichletRows, values: Array, spread: Array, chosen: np.ndarray | None = None) -> Softmax:
+def smoothed(
+    rows: DirichletRows, values: Array, spread: Array, chosen: np.ndarray | None = None, engine: Engine | None = None
+) -> Softmax:
     """Averages of values ``(n, q)`` around each row but without it; ``mean_of_squares`` is of ``spread``, ``(n, 1)``.
 
-    ``chosen`` rows of NumPy arrays, or all. O(n^2 (K + q)) time, O(n (K + q)) memory.
+    ``chosen`` rows of NumPy arrays, or all. O(n^2 (K + q)) time, O(n (K + q)) memory. Engines are as for :func:`regression`.
     """
     if isinstance(rows.queries, np.ndarray) and (chosen is not None or len(rows) > FEW):
-        from calibrant._fused.softmax import value_sums
-
         own = np.arange(len(rows)) if chosen is None else chosen
-        top, sums, squares = value_sums(rows.queries[own], rows.keys, values, spread[:, 0], own)
+        shared = rows.keys, values, spread[:, 0]
+        top, sums, squares = by_pieces(_value_sums, (rows.queries[own], own), shared, engine)
         total = np.where(np.isinf(top), 1.0, sums[:, -1])[:, None]
         squares = squares / total**2
         return Softmax(top + np.log(total[:, 0]), sums[:, :-1] / total, squares[:, 1], squares[:, :1])
@@ -162,18 +164,38 @@ def _log_sums_of_tensors(rows: DirichletRows, chosen: Array) -> Array:
     return xp.concat([around(chosen[start : start + PANEL]) for start in range(0, len(chosen), PANEL)])
 
 
-def influences(rows: DirichletRows, local: Softmax, values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def influences(
+    rows: DirichletRows, local: Softmax, values: np.ndarray, labels: np.ndarray, engine: Engine | None = None
+) -> np.ndarray:
     """``sum_j w_ji values[j, label_i]`` for each i, ``(n,)``: what row i adds to the rows around it; NumPy arrays.
 
-    ``w_ji`` is the weight of i in the regression at j, ``values`` are ``(n, classes)``. O(n^2 K) time, O(n K) memory.
+    ``w_ji`` is the weight of i in the regression at j, ``values`` are ``(n, classes)``. O(n^2 K) time, O(n K) memory. Engines
+    are as for :func:`regression`.
     """
     if len(rows) <= FEW:
         sums = sum(values[index].T @ weights for index, weights in weight_panels(rows))
         return np.take_along_axis(sums, labels[None, :], axis=0)[0]
+    shift = np.where(local.is_empty, NEVER, -local.log_sum)
+    shared = np.column_stack([rows.queries, shift]), values
+    return by_pieces(_picked_sums, (rows.keys, labels, np.arange(len(rows))), shared, engine)[0]
+
+
+def _class_sums(queries: Array, own: Array, keys: Array, labels: Array, n_classes: int, **threads: int) -> Any:
+    from calibrant._fused.softmax import class_sums
+
+    return class_sums(queries, keys, labels, n_classes, own, **threads)
+
+
+def _value_sums(queries: Array, own: Array, keys: Array, values: Array, spread: Array, **threads: int) -> Any:
+    from calibrant._fused.softmax import value_sums
+
+    return value_sums(queries, keys, values, spread, own, **threads)
+
+
+def _picked_sums(queries: Array, labels: Array, own: Array, keys: Array, values: Array, **threads: int) -> Any:
     from calibrant._fused.softmax import picked_sums
 
-    shift = np.where(local.is_empty, NEVER, -local.log_sum)
-    return picked_sums(rows.keys, np.column_stack([rows.queries, shift]), values, labels)
+    return (picked_sums(queries, keys, values, labels, before=int(own[0]) // UNIT, **threads),)
 
 
 def weight_panels(rows: DirichletRows) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -13,7 +13,7 @@ from calibrant.estimators.dirichlet import DirichletRows, influences, regression
 from calibrant.estimators.local import Around, LocalEstimator, Redraws, shares_of_rows
 from calibrant.estimators.questions import Question
 from calibrant.estimators.ratios import FULL, NONE, PARTIAL, Ratios
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 KEPT = 3000
 """Up to so many rows, weights are kept between redraws."""
@@ -40,35 +40,34 @@ class FrequencyEstimator(LocalEstimator):
     def slopes(self, frequency: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """The derivatives of the terms with respect to the frequencies, for the standard error."""
 
-    def around(self, question: Question, outcomes: Array, weights: np.ndarray | None) -> Around:
-        """One regression; the weights of NumPy arrays a second time, for what each row adds to others."""
+    def around(
+        self, question: Question, outcomes: Array, weights: np.ndarray | None, engine: Engine | None = None
+    ) -> Around:
+        """One regression; the weights of NumPy arrays a second time, for what each row adds to others.
+
+        The influence of a row is how the mean answers to a little more weight of it: by its own term, and by those around it.
+        """
         bandwidth = self.likeliest(question, weights)
         rows = DirichletRows.of(question.points, bandwidth.value, weights)
-        local = regression(rows, outcomes, question.points.shape[1])
+        local = regression(rows, outcomes, question.points.shape[1], engine)
         ratios = Ratios.of(question.asked(local), len(rows), self.debias)
         terms = namespace(local.mean).sum(self.terms(ratios, question.predicted), axis=1)
         shares = shares_of_rows(local.is_empty, weights, terms)
-        is_host = isinstance(terms, np.ndarray)
-        influence = self._influence(question, rows, local, outcomes, shares, terms) if is_host else None
+        influence = None
+        if isinstance(terms, np.ndarray):
+            values = self._changes(question, local, shares)
+            own = shares * (terms - shares @ terms)
+            influence = own + influences(rows, local, values, outcomes.astype(np.int64), engine)
         return Around(question, bandwidth, local.is_empty, shares, terms, influence)
 
-    def _influence(
-        self,
-        question: Question,
-        rows: DirichletRows,
-        local: Softmax,
-        outcomes: np.ndarray,
-        shares: np.ndarray,
-        terms: np.ndarray,
-    ) -> np.ndarray:
-        """How the mean answers to a little more weight of each row, ``(n,)``: by its own term, and by those around it."""
+    def _changes(self, question: Question, local: Softmax, shares: np.ndarray) -> np.ndarray:
+        """How the mean answers to a row around each being of each class, ``(n, classes)``."""
         frequency = question.asked(local).mean
         slopes = self.slopes(frequency, question.predicted) * shares[:, None]
         values = np.zeros(question.points.shape)
         values[:, question.first :] = slopes
         values -= (slopes * frequency).sum(axis=1, keepdims=True)
-        own = shares * (terms - shares @ terms)
-        return own + influences(rows, local, values, outcomes.astype(np.int64))
+        return values
 
     def redraws(self, question: Question, weights: np.ndarray | None) -> Redraws:
         """Bandwidth and weights depend on the predictions alone; each redraw is a product with them."""

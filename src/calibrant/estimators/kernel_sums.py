@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 
 from calibrant._array import is_traced, namespace, to_numpy
-from calibrant._pairwise import Moments, Pairwise, moments_of_panels
+from calibrant._pairwise import CALL, Moments, Pairwise, moments_of_panels
+from calibrant._tasks import elsewhere, mapping, pieces
 from calibrant._validate import InputError
 from calibrant.estimators.accelerated import (
     accelerated_block_sums,
@@ -36,13 +37,15 @@ def all_pairs(
     return moments.total / pairs, _standard_error(moments, n)
 
 
-def block_mean(form: KernelForm, rows: KernelRows, size: int) -> tuple[Array, float | None, tuple[str, ...]]:
+def block_mean(
+    form: KernelForm, rows: KernelRows, size: int, engine: Engine | None = None
+) -> tuple[Array, float | None, tuple[str, ...]]:
     """The mean of the U-statistics of consecutive blocks with its standard error, and notes."""
     n = len(rows)
     notes = notes_on_blocks(n, size)
     if rows.weights is not None:
         raise InputError("block takes no sample_weight: blocks are of equal weight")
-    means = block_sums(form, rows, size) / (size * (size - 1))
+    means = block_sums(form, rows, size, engine) / (size * (size - 1))
     error = None
     if means.shape[0] > 1 and not is_traced(means):
         error = float(np.std(to_numpy(means), ddof=1) / np.sqrt(means.shape[0]))
@@ -57,22 +60,47 @@ def notes_on_blocks(n: int, size: int) -> tuple[str, ...]:
     return (f"the last {left_out:,} rows do not fill a block of {size:,} and are left out",) if left_out else ()
 
 
-def block_sums(form: KernelForm, rows: KernelRows, size: int) -> Array:
-    """Sums over the pairs of each complete block, ``(n / size,)``: of large ones by the best path, of small ones in tiles."""
+def block_sums(form: KernelForm, rows: KernelRows, size: int, engine: Engine | None = None) -> Array:
+    """Sums over the pairs of each complete block, ``(n / size,)``: of large ones by the best path, of small ones in tiles.
+
+    A task of an engine is some consecutive blocks, as many as small ones share a tile or more, so that no digit changes.
+    """
     fused = accelerated_block_sums(form.on_predictions, rows, size)
     if fused is not NotImplemented:
         return fused
+    if elsewhere(engine) is None:
+        return _sums_of_blocks(form, size, rows)
+    some = pieces(len(rows) // size * size, max(CALL // size, 1) * size)
+    parts = list(mapping(engine)(partial(_task_of_blocks, form, size), [rows[cut] for cut in some]))
+    return namespace(parts[0]).concat(parts)
+
+
+def _task_of_blocks(form: KernelForm, size: int, rows: KernelRows) -> Array:
+    """What a worker does with its rows, in one thread; on a GPU if the rows came there."""
+    fused = accelerated_block_sums(form.on_predictions, rows, size)
+    return _sums_of_blocks(form, size, rows, alone=True) if fused is NotImplemented else fused
+
+
+def _sums_of_blocks(form: KernelForm, size: int, rows: KernelRows, *, alone: bool = False) -> Array:
     if size <= FEW:
         return Pairwise(form, rows, min(size, tile_of(rows))).block_sums(size)
-    totals = [moments_of(form, rows[i * size : (i + 1) * size], FEW).total for i in range(len(rows) // size)]
+    blocks = [rows[i * size : (i + 1) * size] for i in range(len(rows) // size)]
+    totals = [moments_of(form, block, FEW, alone=alone).total for block in blocks]
     return namespace(totals[0]).stack(totals)
 
 
-def moments_of(form: KernelForm, rows: KernelRows, few: int = FEW, engine: Engine | None = None) -> Moments:
-    """The moments of all pairs; more than ``few`` rows take the faster paths. Points on a line need no engine."""
-    tile, is_long = tile_of(rows), len(rows) > few
-    paths = accelerated_moments if engine is None else sorted_moments
-    moments = paths(form.on_predictions, rows) if is_long else NotImplemented
+def moments_of(
+    form: KernelForm, rows: KernelRows, few: int = FEW, engine: Engine | None = None, *, alone: bool = False
+) -> Moments:
+    """The moments of all pairs; more than ``few`` rows take the faster paths. Points on a line need no engine.
+
+    Without one, all threads of compiled code take part, or one ``alone``.
+    """
+    tile, is_long, engine = tile_of(rows), len(rows) > few, elsewhere(engine)
+    moments = NotImplemented
+    if is_long:
+        kernel = form.on_predictions
+        moments = accelerated_moments(kernel, rows, alone=alone) if engine is None else sorted_moments(kernel, rows)
     if moments is not NotImplemented:
         return moments
     if engine is not None and is_long:

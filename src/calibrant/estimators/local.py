@@ -16,7 +16,7 @@ from calibrant.estimators.lensed import check_lens
 from calibrant.estimators.questions import Question, questions
 from calibrant.lenses import Lens
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 INDICATORS = 1 << 24
 """Numbers that say which outcomes occurred, for as many redraws as are looked at together."""
@@ -87,7 +87,9 @@ class LocalEstimator(BaseEstimator):
             raise InputError(f"bandwidth must be a positive number, or {words} to find one; got {self.bandwidth!r}")
 
     @abstractmethod
-    def around(self, question: Question, outcomes: Array, weights: np.ndarray | None) -> Around:
+    def around(
+        self, question: Question, outcomes: Array, weights: np.ndarray | None, engine: Engine | None = None
+    ) -> Around:
         """The terms of a question, for its outcomes ``(n,)``."""
 
     @abstractmethod
@@ -104,10 +106,16 @@ class LocalEstimator(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The mean over questions; with a standard error on NumPy arrays."""
+        return self.estimate_by(None, targets, predictions, weights)
+
+    def estimate_by(
+        self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None
+    ) -> Estimate:
+        """The same, some rows being a task of the engine."""
         if len(predictions) < 2:
             raise InputError(f"{type(self).__name__} compares each row with the others: at least two rows are needed")
         asked, reduction = questions(self.lens, predictions)
-        around = [self.around(question, question.outcomes(targets), weights) for question in asked]
+        around = [self.around(question, question.outcomes(targets), weights, engine) for question in asked]
         values = [self.finished(a.mean) for a in around]
         notes = dict.fromkeys(note for a in around for note in a.notes())
         several = len(around) > 1

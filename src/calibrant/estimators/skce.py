@@ -66,7 +66,7 @@ class SKCE(BaseEstimator):
     def estimate_by(
         self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None
     ) -> Estimate:
-        """The same, pairs of panels of rows being tasks of the engine; blocks and points on a line need none."""
+        """The same, pairs of panels of rows or some blocks being tasks of the engine; points on a line need none."""
         n = len(predictions)
         if self.unbiased and n < 2:
             raise InputError("the unbiased SKCE needs at least two rows; unbiased=False takes one")
@@ -75,7 +75,7 @@ class SKCE(BaseEstimator):
         )
         form = KernelForm(on_predictions)
         if self.block is not None:
-            value, error, notes = block_mean(form, rows, self.block)
+            value, error, notes = block_mean(form, rows, self.block, engine)
         else:
             value, error, notes = *all_pairs(form, rows, unbiased=self.unbiased, engine=engine), ()
         return Estimate(

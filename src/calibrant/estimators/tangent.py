@@ -15,7 +15,7 @@ from calibrant.estimators.local import Around, LocalEstimator, Redraws, shares_o
 from calibrant.estimators.questions import Question
 from calibrant.estimators.ratios import ALONE
 from calibrant.lenses import Lens
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 GRID = (0.003, 0.008, 0.02, 0.055, 0.15, 0.4, 1.0)
 """Bandwidths that are tried. The value depends little on them, so a coarse grid will do."""
@@ -57,7 +57,9 @@ class TangentKDE(LocalEstimator):
         super().__post_init__()
         check_power(self.p)
 
-    def around(self, question: Question, outcomes: Array, weights: np.ndarray | None) -> Around:
+    def around(
+        self, question: Question, outcomes: Array, weights: np.ndarray | None, engine: Engine | None = None
+    ) -> Around:
         """A regression of the residuals at each bandwidth that is tried; the best predicts them best."""
         tried = self.tried()
         if len(tried) > 1 and is_traced(question.points):
@@ -66,7 +68,8 @@ class TangentKDE(LocalEstimator):
         residuals = xp.astype(matched(question.happened(outcomes), question.points), question.points.dtype)
         residuals = residuals - question.predicted
         spread = xp.sum(residuals**2, axis=1, keepdims=True)
-        found = [smoothed(DirichletRows.of(question.points, h, weights), residuals, spread) for h in tried]
+        rows = (DirichletRows.of(question.points, h, weights) for h in tried)
+        found = [smoothed(some, residuals, spread, engine=engine) for some in rows]
         shares = shares_of_rows(found[0].is_empty, weights, spread[:, 0])
         errors = [xp.sum(shares * xp.sum((residuals - local.mean) ** 2, axis=1)) for local in found]
         best = 0 if len(found) == 1 else int(self.chosen(np.array([float(error) for error in errors])))

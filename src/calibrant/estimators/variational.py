@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from scipy.special import ndtri
 
 from calibrant._array import to_numpy
+from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
@@ -23,10 +25,13 @@ from calibrant.recalibration.base import Map, Recalibrator
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.folds import folds_of_rows
 from calibrant.results import Estimate, Interval, Table
-from calibrant.typing import Array, ArrayLike
+from calibrant.typing import Array, ArrayLike, Engine
 
 LEVEL = 0.95
 """The confidence level of the lower bound."""
+
+SEEN = -1
+"""The fold of rows that are judged by a map which has seen them."""
 
 IN_SAMPLE = "in-sample: the map has seen the rows it is judged by, so the error is overstated"
 
@@ -86,7 +91,13 @@ class Variational(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The mean of what recalibration removes from held-out rows, with its lower bound."""
-        reduction, judged = self._judged(to_numpy(targets), predictions, weights)
+        return self.estimate_by(None, targets, predictions, weights)
+
+    def estimate_by(
+        self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None
+    ) -> Estimate:
+        """The same, a fold being a task of the engine."""
+        reduction, judged = self._judged(to_numpy(targets), predictions, weights, engine)
         value, error = self._error(judged, weights)
         bound = Interval(value - float(ndtri(LEVEL)) * error, np.inf, LEVEL, "lower confidence bound")
         return Estimate(
@@ -155,7 +166,7 @@ class Variational(BaseEstimator):
         return Default() if self.recalibrator is None else self.recalibrator
 
     def _judged(
-        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, engine: Engine | None = None
     ) -> tuple[str, list[Judged]]:
         """The reduction, and what maps from the other folds say of the rows of each, for every question and split."""
         if not isinstance(predictions, Categorical | Bernoulli):
@@ -165,41 +176,53 @@ class Variational(BaseEstimator):
         splits = range(self.repeats)
         if self.lens is None and isinstance(predictions, Categorical) and predictions.n_classes > 2:
             f = to_numpy(predictions.matrix).astype(np.float64)
-            fits = [self._cross_fitted(targets, predictions, weights, split) for split in splits]
+            fits = [self._cross_fitted(targets, predictions, weights, split, engine) for split in splits]
             return "canonical", [Judged(targets, f, *fit) for fit in fits]
         view = View.of(self.lens, predictions)
         events = [(event, split) for event in view.events for split in splits]
-        return view.reduction, [self._event(event, targets, predictions, weights, split) for event, split in events]
+        return view.reduction, [self._event(*one, targets, predictions, weights, engine) for one in events]
 
     def _event(
-        self, event: Event, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, split: int
-    ) -> Judged:
+        self, event: Event, split: int, targets: np.ndarray, predictions: Distribution,
+        weights: np.ndarray | None, engine: Engine | None,
+    ) -> Judged:  # fmt: skip
         happened, f = event.happened(targets).astype(np.int64), event.probability.astype(np.float64)
         if self.sees == "event":
-            g, sure = self._cross_fitted(happened, Categorical(f), weights, split)
+            g, sure = self._cross_fitted(happened, Categorical(f), weights, split, engine)
             return Judged(happened, f, g[:, 1], sure)
-        g, _ = self._cross_fitted(targets, predictions, weights, split)
+        g, _ = self._cross_fitted(targets, predictions, weights, split, engine)
         answer = np.broadcast_to(event.answer, f.shape)
         return Judged(happened, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0])
 
     def _cross_fitted(
-        self, y: np.ndarray, predictions: Distribution, weights: np.ndarray | None, split: int
+        self,
+        y: np.ndarray,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+        split: int,
+        engine: Engine | None,
     ) -> tuple[np.ndarray, np.ndarray | None]:
         """Held-out probabilities ``(n, k)`` and, where maps know them, expected signs or certainties ``(n,)``."""
-        n, recalibrator = len(y), self._recalibrator()
-        fold = np.zeros(n) if self.in_sample else folds_of_rows(n, self.folds, self.seed + split)
-        g: np.ndarray | None = None
-        sure = np.full(n, np.nan)
-        for k in range(1 if self.in_sample else self.folds):
-            rest = np.flatnonzero(fold == k)
-            learn = rest if self.in_sample else np.flatnonzero(fold != k)
-            found = recalibrator.find(y[learn], predictions[learn], None if weights is None else weights[learn]).map
-            p = to_numpy(found.apply(predictions[rest]).matrix)  # type: ignore[attr-defined]
-            g = np.empty((n, p.shape[1])) if g is None else g
-            g[rest] = p
-            sure[rest] = _certainty(found, predictions[rest])
-        assert g is not None
+        n = len(y)
+        fold = np.full(n, SEEN) if self.in_sample else folds_of_rows(n, self.folds, self.seed + split)
+        task = partial(_seen_by_others, self._recalibrator(), y, predictions, weights, fold)
+        found = list(mapping(elsewhere(engine))(task, [SEEN] if self.in_sample else list(range(self.folds))))
+        g, sure = np.empty((n, found[0][1].shape[1])), np.full(n, np.nan)
+        for rest, p, known in found:
+            g[rest], sure[rest] = p, known
         return g, None if np.isnan(sure).any() else sure
+
+
+def _seen_by_others(
+    recalibrator: Recalibrator, y: np.ndarray, predictions: Distribution, weights: np.ndarray | None,
+    fold: np.ndarray, k: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | float]:  # fmt: skip
+    """The rows of a fold, what a map from all others makes of them, and how certain it is; rows that are seen are their own."""
+    rest = np.flatnonzero(fold == k)
+    learn = rest if k == SEEN else np.flatnonzero(fold != k)
+    found = recalibrator.find(y[learn], predictions[learn], None if weights is None else weights[learn]).map
+    p = to_numpy(found.apply(predictions[rest]).matrix)  # type: ignore[attr-defined]
+    return rest, p, _certainty(found, predictions[rest])
 
 
 _BEFORE_AND_AFTER: tuple[Callable[[Judged], np.ndarray], ...] = (lambda rows: rows.f, lambda rows: rows.g)

@@ -77,7 +77,7 @@ class AggregatedTest:
         pool = Pool.draw(statistics, targets, predictions, self.n_resamples, rng=rng, engine=engine)
         alone = [pool.pvalue(name) for name in statistics]
         best = int(np.argmin(alone))
-        estimate = as_estimate(chosen[best], targets, predictions, weights)
+        estimate = as_estimate(chosen[best], targets, predictions, weights, engine)
         single = f"{brief(estimate.estimator)}, alone p = {alone[best]:.4g}"
         return TestResult(
             statistic=float(estimate),

@@ -55,7 +55,7 @@ class BlockTest:
             raise InputError(
                 f"the block test needs two blocks of {size:,} rows; y_true has {n:,}: use ExactTest(SKCE())"
             )
-        estimate = replace(self.estimator, block=size).estimate(targets, predictions, weights)
+        estimate = replace(self.estimator, block=size).estimate_by(engine, targets, predictions, weights)
         mean, error, notes = float(estimate), estimate.standard_error, estimate.notes
         assert error is not None
         if error > ROUNDING * abs(mean):

@@ -133,12 +133,12 @@ class PairedDifference:
         The targets may differ from problem to problem, as levels of the same outcomes do; rows belong together.
         """
         n = len(problems[0][1])
-        first = value_of_rows(self.estimator, *problems[0], slice(None))
+        first = value_of_rows(self.estimator, *problems[0], slice(None), engine)
         fixed: Any = first.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
         values: list[Value] = [partial(value_of_rows, fixed, *problem) for problem in problems]
         task = partial(_resample, values, n)
         drawn = draw(task, self.n_resamples, width=max(n, CHUNK // TASK), rng=rng, engine=engine)
-        estimates = [value(slice(None)) for value in values]
+        estimates = [value_of_rows(fixed, *problem, slice(None), engine) for problem in problems]
         return [self._difference(estimates[a], estimates[b], drawn[:, a] - drawn[:, b]) for a, b in pairs]
 
     def _difference(self, a: Estimate, b: Estimate, drawn: np.ndarray) -> Difference:

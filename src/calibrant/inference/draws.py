@@ -1,10 +1,10 @@
 """Random work in chunks: the same digits whatever the number of workers."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
+from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.typing import Engine, Seed
 
@@ -58,7 +58,6 @@ def _chunks(
     """Results of chunks of draws, each with its own seed; in waves of so many, or all at once."""
     sizes = [min(size, n_draws - done) for done in range(0, n_draws, size)]
     seeds = as_seed_sequence(rng).spawn(len(sizes))
-    run: Callable[..., Any] = map if engine is None else engine.map
     step = len(sizes) if wave is None else wave
     for start in range(0, len(sizes), step):
-        yield from run(task, seeds[start : start + step], sizes[start : start + step])
+        yield from mapping(engine)(task, seeds[start : start + step], sizes[start : start + step])

@@ -48,7 +48,7 @@ class GammaTest(MatrixTest):
             return Outcome(
                 statistic, 1.0, notes=("no two rows say anything about each other: there is nothing to test",)
             )
-        cube = _cube(matrix) if n <= SPECTRUM else _probed_cube(matrix, self.probes, rng)
+        cube = _cube(matrix) if n <= SPECTRUM else _probed_cube(matrix, self.probes, rng, engine)
         skewness = 8 * cube / (n - 1) ** 3 / variance**1.5
         return Outcome(statistic, pearson_tail(statistic / variance**0.5, skewness))
 
@@ -71,12 +71,12 @@ def _cube(matrix: KernelMatrix) -> float:
     return float(np.sum(bare @ bare * bare))
 
 
-def _probed_cube(matrix: KernelMatrix, probes: int, rng: Seed) -> float:
+def _probed_cube(matrix: KernelMatrix, probes: int, rng: Seed, engine: Engine | None = None) -> float:
     """``tr(H0^3)`` by random vectors."""
-    diagonal = matrix.moments.diagonal[:, None]
+    diagonal, product = matrix.moments.diagonal[:, None], matrix.multiplying(engine)
 
     def times(v: np.ndarray) -> np.ndarray:
-        return matrix @ v - diagonal * v
+        return product(v) - diagonal * v
 
     def traces(v: np.ndarray) -> float:
         once = times(v)

@@ -64,7 +64,7 @@ class Bootstrap:
         """The estimate, its standard error and interval."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         value = partial(value_of_rows, self.estimator, targets, predictions, weights)
-        estimate: Estimate = value(slice(None))
+        estimate: Estimate = value(slice(None), engine)
         check_blocks(self.block, len(predictions))
         resample = partial(_resample, value, len(predictions), self.block)
         values = draw(resample, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
@@ -106,10 +106,11 @@ def value_of_rows(
     predictions: Distribution,
     weights: np.ndarray | None,
     rows: slice | np.ndarray,
+    engine: Engine | None = None,
 ) -> Estimate:
     """The estimate from some rows of a problem, which may repeat."""
     w = None if weights is None else weights[rows]
-    return as_estimate(estimator, targets[rows, ...], predictions[rows], w)
+    return as_estimate(estimator, targets[rows, ...], predictions[rows], w, engine)
 
 
 def _resample(

@@ -1,12 +1,13 @@
 """Standard errors for any estimator, by leaving rows out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator
@@ -64,13 +65,12 @@ class Jackknife:
         """The estimate, its standard error and interval."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         n = len(predictions)
-        estimate = value_of_rows(self.estimator, targets, predictions, weights, slice(None))
+        estimate = value_of_rows(self.estimator, targets, predictions, weights, slice(None), engine)
         fixed: Any = estimate.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
         value = partial(value_of_rows, fixed, targets, predictions, weights)
         group = self._group_of_rows(n, rng)
-        run: Callable[..., Iterable[np.ndarray]] = map if engine is None else engine.map
         tasks = np.array_split(np.arange(group.max() + 1), min(TASKS, group.max() + 1))
-        values = np.concatenate(list(run(partial(_left_out, value, group), tasks)))
+        values = np.concatenate(list(mapping(engine)(partial(_left_out, value, group), tasks)))
         return self._with_error(estimate, float(np.sqrt((len(values) - 1) * np.var(values))))
 
     def _group_of_rows(self, n: int, rng: Seed) -> np.ndarray:

@@ -1,19 +1,21 @@
 """The matrix ``h_ij`` behind the kernel tests: its sums and its products, never stored beyond a few thousand rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import namespace, on_gpu, to_numpy
 from calibrant._pairwise import Moments, Pairwise
+from calibrant._tasks import elsewhere
 from calibrant.distributions.base import Distribution, matched
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, resolve_problem
 from calibrant.estimators.kernel_redraws import STORED
 from calibrant.estimators.kernel_sums import FEW, moments_of, tile_of
 from calibrant.estimators.skce import SKCE
-from calibrant.typing import Array
+from calibrant.typing import Array, Engine
 
 SPECTRUM = 1024
 """Up to so many rows all eigenvalues and powers of the matrix cost less than a second."""
@@ -40,23 +42,28 @@ class KernelMatrix:
 
     form: KernelForm
     rows: KernelRows
+    moments: Moments
+    """Row sums and sum of squares over ``i != j``, and the diagonal, on the host."""
 
     @classmethod
-    def of(cls, estimator: SKCE, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Self:
-        """The matrix of a checked problem."""
+    def of(
+        cls,
+        estimator: SKCE,
+        targets: Array,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+        engine: Engine | None = None,
+    ) -> Self:
+        """The matrix of a checked problem; its sums are made by the engine."""
         kernel, _, rows = resolve_problem(
             estimator.on_predictions, estimator.on_targets, estimator.route, targets, predictions, weights
         )
-        return cls(KernelForm(kernel) if rows.residuals.column_spread is None else SymmetricForm(kernel), rows)
+        form = KernelForm(kernel) if rows.residuals.column_spread is None else SymmetricForm(kernel)
+        found = moments_of(form, rows, engine=engine)
+        return cls(form, rows, Moments(*map(_on_host, (found.row_sums, found.sum_of_squares, found.diagonal))))
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @cached_property
-    def moments(self) -> Moments:
-        """Row sums and sum of squares over ``i != j``, and the diagonal, on the host."""
-        found = moments_of(self.form, self.rows)
-        return Moments(*(_on_host(part) for part in (found.row_sums, found.sum_of_squares, found.diagonal)))
 
     @property
     def unbiased(self) -> float:
@@ -87,6 +94,14 @@ class KernelMatrix:
         if len(self) <= STORED:
             return self.dense @ v
         return _on_host(Pairwise(self.form, self.rows, tile_of(self.rows)).matmul(_alike(v, self.rows.coords)))
+
+    def multiplying(self, engine: Engine | None) -> Callable[[np.ndarray], np.ndarray]:
+        """``v -> H @ v`` by an engine, whose tasks are some rows of the product; here where that is quick."""
+        is_quick = self._order is not None or len(self) <= STORED or on_gpu(self.rows.coords)
+        if is_quick or elsewhere(engine) is None:
+            return self.__matmul__
+        pairs = Pairwise(self.form, self.rows, tile_of(self.rows), engine)
+        return lambda v: _on_host(pairs.matmul(_alike(v, self.rows.coords)))
 
     @cached_property
     def _order(self) -> np.ndarray | None:

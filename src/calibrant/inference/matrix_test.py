@@ -57,7 +57,7 @@ class MatrixTest(ABC):
         estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
         resolved = estimate.estimator
         assert isinstance(resolved, SKCE)
-        matrix = KernelMatrix.of(resolved, targets, predictions, weights)
+        matrix = KernelMatrix.of(resolved, targets, predictions, weights, engine)
         found = self.outcome(matrix, rng, engine)
         return TestResult(
             found.statistic, found.pvalue, len(matrix), self, estimate, found.null, (*estimate.notes, *found.notes)

@@ -48,13 +48,16 @@ class SpectralTest(MatrixTest):
             weights, notes = _without_negative(np.linalg.eigvalsh(matrix.dense) / len(matrix))
             degrees = np.ones_like(weights)
         else:
-            weights, degrees, notes = self._largest(matrix, rng)
+            weights, degrees, notes = self._largest(matrix, rng, engine)
         return Outcome(statistic, sf(statistic + float(weights @ degrees), weights, degrees), notes=notes)
 
-    def _largest(self, matrix: KernelMatrix, rng: Seed) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    def _largest(
+        self, matrix: KernelMatrix, rng: Seed, engine: Engine | None = None
+    ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
         """The largest eigenvalues, each with one degree of freedom, and the rest as one weight with many."""
         n, moments = len(matrix), matrix.moments
-        operator = LinearOperator((n, n), matvec=lambda v: (matrix @ v.reshape(n, 1))[:, 0] / n, dtype=np.float64)
+        times = matrix.multiplying(engine)
+        operator = LinearOperator((n, n), matvec=lambda v: times(v.reshape(n, 1))[:, 0] / n, dtype=np.float64)
         start = np.random.default_rng(as_seed_sequence(rng)).standard_normal(n)
         found, notes = _without_negative(
             eigsh(operator, min(self.eigenvalues, n // 2), v0=start, return_eigenvectors=False)

@@ -8,6 +8,7 @@ from typing import Literal, Self, TypeAlias
 
 import numpy as np
 
+from calibrant._tasks import mapping
 from calibrant._validate import check_count
 from calibrant.lab.problems.scores import ScoreWorld
 from calibrant.typing import Engine
@@ -131,8 +132,7 @@ def simulate(
     tasks = [(*cells[i], *chunk) for i in todo for chunk in zip(counts, seeds[i], strict=True)]
     if not tasks:
         return
-    run = map if engine is None else engine.map
-    results = iter(run(partial(_measured, measure), *zip(*tasks, strict=True)))
+    results = iter(mapping(engine)(partial(_measured, measure), *zip(*tasks, strict=True)))
     for i in todo:
         yield i, np.concatenate(list(islice(results, len(counts))), axis=1)
 

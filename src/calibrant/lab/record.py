@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.results import jsonable
 from calibrant.typing import Engine
@@ -77,8 +78,7 @@ def resumed(
     """
     done = {} if record is None else {i: np.array(values, dtype=float) for i, values in record.read().items()}
     todo = [i for i in range(len(tasks)) if i not in done]
-    run = map if engine is None else engine.map
-    found = run(work, *zip(*(tasks[i] for i in todo), strict=True)) if todo else ()
+    found = mapping(engine)(work, *zip(*(tasks[i] for i in todo), strict=True)) if todo else ()
     for i, values in zip(todo, found, strict=True):
         done[i] = values
         if record is not None:

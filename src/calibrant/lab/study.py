@@ -1,7 +1,7 @@
 """Studies: every measure on many data sets of every world and size, in one tidy table."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibrant import __version__
+from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.inference.proportions import interval_of_share
@@ -152,8 +153,7 @@ def _results(
     """The results of all tasks in their order, wherever they run."""
     if not tasks:
         return
-    run: Callable[..., Iterable[np.ndarray]] = map if engine is None else engine.map
-    results = run(work, *zip(*tasks, strict=True))
+    results = mapping(engine)(work, *zip(*tasks, strict=True))
     for i, ((world, n, *_), result) in enumerate(zip(tasks, results, strict=True)):
         if progress is not None:
             progress(f"{world.name}, n = {n:,}", i + 1, len(tasks))

@@ -21,7 +21,7 @@ from calibrant.results import Table, number
 from calibrant.results.base import Result
 from calibrant.results.plain import SCHEMA
 from calibrant.results.words import brief
-from calibrant.typing import ArrayLike
+from calibrant.typing import ArrayLike, Engine
 
 __all__ = [
     "ClassMap",
@@ -62,14 +62,18 @@ class Recalibrator(ABC):
         sample_weight: ArrayLike | None = None,
         folds: int = 5,
         seed: int = 0,
+        engine: Engine | None = None,
     ) -> "Recalibration":
-        """The map from all rows, and what maps from the other folds did to the rows of each; ``folds=0`` leaves that out."""
+        """The map from all rows, and what maps from the other folds did to the rows of each; ``folds=0`` leaves that out.
+
+        A fold is a task of the engine.
+        """
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         y = to_numpy(targets)
         found = self.find(y, predictions, weights)
         tried: tuple[HeldOut, ...] = ()
         if folds != 0:
-            tried = held_out(self, y, predictions, weights, folds_of_rows(len(y), folds, seed))
+            tried = held_out(self, y, predictions, weights, folds_of_rows(len(y), folds, seed), engine)
         table = scores(y, predictions, weights, tried) if tried else None
         return Recalibration(
             self,

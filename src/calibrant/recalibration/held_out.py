@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.cells import crps_by_cells, has_levels
 from calibrant.results import Table
+from calibrant.typing import Engine
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
@@ -30,15 +33,25 @@ def held_out(
     predictions: Distribution,
     weights: np.ndarray | None,
     fold: np.ndarray,
+    engine: Engine | None = None,
 ) -> tuple[HeldOut, ...]:
-    """Each fold, seen through the map of all other rows; rows in folds below 0 are never held out."""
-    parts = []
-    for k in np.unique(fold[fold >= 0]):
-        learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        w = None if weights is None else weights[learn]
-        found = recalibrator.find(targets[learn], predictions[learn], w).map
-        parts.append(HeldOut(rest, found.apply(predictions[rest])))
-    return tuple(parts)
+    """Each fold, seen through the map of all other rows; rows in folds below 0 are never held out. A fold is a task."""
+    task = partial(_held_out, recalibrator, targets, predictions, weights, fold)
+    return tuple(mapping(elsewhere(engine))(task, np.unique(fold[fold >= 0]).tolist()))
+
+
+def _held_out(
+    recalibrator: "Recalibrator",
+    targets: np.ndarray,
+    predictions: Distribution,
+    weights: np.ndarray | None,
+    fold: np.ndarray,
+    k: int,
+) -> HeldOut:
+    learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+    w = None if weights is None else weights[learn]
+    found = recalibrator.find(targets[learn], predictions[learn], w).map
+    return HeldOut(rest, found.apply(predictions[rest]))
 
 
 def in_order(parts: Sequence[HeldOut]) -> Categorical:

@@ -140,7 +140,7 @@ def tried(problem: Problem) -> Trials | None:
     fits, refused = [], []
     for one in candidates_for(problem.predictions):
         try:
-            fits.append((one, held_out(one, targets, problem.predictions, weights, fold)))
+            fits.append((one, held_out(one, targets, problem.predictions, weights, fold, problem.engine)))
         except InputError as error:
             refused.append(f"{brief(one)} cannot be fitted: {error}")
     before = HeldOut(np.arange(len(problem)), problem.predictions)
