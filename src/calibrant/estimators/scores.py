@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.results import Estimate
 from calibrant.typing import Array
@@ -37,8 +38,12 @@ class Score(BaseEstimator):
         return Estimate(self.name, mean, n, self, standard_error=error)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The mean over rows of every redraw at once."""
-        return _MeanLoss(self, predictions, np.full(len(predictions), 1.0) if weights is None else weights)
+        """The mean over rows of every redraw at once; of two classes, from the losses of both."""
+        w = np.ones(len(predictions)) if weights is None else weights
+        if isinstance(predictions, Categorical) and predictions.n_classes == 2:
+            either = [self.losses(np.full(len(predictions), label), predictions) for label in (0, 1)]
+            return _MeanOfTwo(*either, w)
+        return _MeanLoss(self, predictions, w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,16 @@ class _MeanLoss:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         return self.score.losses(targets, self.predictions) @ self.weights / self.weights.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanOfTwo:
+    first: np.ndarray
+    second: np.ndarray
+    weights: np.ndarray
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        return np.where(targets == 1, self.second, self.first) @ self.weights / self.weights.sum()
 
 
 @dataclass(frozen=True)
