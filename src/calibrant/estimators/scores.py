@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -38,11 +38,10 @@ class Score(BaseEstimator):
         return Estimate(self.name, mean, n, self, standard_error=error)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The mean over rows of every redraw at once; of two classes, from the losses of both."""
+        """The mean over rows of every redraw at once; of two classes by one product."""
         w = np.ones(len(predictions)) if weights is None else weights
         if isinstance(predictions, Categorical) and predictions.n_classes == 2:
-            either = [self.losses(np.full(len(predictions), label), predictions) for label in (0, 1)]
-            return _MeanOfTwo(*either, w)
+            return _MeanOfTwo.of(self, predictions, w)
         return _MeanLoss(self, predictions, w)
 
 
@@ -58,12 +57,29 @@ class _MeanLoss:
 
 @dataclass(frozen=True, eq=False)
 class _MeanOfTwo:
-    first: np.ndarray
-    second: np.ndarray
+    """The weighted sum of losses were the first of two classes to happen, and what rows add where the second does.
+
+    ``rare`` rows, where either loss is infinite, are looked up.
+    """
+
+    first: float
+    more: np.ndarray
+    rare: np.ndarray
+    losses: np.ndarray
     weights: np.ndarray
 
+    @classmethod
+    def of(cls, score: Score, predictions: Categorical, w: np.ndarray) -> Self:
+        losses = np.stack([score.losses(np.full(len(w), label), predictions) for label in (0, 1)])
+        rare = np.flatnonzero(~np.isfinite(losses).all(axis=0))
+        common = losses.copy()
+        common[:, rare] = 0
+        return cls(float(common[0] @ w), (common[1] - common[0]) * w, rare, losses[:, rare], w)
+
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        return np.where(targets == 1, self.second, self.first) @ self.weights / self.weights.sum()
+        common = self.first + targets.astype(np.float64) @ self.more
+        looked_up = self.losses[targets[:, self.rare], np.arange(len(self.rare))] @ self.weights[self.rare]
+        return (common + looked_up) / self.weights.sum()
 
 
 @dataclass(frozen=True)
