@@ -18,6 +18,17 @@ def test_both_ways_of_counting_agree(rng):
         assert together.predicted == pytest.approx(np.concatenate([a.predicted for a in apart]))
 
 
+def test_many_redraws_are_counted_like_few(rng, monkeypatch):
+    predictions = Categorical(rng.dirichlet(np.ones(4), 80))
+    events, drawn = ClassWise().events(predictions), predictions.sample(rng, 15)
+    for weights in (None, rng.random(80)):
+        counts = ClassCounts.of(events, [EqualMass(5).bins(e.probability, weights) for e in events], weights)
+        at_once = counts.happened(drawn)
+        monkeypatch.setattr("calibrant.estimators.counts.CACHED", 200)
+        np.testing.assert_array_equal(counts.happened(drawn), at_once)
+        monkeypatch.undo()
+
+
 def test_norms_by_hand():
     gap, weight = np.array([0.3, -0.4, 9.0]), np.array([1.0, 3.0, 0.0])
     assert lp_norm(gap, weight, 1) == pytest.approx((0.3 + 3 * 0.4) / 4)

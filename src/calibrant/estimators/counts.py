@@ -10,6 +10,10 @@ from calibrant.estimators.binning import Bins
 from calibrant.lenses import Event
 
 
+CACHED = 1 << 16
+"""Classes that are looked up at a time, so that they stay in the cache."""
+
+
 def lp_norm(gap: np.ndarray, weight: np.ndarray, norm: float) -> np.ndarray:
     """Weighted Lp norm over the last axis; entries without weight do not count."""
     size = np.where(weight > 0, np.abs(gap), 0.0)
@@ -127,10 +131,18 @@ class ClassCounts:
 
     def happened(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows of each class that occurred, ``(m, k, bins)``."""
-        m, n = targets.shape
-        cell = self.cell[np.arange(n), targets] + self.weight.size * np.arange(m)[:, None]
-        w = None if self.weights is None else np.broadcast_to(self.weights, (m, n)).ravel()
-        return np.bincount(cell.ravel(), weights=w, minlength=m * self.weight.size).reshape(m, *self.weight.shape)
+        n, k = self.cell.shape
+        every, first = self.cell.reshape(-1), np.arange(n) * k
+        size = max(1, CACHED // n)
+        parts = [self._counts(every, first + targets[i : i + size]) for i in range(0, len(targets), size)]
+        return np.concatenate(parts)
+
+    def _counts(self, every: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Of some redraws, from all cells and where those of the classes that occurred stand among them."""
+        m, size = len(index), self.weight.size
+        cell = np.take(every, index, mode="clip") + size * np.arange(m)[:, None]
+        w = None if self.weights is None else np.broadcast_to(self.weights, index.shape).ravel()
+        return np.bincount(cell.ravel(), weights=w, minlength=m * size).reshape(m, *self.weight.shape)
 
 
 @dataclass(frozen=True, eq=False)

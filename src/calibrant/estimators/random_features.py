@@ -20,8 +20,8 @@ LEAST_WAVES = 16
 MAKING = 50
 """Multiplications that it takes to make one feature of one redrawn target, roughly."""
 
-BATCH = 20_000_000
-"""Numbers that the features of redraws made together may take."""
+BATCH = 8_000_000
+"""Numbers that the features of redraws made together may take: room below 32 MiB is used again without being cleared."""
 
 ROOM = 100_000_000
 """Numbers that the waves of all rows may take."""
