@@ -9,7 +9,6 @@ import numpy as np
 from calibrant.estimators.binning import Bins
 from calibrant.lenses import Event
 
-
 CACHED = 1 << 16
 """Classes that are looked up at a time, so that they stay in the cache."""
 
