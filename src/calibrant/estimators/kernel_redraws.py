@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -52,14 +53,16 @@ class LabelRedraws:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
-        points = to_numpy(coordinates(self.predictions, self.kernel, self.on_targets)).astype(np.float64)
+        points = self._points
         if (
             points.shape[1] == 1
             and len(points) > SORTED
             and isinstance(self.on_targets, Identity)
             and self.kernel.has_product
         ):
-            return self._on_a_line(targets, points[:, 0])
+            return np.concatenate(
+                [self._on_a_line(targets[i : i + ON_A_LINE]) for i in range(0, len(targets), ON_A_LINE)]
+            )
         multiply, diagonal = _multiplication(self.kernel, points), self.kernel.diagonal(points)
         size = min(BATCH, max(1, ROOM // (len(points) * self.predictions.n_classes)))
         batches = [targets[i : i + size] for i in range(0, len(targets), size)]
@@ -72,20 +75,30 @@ class LabelRedraws:
             return GpuLabelRedraws(self.kernel, predictions, self.weights, self.unbiased)
         return replace(self, predictions=predictions)
 
-    def _on_a_line(self, targets: np.ndarray, x: np.ndarray) -> np.ndarray:
+    @cached_property
+    def _points(self) -> np.ndarray:
+        return to_numpy(coordinates(self.predictions, self.kernel, self.on_targets)).astype(np.float64)
+
+    @cached_property
+    def _line(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The order of the points; the points, probabilities and weights in it."""
+        order = np.argsort(self._points[:, 0])
+        p = to_numpy(self.predictions.probability(1)).astype(np.float64)
+        return order, self._points[order, 0], p[order], unit_weights(self.weights, len(p))[order]
+
+    def _on_a_line(self, targets: np.ndarray) -> np.ndarray:
         """Two classes: residuals are numbers, kept in the order of the points."""
-        n = len(x)
-        order = np.argsort(x)
-        x, p = x[order], to_numpy(self.predictions.probability(1)).astype(np.float64)[order, None]
-        w = unit_weights(self.weights, n)[order, None]
-        diagonal, sums, squares = self.kernel.diagonal(x[:, None]), [], []
-        for start in range(0, len(targets), ON_A_LINE):
-            error = 2**0.5 * w * (targets[start : start + ON_A_LINE, order].T - p)  # (-e, e) has the length sqrt2 |e|
-            sums.append(2 * self.kernel.pair_sums(x, error))
-            squares.append(np.einsum("n,nm,nm->m", diagonal, error, error))
-        if not self.unbiased:
-            return (np.concatenate(sums) + np.concatenate(squares)) / n**2
-        return np.concatenate(sums) / (n**2 - (w**2).sum())
+        order, x, p, w = self._line
+        error = np.empty((len(x), len(targets)))
+        # (-e, e) has the length sqrt2 |e|
+        np.multiply(2**0.5 * w, np.take(targets, order, axis=1, mode="clip") - p, out=error.T)
+        sums = 2 * self.kernel.pair_sums(x, error)
+        if self.unbiased:
+            return sums / (len(x) ** 2 - (w**2).sum())
+        return (sums + np.einsum("n,nm,nm->m", self.kernel.diagonal(x[:, None]), error, error)) / len(x) ** 2
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("_points", "_line")}
 
     def _batch(
         self, targets: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray

@@ -20,8 +20,8 @@ LEAST_WAVES = 16
 MAKING = 50
 """Multiplications that it takes to make one feature of one redrawn target, roughly."""
 
-BATCH = 20_000_000
-"""Numbers that the features of redraws made together may take."""
+BATCH = 8_000_000
+"""Numbers that the features of redraws made together may take: room below 32 MiB is used again without being cleared."""
 
 ROOM = 100_000_000
 """Numbers that the waves of all rows may take."""
@@ -158,7 +158,7 @@ class WaveSums:
         values = []
         for start in range(0, len(targets), size):
             batch = targets[start : start + size]
-            features = np.stack([self.features.of_targets(y) for y in batch], axis=1)  # (n, m, q)
+            features = self.features.of_targets.of_redraws(batch)  # (n, m, q)
             sums = (waves @ features.reshape(n, -1)).reshape(-1, len(batch), q) - expected[:, None, :]
             diagonal = np.array([squares @ self.features.squares(y) for y in batch])
             values.append(np.square(sums, dtype=np.float64).sum(axis=(0, 2)) - diagonal)

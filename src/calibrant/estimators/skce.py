@@ -88,6 +88,15 @@ class SKCE(BaseEstimator):
             notes=notes,
         )
 
+    def resolved(self, predictions: Distribution) -> "SKCE":
+        """With the length scales that these predictions give it.
+
+        >>> round(SKCE().resolved(Categorical([0.25, 0.5, 0.75])).on_predictions.unit, 4)
+        0.3536
+        """
+        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
+        return replace(self, on_predictions=on_predictions, on_targets=on_targets)
+
     def affordable(self, predictions: Distribution, n_redraws: int, budget: float) -> BaseEstimator:
         """Random waves where redraws of all pairs cost too much; as many as budget and memory allow."""
         if self.block is not None or not self.unbiased or self.route not in (None, Route.FEATURES):
@@ -103,10 +112,9 @@ class SKCE(BaseEstimator):
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Redraws share kernels and coordinates; redrawn class labels share the tiles of the kernel on predictions, too."""
-        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
         if self.block is not None:
-            fixed = replace(self, on_predictions=on_predictions, on_targets=on_targets)
-            return EachDraw(fixed, predictions, weights)
+            return EachDraw(self.resolved(predictions), predictions, weights)
+        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
         if isinstance(predictions, Categorical) and redraws_on_gpu(on_predictions, on_targets, predictions):
             return GpuLabelRedraws(on_predictions, predictions, weights, self.unbiased)
         if isinstance(predictions, Categorical) and isinstance(on_targets, Identity | LabelMatrix):
