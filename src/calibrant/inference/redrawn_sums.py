@@ -9,8 +9,8 @@ def redrawn_sums(
     """How many of independent events happen, ``(n_resamples, ...)``, from the mean, variance and third cumulant alone.
 
     For chances p these are ``sum p``, ``sum p (1 - p)`` and ``sum p (1 - p) (1 - 2 p)``. Such a sum is close to a binomial one of
-    ``m`` events of chance ``q``, moved by s: ``q = (1 - skew / noise) / 2``, ``m = noise / (q (1 - q))``, ``s = mean - m q``. This is
-    exact where all chances are equal. As sums are whole numbers, s and m are rounded; the mean is kept. Röllin (2007).
+    ``m`` events of chance ``q``, moved by s: ``q = (1 - skew / noise) / 2``, ``m = noise / (q (1 - q))``, ``s = mean - m q``. This
+    is exact where all chances are equal. As sums are whole numbers, s and m are rounded; the mean is kept. Röllin (2007).
 
     >>> chances = np.array([[0.1] * 1000, [1.0] * 1000])
     >>> sums = chances.sum(1), (chances * (1 - chances)).sum(1), (chances * (1 - chances) * (1 - 2 * chances)).sum(1)

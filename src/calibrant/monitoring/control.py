@@ -10,6 +10,7 @@ from calibrant.inference.bands import outward
 from calibrant.inference.proportions import Band
 from calibrant.inference.redrawn_sums import redrawn_sums
 from calibrant.monitoring.history import History
+from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.spans import Cut
 from calibrant.monitoring.tallies import EventSums, EventTally, LevelSums, LevelTally
 from calibrant.results import Table
@@ -21,11 +22,11 @@ SLACK = 1e-9
 @dataclass(frozen=True)
 class Limits:
     """Limits of windows: ``low`` to ``high`` hold a calibrated model in each window by itself with chance ``level``, ``lowest``
-    to ``highest`` in all windows at once.
+    to ``highest`` in all windows at once, and in both measures of a chart.
 
     Of events, both come from ``n_resamples`` redraws of the outcomes, given the claims, by the sums that are kept of them
     (:func:`~calibrant.inference.redrawn_sums.redrawn_sums`); the wider ones are those of the largest standardised value of all
-    windows. Of levels they are exact: normal scores have normal means and chi-square variances.
+    windows, each measure having half of what may leave them. Of levels they are exact: normal scores have normal means and chi-square variances.
     None of these raises an alarm: that is left to :class:`~calibrant.Monitor`.
     """
 
@@ -42,7 +43,7 @@ class Limits:
         cut = history.windows
         if isinstance(history.tally, LevelTally):
             sums = history.tally.by_group(cut.values)
-            return self._of_levels(cut, LevelSums(*(part[:, group] for part in sums)))
+            return self.of_levels(LevelSums(*(part[:, group] for part in sums)), cut)
         assert isinstance(history.tally, EventTally)
         sums_of_events = history.tally.by_part(cut.values)
         return self._of_events(cut, sums_of_events.at((slice(None), group)))
@@ -63,39 +64,42 @@ class Limits:
         return sums.claimed - redrawn_sums(sums.claimed, sums.noise, sums.skew, self.n_resamples, rng)
 
     def _table(self, cut: Cut, value: np.ndarray, drawn: np.ndarray, *, is_error: bool) -> Table:
-        inner, outer = self.bands(drawn, is_error=is_error)
+        inner, outer = self.bands(drawn, is_error=is_error, measures=2)
         return _table(cut, value, inner, outer)
 
-    def bands(self, drawn: np.ndarray, *, is_error: bool = False) -> tuple[Band, Band]:
-        """What redraws ``(n_resamples, m)`` hold, each by itself and all at once; errors are not less than zero."""
+    def bands(self, drawn: np.ndarray, *, is_error: bool = False, measures: int = 1) -> tuple[Band, Band]:
+        """What redraws ``(n_resamples, m)`` hold, each by itself and all at once; errors are not less than zero.
+
+        Of several ``measures`` each may leave the wider ones with its part of the chance.
+        """
         inner = outward(drawn, (1 - self.level) / 2)
         middle = drawn.mean(axis=0) if is_error else np.zeros(drawn.shape[1])
         scale = np.sqrt(np.mean((drawn - middle) ** 2, axis=0))
         known = np.where(scale > 0, scale, 1.0)
         standard = (drawn - middle) / known
         largest = (standard if is_error else np.abs(standard)).max(axis=1, initial=0.0)
-        far = float(np.quantile(largest, self.level, method="higher"))
+        far = float(np.quantile(largest, 1 - (1 - self.level) / measures, method="higher"))
         least = np.zeros_like(middle) if is_error else middle - far * scale
         return inner, (np.minimum(least, inner[0]), np.maximum(middle + far * scale, inner[1]))
 
-    def _of_levels(self, cut: Cut, sums: LevelSums) -> dict[str, Table]:
-        """The mean of the normal scores, and their standard deviation, of a row nothing."""
+    def of_levels(self, sums: LevelSums, cut: Cut | None = None) -> dict[str, Table]:
+        """The mean of the normal scores, and their standard deviation, of one row nothing: by window, or by whatever else."""
         rows, windows = sums.rows, max(len(sums.rows), 1)
         mean = sums.scores / rows
         free = np.where(rows > 1, rows - 1, np.nan)
         spread = np.sqrt(np.maximum(sums.squares - rows * mean**2, 0) / free)
-        tails = [(1 - level) / 2 for level in (self.level, self.level ** (1 / windows))]
+        tails = [(1 - level) / 2 for level in (self.level, self.level ** (0.5 / windows))]
         far = [-ndtri(tail) / np.sqrt(rows) for tail in tails]
         bias = _table(cut, mean, *((-end, end) for end in far))
         ends = [tuple(np.sqrt(2 * gammaincinv(free / 2, t) / free) for t in (tail, 1 - tail)) for tail in tails]
-        return {"bias": bias, "spread": _table(cut, spread, *ends)}  # type: ignore[arg-type]
+        return {"bias": bias, "spread": _table(cut, spread, *ends)}
 
 
-def _table(cut: Cut, value: np.ndarray, inner: Band, outer: Band) -> Table:
+def _table(cut: Cut | None, value: np.ndarray, inner: Band, outer: Band) -> Table:
     beyond = (value < outer[0] - SLACK) | (value > outer[1] + SLACK)
+    rows = {} if cut is None else {"first": cut.first, "last": cut.last}
     return Table(
-        first=cut.first,
-        last=cut.last,
+        rows,
         value=value,
         low=inner[0],
         high=inner[1],
@@ -103,3 +107,12 @@ def _table(cut: Cut, value: np.ndarray, inner: Band, outer: Band) -> Table:
         highest=outer[1],
         beyond=beyond,
     )
+
+
+def strongest_group(monitor: Monitor) -> int:
+    """Which label or coordinate the alarm is about, or without one the strongest bet; 0 where all is one."""
+    found = monitor.alarm or monitor.leaning
+    if found is None or monitor.bets is None or monitor.history is None:
+        return 0
+    words = [bet.words for bet in monitor.bets.bets()]  # as many for each group, one group after the other
+    return words.index(found.words) * len(monitor.history.tally.groups) // len(words)

@@ -56,7 +56,9 @@ class History:
             return self.tally.sums(targets[rows], predictions[rows], seen + rows.start)
 
         spans = self.spans.after(len(targets), sums)
-        return replace(self, spans=spans, trace=self.trace.after(len(targets), lambda rows: log_evalues[rows].max()[None]))
+        return replace(
+            self, spans=spans, trace=self.trace.after(len(targets), lambda rows: log_evalues[rows].max()[None])
+        )
 
     @property
     def n(self) -> int:

@@ -177,8 +177,8 @@ class Monitor(Result):
         alarm = None if data["alarm"] is None else Alarm(**data["alarm"])
         kept = data.get("history")  # states of before there were histories have none
         history = None if kept is None or bets is None else History.from_dict(kept, bets)
-        settings = {"window": data.get("window", 1000), "history": history}
-        return cls(data["alpha"], data["seed"], bets, wealth, float(data["peak"]), alarm, **settings)
+        window = data.get("window", 1000)
+        return cls(data["alpha"], data["seed"], bets, wealth, float(data["peak"]), alarm, window, history)
 
     def _lines(self) -> list[tuple[str, str]]:
         words = "none" if self.alarm is None else str(self.alarm)

@@ -77,7 +77,11 @@ class Spans:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON; numbers that it has no word for by their names."""
         plain = {name: getattr(self, name) for name in ("width", "most", "rule", "filled", "start")}
-        return {**plain, "closed": [[*map(_plain, row)] for row in self.closed.tolist()], "open": [*map(_plain, self.open)]}
+        return {
+            **plain,
+            "closed": [[*map(_plain, row)] for row in self.closed.tolist()],
+            "open": [*map(_plain, self.open)],
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -97,7 +97,7 @@ class EventTally(Tally):
         """Five sums a part of a group, and five a class."""
         return 5 * (len(self.groups) * (len(CUTS) + 1) + len(self.classes))
 
-    def sums(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:  # noqa: ARG002
+    def sums(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:
         """By part, group by group; then by class."""
         events = self._events(targets, predictions)
         parts = np.stack([_by_part(*event) for event in events], axis=1)
