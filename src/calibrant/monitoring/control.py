@@ -26,7 +26,8 @@ class Limits:
 
     Of events, both come from ``n_resamples`` redraws of the outcomes, given the claims, by the sums that are kept of them
     (:func:`~calibrant.inference.redrawn_sums.redrawn_sums`); the wider ones are those of the largest standardised value of all
-    windows, each measure having half of what may leave them. Of levels they are exact: normal scores have normal means and chi-square variances.
+    windows, each measure having half of what may leave them. Of levels they are exact: normal scores have normal means and
+    chi-square variances.
     None of these raises an alarm: that is left to :class:`~calibrant.Monitor`.
     """
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from calibrant.plots.confusion_map import ConfusionDisplay, confusion
     from calibrant.plots.control_chart import WindowsDisplay, windows
     from calibrant.plots.coverage_curve import CoverageDisplay, coverage
+    from calibrant.plots.drift_map import DriftDisplay, drift
     from calibrant.plots.evidence_line import EvidenceDisplay, evidence
     from calibrant.plots.fan_chart import FanDisplay, fan
     from calibrant.plots.level_deviation import LevelCurveDisplay, level_curve
@@ -34,6 +35,7 @@ _HOME = {
     "ComparisonDisplay": "model_rows",
     "ConfusionDisplay": "confusion_map",
     "CoverageDisplay": "coverage_curve",
+    "DriftDisplay": "drift_map",
     "EvidenceDisplay": "evidence_line",
     "FanDisplay": "fan_chart",
     "LevelCurveDisplay": "level_deviation",
@@ -51,6 +53,7 @@ _HOME = {
     "comparison": "model_rows",
     "confusion": "confusion_map",
     "coverage": "coverage_curve",
+    "drift": "drift_map",
     "evidence": "evidence_line",
     "fan": "fan_chart",
     "level_curve": "level_deviation",
@@ -71,6 +74,7 @@ __all__ = [
     "ComparisonDisplay",
     "ConfusionDisplay",
     "CoverageDisplay",
+    "DriftDisplay",
     "EvidenceDisplay",
     "FanDisplay",
     "LevelCurveDisplay",
@@ -88,6 +92,7 @@ __all__ = [
     "comparison",
     "confusion",
     "coverage",
+    "drift",
     "evidence",
     "fan",
     "level_curve",

@@ -119,7 +119,7 @@ class WindowsDisplay(Display):
     >>> p = rng.random(800)
     >>> monitor = Monitor(window=200).update((rng.random(800) < p**2) * 1, p)
     >>> WindowsDisplay.from_monitor(monitor).tables["gap"]["value"].round(2)
-    array([0.16, 0.17, 0.16, 0.18])
+    array([0.19, 0.15, 0.17, 0.17])
     """
 
     drawing = Drawing(draw, is_wide=True, layout_of=layout_of, legend_of=legend_of)

@@ -7,6 +7,7 @@ from calibrant.plots.class_panels import ClasswiseDisplay
 from calibrant.plots.confusion_map import ConfusionDisplay
 from calibrant.plots.control_chart import WindowsDisplay
 from calibrant.plots.coverage_curve import CoverageDisplay
+from calibrant.plots.drift_map import DriftDisplay
 from calibrant.plots.evidence_line import EvidenceDisplay
 from calibrant.plots.fan_chart import FanDisplay
 from calibrant.plots.level_deviation import LevelCurveDisplay
@@ -29,6 +30,7 @@ DRAWINGS: dict[str, Drawing] = {
     "confusion": ConfusionDisplay.drawing,
     "coverage": CoverageDisplay.drawing,
     "curves": model_curves.DRAWING,
+    "drift": DriftDisplay.drawing,
     "evidence": EvidenceDisplay.drawing,
     "fan": FanDisplay.drawing,
     "level_curve": LevelCurveDisplay.drawing,

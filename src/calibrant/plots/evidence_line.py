@@ -53,10 +53,10 @@ def power_of_ten(x: float) -> str:
     """A power of ten in few letters.
 
     >>> [power_of_ten(x) for x in (-4, -1, 0, 2, 4, 9)]
-    ['1e−4', '0.1', '1', '100', '10,000', '1e9']
+    ['1e−4', '0.1', '1', '100', '1e4', '1e9']
     """
     whole = round(x)
-    text = f"1e{whole}" if not -3 <= whole <= 4 else f"{10**whole:,}" if whole >= 0 else f"{10.0**whole:.{-whole}f}"
+    text = f"1e{whole}" if not -3 <= whole <= 3 else f"{10**whole:,}" if whole >= 0 else f"{10.0**whole:.{-whole}f}"
     return text.replace("-", "\N{MINUS SIGN}")
 
 

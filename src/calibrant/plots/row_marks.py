@@ -1,6 +1,7 @@
 """Rows of a stream that matter, as lines through a picture with words above it."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from calibrant.monitoring.monitor import Monitor
 from calibrant.plots.axes import inches_of
@@ -27,11 +28,16 @@ def marks_of(monitor: Monitor) -> Table:
 WORDS = {"since": "since about row {:,}", "alarm": "alarm at row {:,}"}
 
 
+def place_of(mark: Mapping[str, Any]) -> float:
+    """Where a row lies: at its number, or at its ``place`` on axes that have others."""
+    return float(mark.get("place", mark["row"]))
+
+
 def draw_marks(axes: "Axes", marks: Table, palette: Palette) -> None:
     """A line a row: dashed since when, whole at the alarm."""
     styles = {"since": "--", "alarm": "-"}
     for mark in marks.rows():
-        axes.axvline(float(mark["row"]), color=palette.bad, linewidth=1.2, linestyle=styles[mark["mark"]], zorder=3)
+        axes.axvline(place_of(mark), color=palette.bad, linewidth=1.2, linestyle=styles[mark["mark"]], zorder=3)
 
 
 def label_marks(axes: "Axes", marks: Table, palette: Palette) -> None:
@@ -39,7 +45,7 @@ def label_marks(axes: "Axes", marks: Table, palette: Palette) -> None:
     height = inches_of(axes)[1]
     left, right = axes.get_xlim()
     for mark in marks.rows():
-        place = (float(mark["row"]) - left) / (right - left)
+        place = (place_of(mark) - left) / (right - left)
         side = "right" if place > 0.5 else "left"
         up = 1 + (0.05 + LINE * (mark["mark"] == "since")) / height
         words = WORDS[mark["mark"]].format(int(mark["row"]))

@@ -3,7 +3,9 @@
 from calibrant.monitoring.control import Limits, strongest_group
 from calibrant.monitoring.monitor import Monitor
 from calibrant.plots.control_chart import WindowsDisplay
+from calibrant.plots.drift_map import DriftDisplay
 from calibrant.plots.evidence_line import EvidenceDisplay
+from calibrant.reports.legible import shortened
 from calibrant.reports.model import Picture
 from calibrant.reports.monitor_sides import in_words, is_of_levels, paired, sides_of, tables_of
 from calibrant.reports.monitor_verdict import evalue
@@ -11,10 +13,10 @@ from calibrant.results import number, percent
 
 
 def stream_pictures(monitor: Monitor, limits: Limits) -> tuple[Picture, ...]:
-    """The evidence, the windows, and what is claimed and happens on both sides of the onset."""
+    """The evidence, the windows, where it goes wrong, and what is claimed and happens on both sides of the onset."""
     if monitor.history is None or not len(monitor.history.windows.last):
         return ()
-    return (_evidence(monitor), _windows(monitor, limits), _sides(monitor, limits))
+    return (_evidence(monitor), _windows(monitor, limits), _drift(monitor, limits), _sides(monitor, limits))
 
 
 def _evidence(monitor: Monitor) -> Picture:
@@ -73,6 +75,29 @@ def _meaning(monitor: Monitor) -> str:
         "multi-label": "the mean probability of the label less how often it applied",
     }.get(monitor.bets.kind, "the mean probability less how often it happened")
     return f"Above, {claim}; below, the mean distance of both in sixteen parts of the range of probabilities."
+
+
+def _drift(monitor: Monitor, limits: Limits) -> Picture:
+    tables = DriftDisplay.from_monitor(
+        monitor, level=limits.level, n_resamples=limits.n_resamples, seed=limits.seed
+    ).tables
+    cells, noun = tables["cells"], str(tables["settings"]["noun"][0])
+    places = {
+        "claim": "parts of the range of probabilities",
+        "class": "classes",
+        "label": "labels",
+        "level": "levels of outcomes in their forecasts",
+    }[noun]
+    framed = ", ".join(dict.fromkeys(str(name) for name in cells["place"][cells["beyond"]].tolist()))
+    at = f", at {shortened(framed, 400)}" if framed else ""
+    return Picture(
+        "drift",
+        "Where it goes wrong, and when",
+        f"Windows by {places}: what was claimed less what happened. Orange: claimed too much; blue: too little. Framed cells are "
+        f"beyond chance; a calibrated stream has none with chance {100 * limits.level:g} %.",
+        f"Map of {cells.n_rows} cells, windows by {places}; {int(cells['beyond'].sum())} are beyond chance{at}.",
+        tables,
+    )
 
 
 def _sides(monitor: Monitor, limits: Limits) -> Picture:

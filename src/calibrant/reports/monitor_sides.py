@@ -65,9 +65,33 @@ def in_words(monitor: Monitor, values: np.ndarray) -> str:
         n, mean = float(sums.rows), float(sums.scores / sums.rows)
         spread = np.sqrt(max(float(sums.squares) - n * mean**2, 0) / max(n - 1, 1))
         return f"bias {mean:.2f} and spread {spread:.2f} in {n:,.0f} rows"
+    assert monitor.history is not None
     total = parts_of(monitor, values).over(-1)
     claimed, happened = (percent(float(part / total.rows)) for part in (total.claimed, total.happened))
-    return f"{claimed} claimed and {happened} happened in {float(total.rows):,.0f} rows"
+    names, rows = monitor.history.tally.groups, f"{float(total.rows):,.0f} rows"
+    if getattr(monitor.history.tally, "classes", ()):
+        return f"a confidence of {claimed} on average and {happened} right in {rows}"
+    label = f" of {names[strongest_group(monitor)]}" if len(names) > 1 else ""
+    return f"{claimed}{label} claimed and {happened} happened in {rows}"
+
+
+def standing_out(monitor: Monitor, values: np.ndarray, limits: Limits) -> str | None:
+    """The part, class or label of one side that is furthest beyond chance, in words; nothing where none is, or of levels."""
+    if is_of_levels(monitor):
+        return None
+    assert monitor.history is not None
+    tally = monitor.history.tally
+    assert isinstance(tally, EventTally)
+    sums = tally.by_class(values) if tally.classes else parts_of(monitor, values)
+    score, drawn = (gap / np.sqrt(sums.noise + 1) for gap in (sums.gap, limits.redraw(sums)))
+    worst = int(np.argmax(np.abs(score)))
+    if abs(score[worst]) <= np.quantile(np.abs(drawn).max(axis=1), limits.level, method="higher"):
+        return None
+    claimed, happened = (percent(float(part[worst] / sums.rows[worst])) for part in (sums.claimed, sums.happened))
+    if tally.classes:
+        return f"the class {tally.classes[worst]}, {claimed} claimed and {happened} happened"
+    place = f"{100 * ENDS[worst]:g} % and {100 * ENDS[worst + 1]:g} %"
+    return f"claims between {place}, {claimed} on average, of which {happened} happened"
 
 
 def tables_of(monitor: Monitor, values: np.ndarray, limits: Limits) -> dict[str, Table]:

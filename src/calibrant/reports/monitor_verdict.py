@@ -4,9 +4,10 @@ import math
 from typing import Literal
 
 from calibrant.monitoring.bets import Bets
+from calibrant.monitoring.control import Limits
 from calibrant.monitoring.monitor import Alarm, Monitor
 from calibrant.reports.model import Verdict
-from calibrant.reports.monitor_sides import in_words, sides_of
+from calibrant.reports.monitor_sides import in_words, sides_of, standing_out
 from calibrant.results import number, percent
 
 FEW = 50
@@ -16,10 +17,10 @@ EARLY = 0.02
 """A defect that began in this share of the rows up to its alarm was there from the first."""
 
 
-def judge_stream(monitor: Monitor) -> Verdict:
+def judge_stream(monitor: Monitor, limits: Limits) -> Verdict:
     """The verdict rests on the e-process alone; windows only describe what it found."""
     if monitor.alarm is not None:
-        return _alarmed(monitor, monitor.alarm)
+        return _alarmed(monitor, monitor.alarm, limits)
     if monitor.leaning is None:
         return Verdict("unsure", "No rows yet: nothing can be said.", (), 1.0, "too few rows")
     enough = 1 / monitor.alpha
@@ -44,7 +45,7 @@ def _quiet(monitor: Monitor) -> tuple[Literal["good", "unsure"], str, str]:
     return "good", f"No alarm in {monitor.n:,} rows: nothing says that the model is not calibrated.", "none"
 
 
-def _alarmed(monitor: Monitor, alarm: Alarm) -> Verdict:
+def _alarmed(monitor: Monitor, alarm: Alarm, limits: Limits) -> Verdict:
     is_early = alarm.since <= max(1, EARLY * alarm.row)
     headline = (
         f"Not calibrated, from the first rows on: {alarm.words}."
@@ -55,6 +56,7 @@ def _alarmed(monitor: Monitor, alarm: Alarm) -> Verdict:
         f"The evidence sufficed at row {alarm.row:,}: the e-value reached {number(1 / monitor.alpha)}, which it ever does for a "
         f"calibrated model with probability at most {percent(monitor.alpha)}, however long it is watched.",
         *_overall(monitor),
+        *_where(monitor, limits),
         *_by_now(monitor, alarm),
     )
     return Verdict("bad", headline, evidence, monitor.pvalue, finding_of(alarm.words, monitor.bets))
@@ -68,6 +70,12 @@ def _overall(monitor: Monitor) -> tuple[str, ...]:
     if before is None:
         return (f"Over all: {in_words(monitor, after)}.",)
     return (f"In the windows before: {in_words(monitor, before)}; in those since: {in_words(monitor, after)}.",)
+
+
+def _where(monitor: Monitor, limits: Limits) -> tuple[str, ...]:
+    """What is furthest off since then, where something is beyond chance."""
+    found = None if monitor.history is None else standing_out(monitor, sides_of(monitor).after, limits)
+    return () if found is None else (f"Furthest beyond chance since then: {found}.",)
 
 
 def _by_now(monitor: Monitor, alarm: Alarm) -> tuple[str, ...]:

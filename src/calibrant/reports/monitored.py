@@ -137,7 +137,7 @@ def monitor_report(
     >>> truth = np.where(np.arange(2000) < 1000, p, p**2)  # the world changes half way
     >>> report = monitor_report(Monitor(window=100).update((rng.random(2000) < truth) * 1, p), n_resamples=199)
     >>> report.verdict.headline
-    'Not calibrated any more since about row 999: probabilities are too high.'
+    'Not calibrated any more since about row 1,006: probabilities are too high.'
     """
     if not isinstance(monitor, Monitor):
         raise InputError(f"monitor must be a Monitor, such as Monitor().update(y_true, y_pred); got {monitor!r}")
@@ -147,7 +147,7 @@ def monitor_report(
         title=title,
         n=monitor.n,
         kind="no rows yet" if monitor.bets is None else KINDS[monitor.bets.kind],
-        verdict=judge_stream(monitor),
+        verdict=judge_stream(monitor, limits),
         alarm=monitor.alarm,
         facts=facts_of(monitor, bad_lines),
         pictures=stream_pictures(monitor, limits),
