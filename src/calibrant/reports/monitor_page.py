@@ -14,7 +14,7 @@ def to_html(report: "MonitorReport") -> str:
     there = {
         "numbers": ("Numbers", True),
         "pictures": ("Pictures", report.pictures),
-        "slices": ("Windows", report.sections),
+        "slices": ("Tables", report.sections),
         "notes": ("Data", True),
         "methods": ("Methods", True),
     }

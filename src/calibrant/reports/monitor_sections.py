@@ -11,11 +11,11 @@ from calibrant.results import Table
 
 
 def stream_sections(monitor: Monitor, limits: Limits) -> tuple[Section, ...]:
-    """A table of windows, and one of what is watched beside each other."""
+    """What is watched beside each other, and a table of windows."""
     if monitor.history is None or not len(monitor.history.windows.last):
         return ()
     groups = _groups(monitor, limits)
-    return (_windows(monitor, limits), *(() if groups is None else (groups,)))
+    return (*(() if groups is None else (groups,)), _windows(monitor, limits))
 
 
 def _windows(monitor: Monitor, limits: Limits) -> Section:

@@ -60,7 +60,8 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "standard_error": lambda v: f"{v:.1g}" if v > 0 else "",
     "pvalue": pvalue,
     "beyond_chance": lambda v: "yes" if v else "",
-    **dict.fromkeys(["gap", "gap_low", "gap_high"], points),
+    **dict.fromkeys(["gap", "gap_high"], points),
+    "gap_low": lambda v: points(v).removesuffix(" %"),  # the other end has the unit
     **dict.fromkeys(["bias", "bias_low", "bias_high", "spread", "spread_low", "spread_high"], _scores),
 }
 """How columns are written; others as :func:`plain` does."""
