@@ -138,7 +138,7 @@ def test_a_state_keeps_its_level(run, quiet, tmp_path):
     ("options", "words"),
     [
         (("--alpha", "2"), "alpha"),
-        (("--window", "0"), "rows"),
+        (("--window", "0"), "--window"),
         (("--sample-weight", "w"), "--sample-weight"),
         (("--y-pred", "q"), "no column 'q'"),
     ],

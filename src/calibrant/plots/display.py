@@ -35,17 +35,16 @@ class Display:
         """Draw on these axes, or on a new figure of pyplot."""
         mpl, palette = plotting_library(), palette_of(theme)
         legend = legend and bool(self.drawing.marks(self.tables))
-        left = 0.3
+        layout, left = self.drawing.layout(self.tables, legend=legend), 0.3
         with mpl.rc_context(settings(palette)):
             if ax is None:
                 from matplotlib import pyplot
 
-                layout = self.drawing.layout(self.tables, legend=legend)
                 ax = room(pyplot.figure(figsize=layout.size, facecolor=palette.paper), layout)
                 left = layout.margins[0] - 0.4
             self.drawing.draw(ax, self.tables, palette)
             if legend:
-                add_legend(ax, self.drawing.marks(self.tables), palette, raised=self.drawing.raised, left=left)
+                add_legend(ax, self.drawing.marks(self.tables), palette, raised=layout.raised, left=left)
         self._axes = ax
         return self
 

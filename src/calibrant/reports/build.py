@@ -161,14 +161,21 @@ def _report(
 def settings_of(problem: Problem) -> dict[str, object]:
     """What repeats the run: versions, redraws, seed and level."""
     return {
+        **versions(),
+        "redraws": problem.n_resamples,
+        "seed": str(problem.seeds.entropy),
+        "level": 0.95,
+    }
+
+
+def versions() -> dict[str, object]:
+    """What numbers may depend on."""
+    return {
         "calibrant": calibrant.__version__,
         "numpy": np.__version__,
         "scipy": version("scipy"),
         "numba": _installed("numba"),
         "python": platform.python_version(),
-        "redraws": problem.n_resamples,
-        "seed": str(problem.seeds.entropy),
-        "level": 0.95,
     }
 
 

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from calibrant.inference.redrawn_sums import redrawn_sums
+
+
+def sums_of(p):
+    noise = p * (1 - p)
+    return tuple(np.atleast_1d(x.sum()) for x in (p, noise, noise * (1 - 2 * p)))
+
+
+def exact(p):
+    """The distribution of a sum of events of unequal chances, by convolution."""
+    found = np.ones(1)
+    for x in p:
+        found = np.convolve(found, [1 - x, x])
+    return found
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        np.full(40, 0.1),
+        np.random.default_rng(0).random(60),
+        0.02 * np.random.default_rng(1).random(300),
+        1 - 0.05 * np.random.default_rng(2).random(80),
+        np.random.default_rng(3).beta(0.3, 0.3, 50),
+        np.array([0.9]),
+    ],
+)
+def test_close_to_the_exact_distribution(p):
+    """The largest distance of distribution functions: what chance shows among 20,000 draws, and 1 % for the approximation."""
+    drawn = redrawn_sums(*sums_of(p), 20_000, np.random.default_rng(0))[:, 0]
+    seen = np.array([(drawn <= k).mean() for k in range(len(p) + 1)])
+    assert np.abs(seen - np.cumsum(exact(p))).max() < 1.95 / np.sqrt(20_000) + 0.01
+    assert drawn.mean() == pytest.approx(p.sum(), abs=5 * np.sqrt((p * (1 - p)).sum() / 20_000))
+
+
+def test_equal_chances_are_binomial():
+    drawn = redrawn_sums(*sums_of(np.full(30, 0.3)), 20_000, np.random.default_rng(1))[:, 0]
+    seen = np.bincount(drawn.astype(int), minlength=31)[:31] / 20_000
+    assert np.abs(seen - binom.pmf(np.arange(31), 30, 0.3)).max() < 0.015
+
+
+def test_whole_numbers_and_certain_events():
+    p = np.array([[0.0, 1.0, 1.0], [0.2, 0.3, 0.9]])
+    sums = [x.sum(axis=1) for x in (p, p * (1 - p), p * (1 - p) * (1 - 2 * p))]
+    drawn = redrawn_sums(*sums, 500, np.random.default_rng(2))
+    assert drawn.shape == (500, 2)
+    assert set(drawn[:, 0]) == {2.0}
+    assert np.all(drawn == np.round(drawn))
+    nothing = np.zeros(3)
+    assert np.all(redrawn_sums(nothing, nothing, nothing, 10, np.random.default_rng(3)) == 0)
