@@ -20,6 +20,7 @@ NEED_TORCH = [
     "src/calibrant/losses/*",
     "src/calibrant/lab/papers/widmann.py",
     "src/calibrant/lab/papers/widmann_networks.py",
+    "docs/guide/gpu.md",
     "docs/guide/training.md",
     "docs/users/deep-learning.md",
 ]

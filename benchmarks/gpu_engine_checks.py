@@ -15,7 +15,7 @@ from calibrant._fused import cuda, cuda_torch
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import DevicePool, precision
-from calibrant.estimators.accelerated import compiled_corner
+from calibrant.estimators.accelerated import accelerated_matmul, compiled_corner
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Exponential, Matern
 
@@ -90,6 +90,17 @@ def redraws_of_pool(n: int, host: bool) -> float:
     return max(float(np.abs(found.null_distribution - null).max() / null.std()), abs(found.pvalue - alone.pvalue))
 
 
+def matrix_product(n: int) -> float:
+    """``H @ v`` next to tiles; relative to the product of sizes."""
+    p, y = simplex(n, 10)
+    kernel, _, rows = resolve_problem(Exponential(0.4), None, None, y, Categorical(p))
+    v = torch.as_tensor(np.random.default_rng(9).normal(size=(n, 3)), device=DEVICE)
+    found = accelerated_matmul(kernel, rows, v)
+    r = residuals(p, y)
+    h = torch.exp(-square_distances(p, p).sqrt() / 0.4) * (r @ r.T)
+    return float(((found - h @ v).abs() / (h.abs() @ v.abs())).max())
+
+
 @contextmanager
 def little_memory(megabytes: int) -> Iterator[None]:
     """So much is left to this process on the device."""
@@ -151,7 +162,8 @@ def checks() -> Iterator[Check]:
         word = "arrays of NumPy" if host else "tensors"
         yield f"pool of devices, panels, {word}", partial(panels_of_pool, size_of(200_003, 2100), host), 1e-5
         yield f"pool of devices, redraws, {word}", partial(redraws_of_pool, size_of(10_007, 200), host), 1e-3
-    if IS_GPU:
+    if IS_GPU:  # what is on the CPU has no part in the rest
+        yield "product with the matrix of a test", partial(matrix_product, 5001), 2e-6
         yield "little memory, tiles of torch", partial(in_smaller_tiles, tiles_of_torch, 600), 1e-12
         yield (
             "little memory, tiles of a kernel that is not compiled",

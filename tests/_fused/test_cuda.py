@@ -45,6 +45,9 @@ def test_without_triton_plain_torch_computes_or_nothing_does(rng, monkeypatch):
         normals = x, x[:, :1], np.exp(r[:, 0]), x[:, 1:]
         found = cuda.normal_moments(*map(torch.tensor, normals), 1.0, True, 0.7)[0]
         assert np.allclose(found, cpu.normal_moments(*normals, 1.0, True, 0.7)[0])
+        ones = np.ones((60, 1))
+        along = cpu.feature_moments(x, ones, 1.0, True)[0] + 1  # and the diagonal
+        assert np.allclose(cuda.matmul(tensors[0], torch.tensor(ones), 1.0, True)[:, 0], along)
     assert cuda.block_sums(*tensors, 1.0, True, 2) is NotImplemented
     assert cuda.class_averages(*tensors, torch.zeros(60, dtype=torch.long), 2) is NotImplemented
 

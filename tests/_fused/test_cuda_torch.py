@@ -78,6 +78,17 @@ def test_tiles_of_two_panels(rng, monkeypatch, n, first):
         assert float(squares) == pytest.approx(2 * square, rel=1e-12)
 
 
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (150, 3), (130, 20)])
+def test_products_with_the_kernel_matrix(rng, monkeypatch, n, d):
+    monkeypatch.setattr(cuda_torch, "TILE", 64)
+    x, v = rng.normal(size=(n, d)), rng.normal(size=(n, 3))
+    kernel = np.exp(-np.sqrt(((x[:, None] - x) ** 2).sum(axis=2)) / 2)
+    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
+        found = cuda_torch.matmul(torch.tensor(x), torch.tensor(v), 2.0, False, dtype)
+        assert found.dtype == torch.float64
+        assert np.allclose(found, kernel @ v, atol=tolerance * n)
+
+
 def test_tiles_that_do_not_fit_are_halved_and_that_is_said(rng, monkeypatch):
     plain = cuda_torch._in_tiles
 

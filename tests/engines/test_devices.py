@@ -158,6 +158,15 @@ def test_a_shared_value_is_moved_to_each_device_once(monkeypatch, classes):
     assert len(moved) == before
 
 
+def test_tasks_see_tensors_and_results_come_back_as_arrays(pool, classes):
+    seen = []
+    shared = pool.share((Categorical(classes[1]), "text"))
+    (found,) = pool.map(lambda pair: seen.append(type(pair[0].probs)) or {"p": pair[0]}, [shared])
+    assert seen == [torch.Tensor]
+    assert np.array_equal(found["p"].probs, classes[1])
+    assert isinstance(found["p"].probs, np.ndarray)
+
+
 def test_bare_arrays_stay_as_they_are(pool):
     (found,) = pool.map(lambda x: type(x), [pool.share(np.ones(2))])
     assert found is np.ndarray
@@ -204,6 +213,7 @@ def test_results_that_nobody_wants_are_not_made(pool):
     results = pool.map(work, range(200))
     assert next(results) == 0
     results.close()
+    assert list(pool.map(abs, [-1])) == [1]  # after all that were asked for before
     assert len(started) < 200
 
 

@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 from calibrant import SKCE, Categorical, MultivariateNormal, Normal
+from calibrant._fused.precision import precision
 from calibrant._pairwise import Pairwise, tiled_corner
 from calibrant._validate import InputError
 from calibrant.estimators import accelerated, kernel_sums
-from calibrant.estimators.accelerated import accelerated_block_sums, accelerated_moments, compiled_corner
+from calibrant.estimators.accelerated import (
+    accelerated_block_sums,
+    accelerated_matmul,
+    accelerated_moments,
+    compiled_corner,
+)
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, LabelMatrix, Matern
 from calibrant.residuals import Route
@@ -244,6 +250,27 @@ def test_tiles_that_a_gpu_has_no_room_for_are_halved(rng, gpu):
         pytest.raises(InputError, match="no room for tiles of pairs of 120"),
     ):
         compiled_corner(SmallForm(kernel, 3), 64, rows[:120], None)
+
+
+@pytest.mark.parametrize("triton", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_products_with_the_matrix_on_a_gpu(rng, gpu, monkeypatch, weighted, triton):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr("calibrant._fused.cuda.has_triton", lambda: triton)
+    kernel, rows = on_device(rng, gpu, "classes", weighted)
+    v = torch.tensor(rng.normal(size=(150, 5)), device=gpu)
+    right = KernelForm(kernel)(rows, rows) @ v
+    for room, name, tolerance in (
+        (1 << 26, "float32", 1e-4),
+        (2 * 150 * 3, "float64", 1e-11),
+    ):  # at once, and by columns
+        monkeypatch.setattr(accelerated, "ROOM", room)
+        with precision(name):
+            found = accelerated_matmul(kernel, rows, v)
+        assert found.shape == (150, 5)
+        assert float((found - right).abs().max()) < tolerance
+    assert accelerated_matmul(Matern(1.5, 0.4), rows, v) is NotImplemented
+    assert accelerated_matmul(kernel, on_device(rng, gpu, "normals", False)[1], v) is NotImplemented
 
 
 def test_gradients_are_left_to_tiles(rng, gpu):

@@ -166,3 +166,16 @@ def test_laplace_forecasts_count_for_more_than_normal_ones():
     loc, scale = np.arange(100.0), np.ones(100)
     assert SKCE().affordable(Normal(loc, scale), 999, 1e10) == SKCE()
     assert isinstance(SKCE().affordable(Laplace(loc, scale), 999, 1e10), RandomFeatureSKCE)
+
+
+def test_redraws_on_a_gpu_are_multiplied_there(gpu, rng, monkeypatch):
+    torch = pytest.importorskip("torch")
+    predictions = Categorical(rng.dirichlet(np.ones(3), 150))
+    drawn = predictions.sample(rng, 5)
+    estimator = SKCE(Exponential(0.3), ORDERED)  # labels that are like each other, which no kernel is compiled for
+    right = estimator.given(predictions, None)(drawn)
+    monkeypatch.setattr(kernel_redraws, "STORED", 0)
+    monkeypatch.setattr(kernel_redraws, "Pairwise", None)  # no tiles
+    there = estimator.given(Categorical(torch.tensor(predictions.probs, device=gpu)), None)
+    assert isinstance(there, LabelRedraws)
+    assert there(drawn) == pytest.approx(right, abs=1e-7)

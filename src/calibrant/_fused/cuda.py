@@ -105,6 +105,16 @@ def _normals() -> Any:
     return partial(cuda_normals.normal_moments, dtype=dtype_of_pairs())
 
 
+def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool) -> torch.Tensor:
+    """``K @ v`` for v ``(n, q)``, with the diagonal; by tensor cores in no precision."""
+    with room_for("products with a kernel matrix", len(x)):
+        if not has_triton():
+            return cuda_torch.matmul(x, v, lengthscale, gaussian, dtype_of_pairs())
+        from calibrant._fused import cuda_moments
+
+        return cuda_moments.matmul(x, v, lengthscale, gaussian, dtype_of_pairs())
+
+
 def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, size: int) -> Any:
     """Sums of h over pairs within consecutive blocks of so many rows; ``NotImplemented`` without Triton."""
     if not has_triton():

@@ -68,6 +68,22 @@ def normal_moments(
     return _moments(tile, len(x), first, x.device)
 
 
+def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype) -> torch.Tensor:
+    """``K @ v`` for v ``(n, q)``, with the diagonal, in double precision."""
+    n, points, values = len(x), scaled(x, lengthscale, gaussian, dtype), v.to(dtype)
+
+    def product(size: int) -> torch.Tensor:
+        out = torch.zeros(v.shape, dtype=torch.float64, device=x.device)
+        cuts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        for rows in cuts:
+            for columns in cuts:
+                out[rows] += torch.exp2(_logarithm(points, rows, columns, gaussian)) @ values[columns]
+        return out
+
+    with ieee_products():
+        return in_smaller(product, min(TILE, n), min(LEAST, n), "tiles of {:,} rows")
+
+
 def _logarithm(x: torch.Tensor, rows: slice, columns: slice, gaussian: bool) -> torch.Tensor:
     """To base two."""
     distance = distances(x[rows], x[columns])

@@ -26,6 +26,9 @@ WIDER = 8
 """How many times the rows of a tile a GPU wants."""
 
 
+ROOM = 1 << 26
+"""Numbers that are multiplied with a kernel matrix on a GPU at a time."""
+
 LEAST = 16
 """Rows of a tile that every GPU must have room for."""
 
@@ -80,6 +83,31 @@ def accelerated_block_sums(kernel: Kernel, rows: KernelRows, size: int) -> Any:
     from calibrant._fused.cuda import block_sums
 
     return block_sums(rows.coords, features, *law, size)
+
+
+def accelerated_product(kernel: Kernel, coords: Array) -> Any:
+    """``K @ v`` as a function of v ``(n, q)``, both on the GPU where the points are."""
+    law = compiled_law(kernel)
+    if law is None or not on_gpu(coords):
+        return NotImplemented
+    from calibrant._fused.cuda import matmul
+
+    return lambda v: matmul(coords, v, *law)
+
+
+def accelerated_matmul(kernel: Kernel, rows: KernelRows, v: Array) -> Any:
+    """``H @ v`` for explicit residuals on a GPU: ``sum_a r_a * K (r_a * v)`` over their features a."""
+    features, product = _weighted_features(rows), accelerated_product(kernel, rows.coords)
+    if features is None or product is NotImplemented or not on_gpu(features, v):
+        return NotImplemented
+    xp, (n, q) = namespace(features), features.shape
+
+    def some(columns: Array) -> Array:
+        met = product(xp.reshape(features[:, :, None] * columns[:, None, :], (n, -1)))
+        return xp.sum(features[:, :, None] * xp.reshape(met, (n, q, -1)), axis=1)
+
+    step = max(1, ROOM // (n * q))
+    return xp.concat([some(v[:, i : i + step]) for i in range(0, v.shape[1], step)], axis=1)
 
 
 def _sorted(kernel: Kernel, coords: Array, features: Array) -> Any:

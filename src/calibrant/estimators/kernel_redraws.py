@@ -9,9 +9,9 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._pairwise import CALL, Pairwise
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.accelerated import accelerated_moments, accelerated_product
 from calibrant.estimators.gpu_redraws import GpuLabelRedraws, redraws_on_gpu
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
@@ -63,7 +63,7 @@ class LabelRedraws:
             return np.concatenate(
                 [self._on_a_line(targets[i : i + ON_A_LINE]) for i in range(0, len(targets), ON_A_LINE)]
             )
-        multiply, diagonal = _multiplication(self.kernel, points), self.kernel.diagonal(points)
+        multiply, diagonal = _multiplication(self.kernel, points, self._coords), self.kernel.diagonal(points)
         size = min(BATCH, max(1, ROOM // (len(points) * self.predictions.n_classes)))
         batches = [targets[i : i + size] for i in range(0, len(targets), size)]
         return np.concatenate([self._batch(batch, multiply, diagonal) for batch in batches])
@@ -76,8 +76,14 @@ class LabelRedraws:
         return replace(self, predictions=predictions)
 
     @cached_property
+    def _coords(self) -> Array:
+        """Points where the predictions are."""
+        return coordinates(self.predictions, self.kernel, self.on_targets)
+
+    @cached_property
     def _points(self) -> np.ndarray:
-        return to_numpy(coordinates(self.predictions, self.kernel, self.on_targets)).astype(np.float64)
+        """The same on the host."""
+        return to_numpy(self._coords).astype(np.float64)
 
     @cached_property
     def _line(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -98,7 +104,7 @@ class LabelRedraws:
         return (sums + np.einsum("n,nm,nm->m", self.kernel.diagonal(x[:, None]), error, error)) / len(x) ** 2
 
     def __getstate__(self) -> dict[str, object]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("_points", "_line")}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_coords", "_points", "_line")}
 
     def _batch(
         self, targets: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray
@@ -224,12 +230,18 @@ class TargetRedraws:
         return np.concatenate([to_numpy(expectation(self.on_targets, part, q)) for part in cuts])
 
 
-def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again."""
+def _multiplication(kernel: Kernel, points: np.ndarray, coords: Array) -> Callable[[np.ndarray], np.ndarray]:
+    """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again.
+
+    Points on a GPU, ``coords``, are multiplied there.
+    """
     if points.shape[1] == 1 and len(points) > SORTED and kernel.has_product:
         order = np.argsort(points[:, 0])
         line, inverse = points[order, 0], np.argsort(order)
         return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
     if len(points) <= STORED:
         return kernel(points, points).__matmul__
+    product = accelerated_product(kernel, coords)
+    if product is not NotImplemented:
+        return lambda v: to_numpy(product(matched(v, coords)))
     return Pairwise(kernel, points).matmul
