@@ -1,10 +1,11 @@
-"""What is left out where torch or scikit-learn is not installed: modules and guides whose examples need it."""
+"""What is left out where torch, scikit-learn or Dask is not installed: modules and guides whose examples need it."""
 
 from importlib.util import find_spec
 
 HAS_TORCH = find_spec("torch") is not None
 HAS_SKLEARN = find_spec("sklearn") is not None
 HAS_TRITON = find_spec("triton") is not None
+HAS_DASK = find_spec("distributed") is not None
 NEED_SKLEARN = [
     "src/calibrant/sklearn/*",
     "src/calibrant/recalibration/boosted.py",
@@ -33,10 +34,13 @@ NEED_TRITON = [
 collect_ignore_glob = ["docs/conf.py", "docs/_extensions/*"]  # which Sphinx imports, and which have no examples
 collect_ignore_glob += [] if HAS_TORCH else NEED_TORCH
 collect_ignore_glob += [] if HAS_SKLEARN else NEED_SKLEARN
+collect_ignore_glob += [] if HAS_DASK else ["src/calibrant/engines/cluster.py"]
 collect_ignore_glob += [] if HAS_TORCH and HAS_TRITON else NEED_TRITON
 
 
 def pytest_report_header() -> str:
     """Say what is left out."""
+    missing = {"calibrant.sklearn": ("scikit-learn", HAS_SKLEARN), "engines of Dask": ("Dask", HAS_DASK)}
     losses = "losses: tested" if HAS_TORCH else "losses: left out, as torch is not installed"
-    return losses if HAS_SKLEARN else f"{losses}; calibrant.sklearn: left out, as scikit-learn is not installed"
+    others = [f"{what}: left out, as {name} is not installed" for what, (name, has) in missing.items() if not has]
+    return "; ".join([losses, *others])

@@ -1,6 +1,7 @@
 """Fixtures: one generator a test, array libraries, real predictions where they are at hand."""
 
 import os
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -80,6 +81,27 @@ def gpu(monkeypatch):
     for kind, (first, *_) in SHAPES.items():  # the interpreter takes as long for a small block as for a large one
         monkeypatch.setitem(SHAPES, kind, (replace(first, rows=max(64, first.rows), columns=max(64, first.columns)),))
     return torch.device("cpu")
+
+
+class Travelling:
+    """An engine whose tasks and results travel as those of other processes do, and are counted with their bytes."""
+
+    def __init__(self):
+        self.sizes, self.maps = [], 0
+
+    def map(self, fn, *columns):
+        self.maps += 1
+        tasks = [pickle.dumps((fn, task)) for task in zip(*columns, strict=True)]
+        self.sizes += map(len, tasks)
+        return [pickle.loads(pickle.dumps(self._done(*pickle.loads(task)))) for task in tasks]
+
+    def _done(self, fn, task):
+        return fn(*task)
+
+
+@pytest.fixture
+def travelling():
+    return Travelling()
 
 
 class Counts(Distribution):

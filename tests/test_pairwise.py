@@ -1,5 +1,6 @@
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -160,3 +161,32 @@ class TestTasks:
         engine = self.Sharing()
         Pairwise(KERNEL, rng.normal(size=(100, 1)), 2, engine).moments()
         assert {len(panel) for panel in engine.shared} == {4}
+
+
+class TestProducts:
+    @pytest.mark.parametrize("diagonal", [True, False])
+    def test_digits_do_not_depend_on_the_engine(self, diagonal, rng, travelling):
+        x, v = rng.normal(size=(103, 2)), rng.normal(size=(103, 3))
+        alone = Pairwise(KERNEL, x, 2).matmul(v, diagonal=diagonal)
+        assert np.array_equal(Pairwise(KERNEL, x, 2, travelling).matmul(v, diagonal=diagonal), alone)
+        assert len(travelling.sizes) == 26
+
+    def test_rows_are_sent_once_for_all_products(self, rng):
+        class Sharing:
+            shared: ClassVar[list] = []
+
+            def share(self, value):
+                self.shared.append(value)
+                return ("shared", len(self.shared) - 1)
+
+            def map(self, fn, *columns):
+                tasks = zip(*columns, strict=True)
+                return [fn(*(self.shared[x[1]] if isinstance(x, tuple) else x for x in task)) for task in tasks]
+
+        x, some = rng.normal(size=(50, 2)), rng.normal(size=(3, 50, 1))
+        engine = Sharing()
+        pairs = Pairwise(KERNEL, x, 4, engine)
+        for v in some:
+            assert np.array_equal(pairs.matmul(v), Pairwise(KERNEL, x, 4).matmul(v))
+        assert [len(value) for value in engine.shared] == [50] * 4
+        assert sum(value is x for value in engine.shared) == 1

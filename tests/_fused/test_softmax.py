@@ -223,6 +223,15 @@ class TestPickedSums:
     def test_a_row_does_not_see_itself(self):
         assert picked_sums(np.zeros((1, 1)), np.zeros((1, 2)), np.ones((1, 1)), np.zeros(1, int)).tolist() == [0.0]
 
+    @pytest.mark.parametrize("n", [300, 384, 1000])
+    def test_pieces_of_whole_blocks_have_the_same_digits(self, n, rng):
+        queries, keys, values, labels = self.data(rng, n, 3, 4)
+        parts = [
+            picked_sums(queries[i : i + 256], keys, values, labels[i : i + 256], before=i // 128, threads=1)
+            for i in range(0, n, 256)
+        ]
+        assert np.array_equal(np.concatenate(parts), picked_sums(queries, keys, values, labels))
+
     def test_the_digits_do_not_depend_on_the_number_of_threads(self, rng):
         data = self.data(rng, 700, 3, 5)
         one, two, any_number = (picked_sums(*data, threads=t) for t in (1, 2, None))

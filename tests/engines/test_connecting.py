@@ -4,6 +4,7 @@ import socket
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -80,8 +81,9 @@ def test_a_name_that_no_machine_has_is_told_too():
         connect("dask://nowhere.invalid", timeout=0.5)
 
 
-def test_a_worker_without_calibrant_is_named(engine, address):
-    worker = next(iter(engine.client.nthreads()))
+@contextmanager
+def without_calibrant(engine, workers):
+    """As if it were not installed there."""
 
     def hide():
         for name in [name for name in sys.modules if name.split(".")[0] == "calibrant"]:
@@ -91,13 +93,26 @@ def test_a_worker_without_calibrant_is_named(engine, address):
     def show():
         sys.modules.pop("calibrant")
 
-    engine.client.run(hide, workers=[worker])
+    engine.client.run(hide, workers=workers)
     try:
-        with pytest.raises(InputError, match=f"worker {worker} has no calibrant: pip install calibrant=="):
-            connect(address)
+        yield
     finally:
-        engine.client.run(show, workers=[worker])
+        engine.client.run(show, workers=workers)
+
+
+def test_a_worker_without_calibrant_is_named(engine, address):
+    worker = next(iter(engine.client.nthreads()))
+    with (
+        without_calibrant(engine, [worker]),
+        pytest.raises(InputError, match=f"worker {worker} has no calibrant: pip install calibrant=="),
+    ):
+        connect(address)
     connect(address).close()
+
+
+def test_errors_of_tasks_are_those_of_the_task(engine):
+    with pytest.raises(ZeroDivisionError, match="by zero"):
+        list(engine.map(divmod, [1, 2], [1, 0]))
 
 
 def test_a_worker_with_another_calibrant_is_named(engine, address):

@@ -1,7 +1,7 @@
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.engines.workers import asking, check_versions, versions_here
+from calibrant.engines.workers import asking, check_versions, explained, versions_here
 
 
 def workers(**changes):
@@ -39,3 +39,33 @@ def test_others_are_refused_by_name(changes, message):
 def test_others_of_the_kind_are_counted():
     with pytest.raises(InputError, match=r"\(and 1 more\)"):
         check_versions({f"tcp://{name}:1": {**versions_here(), "calibrant": "0.0.9"} for name in "ab"})
+
+
+class Client:
+    """One of a cluster whose workers have what is said."""
+
+    def __init__(self, found):
+        self.found, self.asked = found, 0
+
+    def run(self, work):
+        self.asked += 1
+        assert work() == versions_here()
+        return self.found
+
+
+def test_errors_are_those_of_workers_that_came_later_and_have_nothing():
+    error = ModuleNotFoundError("No module named 'calibrant'")
+    with (
+        pytest.raises(InputError, match="worker tcp://b:2 has no calibrant: pip install") as raised,
+        explained(Client(workers(calibrant=None))),
+    ):
+        raise error
+    assert raised.value.__context__ is error
+
+
+@pytest.mark.parametrize("error", [InputError("of a task"), OSError("closed"), ZeroDivisionError("of a task")])
+def test_other_errors_are_handed_on(error):
+    client = Client(workers())
+    with pytest.raises(type(error), match=str(error)), explained(client):
+        raise error
+    assert client.asked == isinstance(error, ZeroDivisionError)

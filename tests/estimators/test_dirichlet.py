@@ -350,3 +350,20 @@ def test_regression_that_a_gpu_has_no_room_for_is_done_in_tiles(rng, gpu, monkey
     with pytest.warns(RuntimeWarning, match="the GPU has no room for 140 rows at once: in tiles now"):
         found = regression(rows, labels, 3)
     assert torch.equal(found.mean, right.mean)
+
+
+@pytest.mark.parametrize("n", [130, 2000])
+def test_engines_change_no_digit(n, rng, travelling, monkeypatch):
+    """Of frequencies, smoothed values and influences; rows that see no other included."""
+    monkeypatch.setattr(module, "FEW", 0)
+    rows, labels = DirichletRows.of(on_faces(rng, n, 3), 0.05), rng.integers(0, 3, n)
+    values, spread = rng.normal(size=(n, 3)), rng.random((n, 1))
+    alone, there = (regression(rows, labels, 3, engine) for engine in (None, travelling))
+    parts = [(alone, there), *[tuple(smoothed(rows, values, spread, engine=engine) for engine in (None, travelling))]]
+    for here, elsewhere in parts:
+        for name in FIELDS:
+            assert np.array_equal(getattr(here, name), getattr(elsewhere, name))
+    both = [influences(rows, alone, values, labels, engine) for engine in (None, travelling)]
+    assert np.array_equal(*both)
+    assert travelling.maps == 3
+    assert len(travelling.sizes) == 3 * -(-n // 128)

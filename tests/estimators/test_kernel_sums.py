@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from calibrant import Normal
+from calibrant import SKCE, Categorical, Normal
 from calibrant.estimators import kernel_sums
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
-from calibrant.estimators.kernel_sums import all_pairs, block_mean
+from calibrant.estimators.kernel_sums import all_pairs, block_mean, block_sums
 from calibrant.kernels import Exponential, Gaussian
 
 
@@ -49,3 +49,41 @@ def test_compiled_and_tiled_means_agree(problem):
     for unbiased in (True, False):
         fast, slow = (all_pairs(form, rows, unbiased=unbiased, few=few) for few in (10, 100))
         assert fast == pytest.approx(slow, rel=1e-11)
+
+
+@pytest.mark.parametrize("size", [2, 7, 30, 64, 100, 250])
+@pytest.mark.parametrize("few", [20, 2000], ids=["by the best path", "in tiles"])
+@pytest.mark.parametrize("kind", ["classes", "normals", "a line"])
+def test_blocks_by_an_engine_have_the_same_digits(size, few, kind, rng, travelling, monkeypatch):
+    """Whether they share a tile, have one of their own, or are compiled; rows that fill no block are left out by both."""
+    monkeypatch.setattr(kernel_sums, "FEW", few)
+    if kind == "normals":
+        predictions = Normal.example(rng, 1030)
+    else:
+        predictions = Categorical(rng.dirichlet(np.ones(4 if kind == "classes" else 2), 1030))
+    y = predictions.sample(rng, 1)[0]
+    kernel, _, rows = resolve_problem(Exponential(0.5), None, None, y, predictions)
+    alone = block_sums(KernelForm(kernel), rows, size)
+    there = block_sums(KernelForm(kernel), rows, size, travelling)
+    assert np.array_equal(alone, there)
+    assert len(there) == 1030 // size
+    assert 4 <= len(travelling.sizes) <= 32
+
+
+def test_tasks_of_blocks_carry_their_own_rows_alone(rng, travelling):
+    predictions = Categorical(rng.dirichlet(np.ones(10), 10_000))
+    y = predictions.sample(rng, 1)[0].astype(np.int64)
+    there, alone = (SKCE(Exponential(0.5), block=20)(y, predictions, engine=e) for e in (travelling, None))
+    assert (there.value, there.standard_error, there.notes) == (alone.value, alone.standard_error, alone.notes)
+    assert 20 <= len(travelling.sizes) <= 32
+    assert max(travelling.sizes) < 10_000 * (10 + 10) * 8 / 20
+
+
+def test_engines_that_show_progress_leave_pairs_to_threads(problem, travelling):
+    form, rows = problem
+    travelling.is_here = True
+    assert all_pairs(form, rows, unbiased=True, few=10, engine=travelling) == all_pairs(
+        form, rows, unbiased=True, few=10
+    )
+    block_sums(form, rows, 5, travelling)
+    assert travelling.maps == 0

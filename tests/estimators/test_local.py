@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant import KDE, Categorical, ClassWise, TangentKDE
+from calibrant import KDE, Categorical, ClassWise, TangentKDE, TopLabel
 from calibrant._validate import InputError
 from calibrant.estimators.local import shares_of_rows, signed_root, slope_of_root
 from calibrant.estimators.sharpness import Sharpness
@@ -51,3 +51,17 @@ def test_redraws_in_small_parts_are_the_same(rng, monkeypatch):
     monkeypatch.setattr("calibrant.estimators.local.INDICATORS", 1)
     parts = [e.given(predictions, None)(drawn) for e in (KDE(1, 0.1), TangentKDE())]
     assert np.array(parts) == pytest.approx(np.array(whole), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "maps"),
+    [(KDE(), 2), (KDE(2, 0.1, lens=TopLabel()), 2), (Sharpness(0.1), 2), (TangentKDE(), 7), (TangentKDE(2, 0.1), 1)],
+)
+def test_engines_change_no_digit(estimator, maps, rng, travelling, monkeypatch):
+    """Frequencies and influences, or residuals at every bandwidth."""
+    monkeypatch.setattr("calibrant.estimators.dirichlet.FEW", 100)
+    p = rng.dirichlet(np.ones(3), 300)
+    y = rng.integers(0, 3, 300)
+    there, alone = estimator(y, p, engine=travelling), estimator(y, p)
+    assert (there.value, there.standard_error) == (alone.value, alone.standard_error)
+    assert travelling.maps == maps

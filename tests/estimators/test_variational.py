@@ -293,3 +293,20 @@ def test_the_default_finds_most_of_the_error(k, rng):
     truth = (gap[:, 1] if k == 2 else gap.sum(axis=1)).mean()
     found = Variational(Lp(1))(*world.draw(3000, rng))
     assert 0.85 * truth < found.value < truth + 3 * found.standard_error
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Variational(Lp(1)),
+        Variational(Brier(), Temperature(), repeats=2),
+        Variational(Lp(1), Temperature(), lens=TopLabel(), sees="vector"),
+        Variational(LogLoss(), Temperature(), in_sample=True),
+    ],
+    ids=["default", "repeats", "vector", "in sample"],
+)
+def test_folds_by_an_engine_have_the_same_digits(estimator, rng, travelling):
+    y, p = Tempered(3, 2.0).draw(300, rng)
+    there, alone = estimator(y, p, engine=travelling), estimator(y, p)
+    assert (there.value, there.standard_error, there.interval) == (alone.value, alone.standard_error, alone.interval)
+    assert len(travelling.sizes) == (1 if estimator.in_sample else 5 * estimator.repeats)

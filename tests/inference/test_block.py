@@ -139,3 +139,10 @@ def test_settings_are_checked(settings, message):
 def test_weights_are_refused():
     with pytest.raises(InputError, match="block takes no sample_weight"):
         BlockTest(block=2)([0, 1, 1, 0], [0.3, 0.4, 0.5, 0.6], sample_weight=[1.0, 2, 1, 1])
+
+
+def test_blocks_are_those_of_an_engine(travelling):
+    y, p = binary_500()
+    there, alone = (BlockTest(SKCE(Exponential(1 / 3)), 10)(y, p, engine=e) for e in (travelling, None))
+    assert (there.statistic, there.pvalue) == (alone.statistic, alone.pvalue)
+    assert len(travelling.sizes) > 5

@@ -1,3 +1,4 @@
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -136,3 +137,30 @@ def test_products_on_a_gpu_are_made_there(gpu, rng, monkeypatch, weighted):
     product = matrix @ v
     assert isinstance(product, np.ndarray)
     assert np.allclose(product, defined(y, predictions, kernel, w) @ v, atol=1e-4)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_an_engine_changes_no_digit(k, rng, travelling, monkeypatch):
+    monkeypatch.setattr(kernel_matrix, "STORED", 0)
+    monkeypatch.setattr(kernel_matrix, "FEW", 10**9)
+    y, predictions = problem(rng, 600, k)
+    v = rng.normal(size=(600, 2))
+    alone = KernelMatrix.of(SKCE(Exponential(0.4)), y, predictions, None)
+    there = KernelMatrix.of(SKCE(Exponential(0.4)), y, predictions, None, travelling)
+    assert travelling.maps == 1
+    assert np.array_equal(there.moments.row_sums, alone.moments.row_sums)
+    assert np.array_equal(there.multiplying(travelling)(v), alone @ v)
+    assert travelling.maps == 2
+
+
+def test_quick_products_need_no_engine(rng, travelling):
+    y, predictions = problem(rng, 300, 3)
+    matrix, v = KernelMatrix.of(SKCE(Exponential(0.4)), y, predictions, None), rng.normal(size=(300, 2))
+    assert np.array_equal(matrix.multiplying(travelling)(v), matrix @ v)
+    assert travelling.maps == 0
+
+
+def test_sums_travel_with_the_matrix(rng):
+    y, predictions = problem(rng, 50, 3)
+    matrix = KernelMatrix.of(SKCE(Exponential(0.4)), y, predictions, None)
+    assert pickle.loads(pickle.dumps(matrix)).unbiased == matrix.unbiased

@@ -6,6 +6,7 @@ import pytest
 
 from calibrant import SKCE
 from calibrant._validate import InputError
+from calibrant.inference import kernel_matrix
 from calibrant.inference.bootstrap_test import BootstrapTest
 from calibrant.inference.gamma_test import GammaTest
 from calibrant.inference.matrix_test import MatrixTest, Outcome
@@ -68,3 +69,23 @@ def test_other_estimators_are_refused(estimator):
 def test_one_row():
     with pytest.raises(InputError, match="at least two rows"):
         SpectralTest()([1], [0.4])
+
+
+@pytest.mark.parametrize(
+    "test", [GammaTest(SKCE(Exponential(0.3))), SpectralTest(SKCE(Exponential(0.3)), eigenvalues=3)]
+)
+def test_sums_and_products_are_those_of_an_engine(test, rng, travelling, monkeypatch):
+    monkeypatch.setattr(kernel_matrix, "STORED", 0)
+    p = rng.dirichlet(np.ones(3), 1100)
+    y = rng.integers(0, 3, 1100)
+    there, alone = test(y, p, engine=travelling), test(y, p)
+    assert (there.statistic, there.pvalue, there.notes) == (alone.statistic, alone.pvalue, alone.notes)
+    assert travelling.maps > 5, "the estimate, the sums, and products"
+
+
+@pytest.mark.parametrize("test", [BootstrapTest(n_resamples=29), WildBootstrapTest(n_resamples=29)])
+def test_redraws_are_those_of_an_engine(test, rng, travelling):
+    p, y = rng.random(60), rng.integers(0, 2, 60)
+    there, alone = test(y, p, engine=travelling), test(y, p)
+    assert there.null_distribution.tolist() == alone.null_distribution.tolist()
+    assert travelling.maps == 3

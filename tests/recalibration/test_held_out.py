@@ -3,8 +3,10 @@ import pytest
 
 from calibrant import CRPS, Brier, Categorical, Ensemble, LogLoss, Normal
 from calibrant.lab.problems import Tempered
+from calibrant.recalibration.default import Default
 from calibrant.recalibration.folds import folds_of_rows
 from calibrant.recalibration.held_out import HeldOut, held_out, in_order, scores
+from calibrant.recalibration.matrix import VectorScaling
 from calibrant.recalibration.temperature import Temperature
 
 
@@ -86,3 +88,21 @@ def test_scores_of_numbers(rng):
 def test_predictions_without_a_score(rng):
     vectors = Ensemble(rng.normal(size=(20, 5, 2)))
     assert scores(rng.normal(size=(20, 2)), vectors, None, whole(vectors)) is None
+
+
+@pytest.mark.parametrize("recalibrator", [Temperature(), Default(), VectorScaling()], ids=repr)
+def test_folds_by_an_engine_have_the_same_digits(recalibrator, problem, travelling):
+    y, p = problem
+    fold, w = folds_of_rows(200, 4, 1), np.linspace(1, 2, 200)
+    alone, there = (held_out(recalibrator, y, p, w, fold, engine) for engine in (None, travelling))
+    assert len(travelling.sizes) == 4
+    for here, elsewhere in zip(alone, there, strict=True):
+        assert np.array_equal(here.rows, elsewhere.rows)
+        assert np.array_equal(here.predictions.matrix, elsewhere.predictions.matrix)
+
+
+def test_a_fit_takes_an_engine(problem, travelling):
+    y, p = problem
+    alone, there = (Temperature().fit(y, p, engine=engine) for engine in (None, travelling))
+    assert there.scores.to_dict() == alone.scores.to_dict()
+    assert len(travelling.sizes) == 5

@@ -13,7 +13,7 @@ from calibrant._fused.precision import precision_in_force
 from calibrant._tasks import MOST
 from calibrant._validate import InputError, check_count
 from calibrant.engines.gpus import PANEL, on_gpu
-from calibrant.engines.workers import asking, check_versions
+from calibrant.engines.workers import asking, check_versions, explained
 
 LARGE = 1 << 16
 """Bytes of a function or an argument beyond which it is sent to the workers once, rather than with every task."""
@@ -41,10 +41,11 @@ class Shared:
 
         Dask's broadcast, which hands it to all at once, never ends where a worker dies during it.
         """
-        for _ in range(SENDINGS - 1):
-            with suppress(OSError, TimeoutError):  # the worker that was to have it went away
-                return self.client.scatter([self.value], hash=False)[0]
-        return self.client.scatter([self.value], hash=False)[0]
+        with explained(self.client):
+            for _ in range(SENDINGS - 1):
+                with suppress(OSError, TimeoutError):  # the worker that was to have it went away
+                    return self.client.scatter([self.value], hash=False)[0]
+            return self.client.scatter([self.value], hash=False)[0]
 
     def renewed(self) -> None:
         """Send the value again if no worker has it any more."""
@@ -65,6 +66,14 @@ class DaskEngine:
     All workers must have the same calibrant, and the same minor versions of Python and NumPy; this is looked up once.
 
     :func:`calibrant.engines.connect` makes it. A client that it made is closed at the end of a ``with`` block.
+
+    >>> from distributed import Client
+    >>> from calibrant import SKCE
+    >>> from calibrant.engines import connect
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    ...     estimate = SKCE()([0, 1, 2], [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]], engine=connect(client))
+    >>> round(estimate.value, 4)
+    -0.061
     """
 
     client: Any
@@ -157,7 +166,8 @@ class DaskEngine:
 
         for _ in range(self.retries + 1):
             try:
-                return self._waited(future)
+                with explained(self.client):
+                    return self._waited(future)
             except KilledWorker as error:
                 raise InputError(
                     f"a task of the cluster {self.address} ended with every worker that tried it, the last at "

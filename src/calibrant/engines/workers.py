@@ -1,7 +1,9 @@
 """What workers of a cluster have installed, and the refusal of those that would fail or give other digits."""
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,21 @@ def asking() -> Callable[[], Versions]:
         return found
 
     return installed
+
+
+@contextmanager
+def explained(client: Any) -> Iterator[None]:
+    """Errors of work on a cluster, of which a worker that came later and lacks what it needs is the likeliest cause.
+
+    Errors in words of our own, and of connections, are handed on.
+    """
+    try:
+        yield
+    except (InputError, OSError, CancelledError):
+        raise
+    except Exception:
+        check_versions(client.run(asking()))
+        raise
 
 
 def check_versions(workers: Mapping[str, Any]) -> None:
