@@ -56,6 +56,11 @@ def reliability_of(problem: ClassProblem) -> Picture:
     )
 
 
+def curve_of(problem: ClassProblem) -> Table:
+    """The curve of that diagram, without the band."""
+    return _tables(ReliabilityDisplay, problem, axis="auto", band=None)["curve"]
+
+
 def _smooth(problem: ClassProblem) -> Picture:
     tables = _tables(ReliabilityDisplay, problem, axis="auto", method="smooth")
     return Picture(
