@@ -61,7 +61,7 @@ def test_levels_that_come_too_often_are_claimed_too_little():
     cells = drift(Monitor(window=500).update(z, Normal(np.zeros(1000), 1.0)).history, Limits())
     ends = np.isin(cells["place"], ["0 to 10 %", "90 to 100 %"])
     assert np.all(cells["gap"][ends] < -0.05)
-    assert list(dict.fromkeys(cells["place"]))[0] == "90 to 100 %"
+    assert next(iter(cells["place"])) == "90 to 100 %"
 
 
 def test_many_windows_and_places_are_put_together_or_left_out():

@@ -16,7 +16,7 @@ def stream(n=3000, seed=0):
 def test_windows_and_evidence_are_those_of_the_rows():
     y, p = stream(250)
     monitor = Monitor(window=100).update(y, p)
-    first, last, values = monitor.history.windows
+    _, last, values = monitor.history.windows
     assert last.tolist() == [100, 200, 250]
     parts = monitor.history.tally.by_part(values).over(-1)
     np.testing.assert_allclose(parts.claimed[:, 0], [p[:100].sum(), p[100:200].sum(), p[200:].sum()])
@@ -47,7 +47,9 @@ def test_a_state_goes_on_where_it_was_left():
     early = Monitor(window=20).update(y[:1234], p[:1234])
     text = early.to_json()
     late = Monitor.from_dict(json.loads(text))
-    for one, other in zip(early.update(y[1234:], p[1234:]).history.windows, late.update(y[1234:], p[1234:]).history.windows, strict=True):
+    for one, other in zip(
+        early.update(y[1234:], p[1234:]).history.windows, late.update(y[1234:], p[1234:]).history.windows, strict=True
+    ):
         np.testing.assert_array_equal(one, other)
     assert late.window == 20
     assert json.loads(late.to_json()) == json.loads(text)

@@ -13,7 +13,7 @@ from calibrant.results import number, percent
 FEW = 50
 """Fewer rows are never called calibrated."""
 
-EARLY = 0.02
+EARLY = 0.1
 """A defect that began in this share of the rows up to its alarm was there from the first."""
 
 
