@@ -166,7 +166,7 @@ class DaskEngine:
 
         for _ in range(self.retries + 1):
             try:
-                with explained(self.client):
+                with explained(self.client, KilledWorker):
                     return self._waited(future)
             except KilledWorker as error:
                 raise InputError(

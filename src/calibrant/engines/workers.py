@@ -46,14 +46,14 @@ def asking() -> Callable[[], Versions]:
 
 
 @contextmanager
-def explained(client: Any) -> Iterator[None]:
+def explained(client: Any, *known: type[Exception]) -> Iterator[None]:
     """Errors of work on a cluster, of which a worker that came later and lacks what it needs is the likeliest cause.
 
-    Errors in words of our own, and of connections, are handed on.
+    Errors in words of our own, of connections, and those that are ``known`` are handed on.
     """
     try:
         yield
-    except (InputError, OSError, CancelledError):
+    except (InputError, OSError, CancelledError, *known):
         raise
     except Exception:
         check_versions(client.run(asking()))
