@@ -16,6 +16,7 @@ from calibrant.estimators.accelerated import (
     accelerated_matmul,
     accelerated_moments,
     compiled_corner,
+    moments_in_large_tiles,
 )
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, LabelMatrix, Matern
@@ -271,6 +272,30 @@ def test_products_with_the_matrix_on_a_gpu(rng, gpu, monkeypatch, weighted, trit
         assert float((found - right).abs().max()) < tolerance
     assert accelerated_matmul(Matern(1.5, 0.4), rows, v) is NotImplemented
     assert accelerated_matmul(kernel, on_device(rng, gpu, "normals", False)[1], v) is NotImplemented
+
+
+def test_gradients_on_a_gpu_go_through_large_tiles(rng, gpu, monkeypatch):
+    torch = pytest.importorskip("torch")
+    tiles = []
+
+    def form(a, b):
+        tiles.append((len(a), len(b)))
+        return KernelForm(Exponential(0.4))(a, b)
+
+    def moments(large):
+        p = torch.tensor(rows, device=gpu, requires_grad=True)
+        labels = torch.zeros(40, dtype=torch.long, device=gpu)
+        *_, problem = resolve_problem(Exponential(0.4), None, None, labels, Categorical(p))
+        found = moments_in_large_tiles(form, 5, problem) if large else Pairwise(form, problem, 5).moments()
+        (found.total + found.sum_of_squares + found.diagonal.sum()).backward()
+        return found, p.grad
+
+    rows = rng.dirichlet(np.ones(3), 40)
+    (large, slope), largest = moments(True), max(tiles)
+    small, expected = moments(False)
+    assert largest == (40, 40)
+    assert torch.allclose(large.row_sums, small.row_sums, rtol=1e-12)
+    assert torch.allclose(slope, expected, rtol=1e-11, atol=1e-14)
 
 
 def test_gradients_are_left_to_tiles(rng, gpu):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._array import namespace, on_gpu
+from calibrant._array import detached, namespace, on_gpu
 from calibrant._pairwise import Corner, Moments, tiled_corner
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
@@ -67,6 +67,14 @@ def _large_tiles(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | Non
 
     with room_for("tiles of pairs", len(a)):
         return in_smaller(corner, WIDER * tile, min(tile, LEAST), "tiles of {:,} rows")
+
+
+def moments_in_large_tiles(form: KernelForm, tile: int, rows: KernelRows) -> Any:
+    """The moments of rows on a GPU that nothing is compiled for, and of those with gradients."""
+    if not on_gpu(detached(rows.coords)):
+        return NotImplemented
+    whole = _large_tiles(form, tile, rows, None)
+    return Moments(whole.along, whole.squares, whole.diagonal)
 
 
 def _weighted_features(rows: KernelRows) -> Any:

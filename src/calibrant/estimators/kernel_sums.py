@@ -12,6 +12,7 @@ from calibrant.estimators.accelerated import (
     accelerated_block_sums,
     accelerated_moments,
     compiled_corner,
+    moments_in_large_tiles,
     sorted_moments,
 )
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows
@@ -105,7 +106,9 @@ def moments_of(
         return moments
     if engine is not None and is_long:
         return moments_of_panels(partial(compiled_corner, form, tile), rows, tile, engine)
-    return Pairwise(form, rows, tile, engine).moments()
+    if engine is None:
+        moments = moments_in_large_tiles(form, tile, rows)
+    return Pairwise(form, rows, tile, engine).moments() if moments is NotImplemented else moments
 
 
 def _standard_error(moments: Moments, n: int) -> float | None:
