@@ -1,6 +1,7 @@
 """Pictures of the pages in ``docs/users``, and of one guide: each page's own examples are run, and its data drawn.
 
-``python docs/pictures.py`` writes ``docs/images/users/*.svg`` and ``docs/images/monitoring.svg``; names choose pages: ``python docs/pictures.py llm``.
+``python docs/pictures.py`` writes ``docs/images/users/*.svg`` and ``docs/images/monitoring.svg``; names choose pages:
+``python docs/pictures.py llm``.
 """
 
 import doctest

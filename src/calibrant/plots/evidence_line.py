@@ -42,6 +42,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
         axes.scatter([row], [enough], s=52, color=palette.bad, marker="D", linewidth=0, zorder=5)
     end = max(float(rows[-1]), float(rows[0]) + 1)
     axes.set(xlim=(float(rows[0]), end), ylim=(bottom, top))
+    axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda x, _: power_of_ten(x)))
     axes.set(xlabel="Row", ylabel="e-value")
