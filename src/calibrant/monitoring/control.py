@@ -16,6 +16,9 @@ from calibrant.monitoring.spans import Cut
 from calibrant.monitoring.tallies import EventSums, EventTally, LevelSums, LevelTally
 from calibrant.results import Table
 
+WORK = 8_000_000
+"""Redrawn sums that far limits may cost beyond what was asked for."""
+
 SLACK = 1e-9
 """What rounding may do."""
 
@@ -59,7 +62,7 @@ class Limits:
     def _gap(self, cut: Cut, parts: EventSums, choices: int) -> Table:
         """The mean claim less the mean outcome, from sums ``(windows, parts)``."""
         sums = parts.over(1)
-        drawn = self.redraw(sums, 2 * choices) / sums.rows
+        drawn = self.redraw(parts, 2 * choices).sum(axis=2) / sums.rows
         table = _table(cut, sums.gap / sums.rows, *self.bands(drawn, choices=2 * choices))
         return Table({**table, "claimed": sums.claimed / sums.rows, "happened": sums.happened / sums.rows})
 
@@ -72,7 +75,8 @@ class Limits:
 
     def redraw(self, sums: EventSums, choices: int = 1) -> np.ndarray:
         """Claims less outcomes that are drawn anew, ``(n_resamples, ...)``; more often where many choices ask for far limits."""
-        rng, draws = np.random.default_rng([self.seed, 1]), max(self.n_resamples, int(choices / (1 - self.level)))
+        rng, wanted = np.random.default_rng([self.seed, 1]), round(choices / (1 - self.level))
+        draws = max(self.n_resamples, min(wanted, WORK // max(sums.rows.size, 1)))
         return sums.claimed - redrawn_sums(sums.claimed, sums.noise, sums.skew, draws, rng)
 
     def bands(self, drawn: np.ndarray, *, is_error: bool = False, choices: int = 1) -> tuple[Band, Band]:
