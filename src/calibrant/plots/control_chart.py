@@ -9,7 +9,7 @@ from calibrant.monitoring.control import Limits, strongest_class, strongest_grou
 from calibrant.monitoring.monitor import Monitor
 from calibrant.plots.axes import inches_of
 from calibrant.plots.display import Display, plotter
-from calibrant.plots.evidence_line import history_of
+from calibrant.plots.evidence_line import STEPS, history_of
 from calibrant.plots.picture import Drawing, Layout, Legend, Tables, level_in
 from calibrant.plots.row_marks import ABOVE, draw_marks, label_marks, marks_of
 from calibrant.plots.style import Palette, dress
@@ -74,8 +74,8 @@ def draw_panel(axes: "Axes", table: Table, measure: Measure, palette: Palette) -
     for chosen, colour, marker in ((known & ~beyond, palette.accent, "o"), (known & beyond, palette.bad, "D")):
         axes.scatter(middle[chosen], value[chosen], s=size, color=colour, marker=marker, linewidth=0, zorder=5)
     axes.set(xlim=(float(edges[0]), float(edges[-1])), ylim=(low, high), ylabel=measure.words)
-    axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(9, integer=True, steps=STEPS))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
     for place, words, side in ((1.0, measure.above, "top"), (0.0, measure.below, "bottom")):
         axes.text(
             1.012, place, words, transform=axes.transAxes, va=side, fontsize=9, color=palette.muted, linespacing=1.1
