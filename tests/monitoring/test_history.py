@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from calibrant import Categorical, Monitor, Normal
+from calibrant import Categorical, Monitor, Normal, Poisson
 from calibrant.monitoring.history import FEWEST, POINTS, WINDOWS
 
 
@@ -40,6 +40,15 @@ def test_how_rows_come_together_changes_nothing(cuts):
     for one, other in zip(whole.history.windows, parts.history.windows, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-9)
     np.testing.assert_allclose(whole.history.evidence.values, parts.history.evidence.values, atol=1e-9)
+
+
+def test_nor_does_it_for_counts_whose_levels_are_drawn():
+    rng = np.random.default_rng(1)
+    y, rate = rng.poisson(2.0, 90), np.full(90, 2.0)
+    whole, parts = Monitor(window=20).update(y, Poisson(rate)), Monitor(window=20)
+    for start, end in ((0, 7), (7, 50), (50, 90)):
+        parts = parts.update(y[start:end], Poisson(rate[start:end]))
+    np.testing.assert_allclose(whole.history.windows.values, parts.history.windows.values, atol=1e-9)
 
 
 def test_a_state_goes_on_where_it_was_left():

@@ -44,6 +44,7 @@ def test_evidence_without_end_leaves_the_picture():
     assert np.isinf(display.tables["evidence"]["log_evalue"]).any()
     low, high = display.ax_.get_ylim()
     assert np.isfinite([low, high]).all()
+    assert np.isfinite(display.ax_.lines[1].get_ydata()).all()
     assert "inf" not in display.to_svg()
     assert evidence(Monitor().update([1], [0.5])).ax_.get_xlim() == (0, 1)
 

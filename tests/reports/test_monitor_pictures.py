@@ -27,13 +27,16 @@ def test_without_one_there_is_no_before(watched, kind, last):
 def test_words_are_honest_about_bands(watched):
     windows = stream_pictures(watched(change=None), LIMITS)[1]
     assert "each by itself: of 16 such windows 0.8 leave it by chance" in windows.caption
-    assert "all 16 at once" in windows.caption
+    assert "all windows and both panels at once in 95 % of calibrated streams" in windows.caption
     assert "the alarm does not depend on them" in windows.caption
     assert windows.title == "Windows of 50 rows"
 
 
-def test_labels_are_named(watched):
-    assert stream_pictures(watched("multi-label"), LIMITS)[1].title == "Windows of 50 rows: dog"
+@pytest.mark.parametrize("kind", ["multi-label", "multi-class"])
+def test_labels_and_classes_are_named(watched, kind):
+    picture = stream_pictures(watched(kind), LIMITS)[1]
+    assert picture.title == "Windows of 50 rows: dog"
+    assert ("the class that the alarm is about" in picture.caption) == (kind == "multi-class")
 
 
 def test_the_description_says_what_is_seen(watched):

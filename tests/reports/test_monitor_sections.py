@@ -41,7 +41,7 @@ def test_forecasts_have_bias_and_spread(watched):
 )
 def test_what_is_wrong_comes_first(watched, kind, title, first):
     groups, windows = stream_sections(watched(kind), LIMITS)
-    assert (groups.title, windows.title) == (title, "Windows")
+    assert (groups.title, windows.title) == (title, f"Windows: {first}")
     assert groups.table["group"][0] == first
     assert groups.table["beyond_chance"][0]
     assert "since the onset" in groups.remark

@@ -1,14 +1,18 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from calibrant import Monitor
 from calibrant.monitoring.control import Limits
+from calibrant.monitoring.monitor import Alarm
 from calibrant.reports.monitor_sides import (
     in_words,
     is_of_levels,
     levels_of,
     paired,
     parts_of,
+    shown_name,
     sides_of,
     standing_out,
     tables_of,
@@ -73,7 +77,7 @@ def test_levels_have_a_histogram(watched):
     ("kind", "words"),
     [
         ("binary", "claimed and"),
-        ("multi-class", "a confidence of"),
+        ("multi-class", "of dog claimed and"),
         ("multi-label", "of dog claimed and"),
         ("numbers", "bias"),
         ("vectors", "bias"),
@@ -87,13 +91,29 @@ def test_sides_in_words(watched, kind, words):
     assert before.endswith("rows")
 
 
+def test_without_an_alarm_classes_are_seen_by_the_confidence(watched):
+    monitor = watched("multi-class", change=None)
+    assert in_words(monitor, sides_of(monitor).after).startswith("a confidence of ")
+    assert shown_name(monitor) == ""
+
+
+def test_a_class_stands_out_where_the_alarm_is_about_all():
+    """Twice as sure as it should be, of the second class alone."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 2000)
+    truth = np.stack([p[:, 0] + p[:, 1] / 4, p[:, 1] / 2, p[:, 2] + p[:, 1] / 4], axis=1)
+    y = (truth.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1)
+    monitor = replace(Monitor(window=100).update(y, p), alarm=Alarm(100, 1, "the model is over-confident"))
+    assert standing_out(monitor, sides_of(monitor).after, Limits()).startswith("the class 1, ")
+
+
 def test_what_stands_out(watched):
     found = {}
     for kind in ("binary", "multi-class", "numbers"):
         monitor = watched(kind)
         found[kind] = standing_out(monitor, sides_of(monitor).after, Limits())
     assert found["binary"].startswith("claims between ")
-    assert found["multi-class"].startswith("the class dog, ")
+    assert found["multi-class"] is None  # the alarm is about dog, and says so
     assert found["numbers"] is None
     quiet = watched(change=None)
     assert standing_out(quiet, sides_of(quiet).after, Limits()) is None

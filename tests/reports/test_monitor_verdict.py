@@ -80,6 +80,12 @@ def test_a_stream_that_was_put_right_says_so():
     assert "has fallen to" in verdict.evidence[-1]
 
 
+def test_what_was_impossible_is_told():
+    verdict = judge_stream(Monitor().update([1, 0, 1], [0.5, 0.5, 0.0]), LIMITS)
+    assert "probability zero" in verdict.evidence[-1]
+    assert verdict.pvalue == 0
+
+
 def test_a_second_defect_is_told_beside_the_first():
     rng = np.random.default_rng(1)
     p = rng.random(3000)

@@ -61,8 +61,7 @@ def monitor(
     state
         a file to go on from, where it exists, and to keep the state in
     report
-        where to write a page: the verdict, the evidence row by row and the windows; by its ending .json the data, .md a comment
-        or .pdf a print. Written at the alarm, at the end, and when interrupted
+        where to write a page, at the alarm and at the end; by its ending .json the data, .md a comment, .pdf a print
     title
         heading of the page
     """

@@ -51,7 +51,8 @@ def drift(history: History, limits: Limits, group: int = 0) -> Table:
     spread = np.sqrt(places.noise + 1)
     score = places.gap / spread
     largest = np.abs(places.drawn / spread).max(axis=(1, 2))
-    far = float(np.quantile(largest, limits.level, method="higher"))
+    choices = len(history.tally.groups) if isinstance(history.tally, LevelTally) else 1
+    far = float(np.quantile(largest, 1 - (1 - limits.level) / choices, method="higher"))
     order = _shown(score)
     return Table(
         place=np.repeat(np.array(places.names, dtype=object)[order], len(starts)),

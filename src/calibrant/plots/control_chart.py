@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from calibrant._validate import InputError, did_you_mean
-from calibrant.monitoring.control import Limits, strongest_group
+from calibrant.monitoring.control import Limits, strongest_class, strongest_group
 from calibrant.monitoring.monitor import Monitor
 from calibrant.plots.axes import inches_of
 from calibrant.plots.display import Display, plotter
-from calibrant.plots.evidence_line import history_of
+from calibrant.plots.evidence_line import STEPS, history_of
 from calibrant.plots.picture import Drawing, Layout, Legend, Tables, level_in
 from calibrant.plots.row_marks import ABOVE, draw_marks, label_marks, marks_of
 from calibrant.plots.style import Palette, dress
@@ -57,6 +57,8 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
 
 def draw_panel(axes: "Axes", table: Table, measure: Measure, palette: Palette) -> None:
     """Windows as dots, over both bands; those beyond the wider one as diamonds."""
+    from matplotlib.ticker import MaxNLocator
+
     dress(axes, palette)
     edges = np.stack([table["first"] - 1, table["last"]], axis=1).ravel()
     for least, most, alpha in (("lowest", "highest", 0.2), ("low", "high", 0.3)):
@@ -72,7 +74,8 @@ def draw_panel(axes: "Axes", table: Table, measure: Measure, palette: Palette) -
     for chosen, colour, marker in ((known & ~beyond, palette.accent, "o"), (known & beyond, palette.bad, "D")):
         axes.scatter(middle[chosen], value[chosen], s=size, color=colour, marker=marker, linewidth=0, zorder=5)
     axes.set(xlim=(float(edges[0]), float(edges[-1])), ylim=(low, high), ylabel=measure.words)
-    axes.locator_params(axis="y", nbins=5)
+    axes.xaxis.set_major_locator(MaxNLocator(9, integer=True, steps=STEPS))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=STEPS))
     for place, words, side in ((1.0, measure.above, "top"), (0.0, measure.below, "bottom")):
         axes.text(
             1.012, place, words, transform=axes.transAxes, va=side, fontsize=9, color=palette.muted, linespacing=1.1
@@ -128,8 +131,11 @@ class WindowsDisplay(Display):
     def from_monitor(
         cls, monitor: Monitor, *, group: str | None = None, level: float = 0.95, n_resamples: int = 999, seed: int = 0
     ) -> Self:
-        """The windows that the monitor has kept; of several labels or coordinates those of one ``group``, without a name the one
-        that the evidence is about."""
+        """The windows that the monitor has kept.
+
+        Of several labels or coordinates they are those of one ``group``, without a name the one that the evidence is about. Where
+        an alarm is about one of several classes, the upper panel is that of this class, and the lower one of the confidence.
+        """
         history = history_of(monitor)
         names = history.tally.groups
         if group is not None and group not in names:
@@ -137,8 +143,10 @@ class WindowsDisplay(Display):
                 f"group must be one of {', '.join(names[:9])}; got {group!r}{did_you_mean(str(group), names)}"
             )
         place = strongest_group(monitor) if group is None else names.index(group)
-        tables = Limits(level, n_resamples, seed).tables(history, place)
-        settings = Table(level=[level], group=[names[place]])
+        single = strongest_class(monitor) if group is None else None
+        tables = Limits(level, n_resamples, seed).tables(history, place, single)
+        name = names[place] if single is None else history.tally.classes[single]  # type: ignore[attr-defined]
+        settings = Table(level=[level], group=[name])
         return cls({**tables, "marks": marks_of(monitor), "settings": settings})
 
 

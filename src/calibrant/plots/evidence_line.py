@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 HIGHEST = 9.0
 """Powers of ten that are shown: far beyond an alarm, more evidence tells nothing more."""
 
+STEPS = [1, 2, 2.5, 5, 10]
+"""Round numbers, from one mark of an axis to the next."""
+
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     """The e-value on a scale of powers of ten, with the line at which there is an alarm."""
@@ -42,6 +45,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
         axes.scatter([row], [enough], s=52, color=palette.bad, marker="D", linewidth=0, zorder=5)
     end = max(float(rows[-1]), float(rows[0]) + 1)
     axes.set(xlim=(float(rows[0]), end), ylim=(bottom, top))
+    axes.xaxis.set_major_locator(MaxNLocator(9, integer=True, steps=STEPS))
     axes.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda x, _: power_of_ten(x)))
     axes.set(xlabel="Row", ylabel="e-value")

@@ -1,13 +1,13 @@
 """The pictures of a watched stream, each with how to read it and what is seen."""
 
-from calibrant.monitoring.control import Limits, strongest_group
+from calibrant.monitoring.control import Limits, strongest_class
 from calibrant.monitoring.monitor import Monitor
 from calibrant.plots.control_chart import WindowsDisplay
 from calibrant.plots.drift_map import DriftDisplay
 from calibrant.plots.evidence_line import EvidenceDisplay
 from calibrant.reports.legible import shortened
 from calibrant.reports.model import Picture
-from calibrant.reports.monitor_sides import in_words, is_of_levels, paired, sides_of, tables_of
+from calibrant.reports.monitor_sides import in_words, is_of_levels, paired, shown_name, sides_of, tables_of
 from calibrant.reports.monitor_verdict import evalue
 from calibrant.results import number, percent
 
@@ -41,13 +41,13 @@ def _windows(monitor: Monitor, limits: Limits) -> Picture:
     ).tables
     first, second = (name for name in tables if name not in ("marks", "settings"))
     windows, level = tables[first].n_rows, f"{100 * limits.level:g} %"
-    expected = number(round((1 - limits.level) * windows, 1))
+    by_chance = f": of {windows} such windows {number(round((1 - limits.level) * windows, 1))} leave it by chance"
     return Picture(
         "windows",
         _title(monitor),
-        f"{_meaning(monitor)} The darker band holds a calibrated model in {level} of windows, each by itself: of {windows} such "
-        f"windows {expected} leave it by chance. The paler band holds all {windows} at once in {level} of calibrated streams; "
-        "only what leaves that one is marked. Windows describe: the alarm does not depend on them.",
+        f"{_meaning(monitor)} The darker band holds a calibrated model in {level} of windows, each by "
+        f"itself{by_chance if windows > 1 else ''}. The paler band holds all windows and both panels at once in {level} of "
+        "calibrated streams; only what leaves that one is marked. Windows describe: the alarm does not depend on them.",
         f"Control chart of {windows} windows, {first} above and {second} below. Beyond the band of all windows at once: "
         f"{int(tables[first]['beyond'].sum())} of the {first}, {int(tables[second]['beyond'].sum())} of the {second}.",
         tables,
@@ -57,9 +57,8 @@ def _windows(monitor: Monitor, limits: Limits) -> Picture:
 def _title(monitor: Monitor) -> str:
     assert monitor.history is not None
     rows = monitor.history.spans.width
-    names = monitor.history.tally.groups
-    which = f": {names[strongest_group(monitor)]}" if len(names) > 1 else ""
-    return f"Windows of {rows:,} row{'' if rows == 1 else 's'}{which}"
+    name = shown_name(monitor)
+    return f"Windows of {rows:,} row{'' if rows == 1 else 's'}{f': {name}' if name else ''}"
 
 
 def _meaning(monitor: Monitor) -> str:
@@ -70,11 +69,17 @@ def _meaning(monitor: Monitor) -> str:
             "forecasts: 0 and 1 if forecasts are calibrated."
         )
     assert monitor.bets is not None
+    parts = "in sixteen parts of the range of probabilities"
+    if strongest_class(monitor) is not None:
+        return (
+            "Above, the mean probability of the class that the alarm is about less how often it happened; below, the mean distance "
+            f"of the confidence in the favoured class from how often it was right, {parts}."
+        )
     claim = {
         "multi-class": "the mean confidence in the favoured class less how often it was right",
         "multi-label": "the mean probability of the label less how often it applied",
     }.get(monitor.bets.kind, "the mean probability less how often it happened")
-    return f"Above, {claim}; below, the mean distance of both in sixteen parts of the range of probabilities."
+    return f"Above, {claim}; below, the mean distance of both {parts}."
 
 
 def _drift(monitor: Monitor, limits: Limits) -> Picture:

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from calibrant.monitoring.control import Limits, strongest_group
+from calibrant.monitoring.control import Limits, strongest_class, strongest_group
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.tallies import EventSums, EventTally, LevelTally
 from calibrant.reports.model import Section
-from calibrant.reports.monitor_sides import sides_of
+from calibrant.reports.monitor_sides import shown_name, sides_of
 from calibrant.results import Table
 
 
@@ -20,12 +20,14 @@ def stream_sections(monitor: Monitor, limits: Limits) -> tuple[Section, ...]:
 
 def _windows(monitor: Monitor, limits: Limits) -> Section:
     assert monitor.history is not None
-    tables = limits.tables(monitor.history, strongest_group(monitor))
+    tables = limits.tables(monitor.history, strongest_group(monitor), strongest_class(monitor))
+    what = "" if monitor.alarm is None or strongest_class(monitor) is None else " The error is that of the confidence."
     remark = (
         f"Bands hold a calibrated model in each window with chance {100 * limits.level:g} %. Beyond chance is what leaves the band "
-        f"of all windows at once, which happens in {100 * (1 - limits.level):.3g} % of calibrated streams."
+        f"of all windows at once, which happens in {100 * (1 - limits.level):.3g} % of calibrated streams at most.{what}"
     )
-    return Section("Windows", "", remark, window_table(tables))
+    name = shown_name(monitor)
+    return Section(f"Windows: {name}" if name else "Windows", "", remark, window_table(tables))
 
 
 def window_table(tables: dict[str, Table]) -> Table:

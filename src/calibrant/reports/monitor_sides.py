@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant.inference.bands import outward
 from calibrant.inference.pit_histogram import histogram_table
-from calibrant.monitoring.control import Limits, strongest_group
+from calibrant.monitoring.control import Limits, strongest_class, strongest_group
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.tallies import CUTS, EventSums, EventTally, LevelSums, LevelTally
 from calibrant.plots.claims import CROWDED, floor_of
@@ -58,21 +58,31 @@ def is_of_levels(monitor: Monitor) -> bool:
     return monitor.history is not None and isinstance(monitor.history.tally, LevelTally)
 
 
+def shown_name(monitor: Monitor) -> str:
+    """The class, label or coordinate that windows show; nothing where they show all there is."""
+    assert monitor.history is not None
+    tally, single = monitor.history.tally, strongest_class(monitor)
+    if single is not None:
+        return str(tally.classes[single])  # type: ignore[attr-defined]
+    return str(tally.groups[strongest_group(monitor)]) if len(tally.groups) > 1 else ""
+
+
 def in_words(monitor: Monitor, values: np.ndarray) -> str:
     """What one side shows, as a part of a sentence."""
     if is_of_levels(monitor):
         sums = levels_of(monitor, values)
         n, mean = float(sums.rows), float(sums.scores / sums.rows)
         spread = np.sqrt(max(float(sums.squares) - n * mean**2, 0) / max(n - 1, 1))
-        return f"bias {mean:.2f} and spread {spread:.2f} in {n:,.0f} rows"
-    assert monitor.history is not None
-    total = parts_of(monitor, values).over(-1)
+        return f"bias {mean:.2f} and spread {spread:.2f} in {n:,.0f} row{'' if n == 1 else 's'}"
+    tally, single = monitor.history.tally, strongest_class(monitor)  # type: ignore[union-attr]
+    assert isinstance(tally, EventTally)
+    total = parts_of(monitor, values).over(-1) if single is None else tally.by_class(values).at(single)
     claimed, happened = (percent(float(part / total.rows)) for part in (total.claimed, total.happened))
-    names, rows = monitor.history.tally.groups, f"{float(total.rows):,.0f} rows"
-    if getattr(monitor.history.tally, "classes", ()):
+    rows = f"{float(total.rows):,.0f} row{'' if total.rows == 1 else 's'}"
+    name = shown_name(monitor)
+    if tally.classes and not name:
         return f"a confidence of {claimed} on average and {happened} right in {rows}"
-    label = f" of {names[strongest_group(monitor)]}" if len(names) > 1 else ""
-    return f"{claimed}{label} claimed and {happened} happened in {rows}"
+    return f"{claimed}{f' of {name}' if name else ''} claimed and {happened} happened in {rows}"
 
 
 def standing_out(monitor: Monitor, values: np.ndarray, limits: Limits) -> str | None:
@@ -85,8 +95,11 @@ def standing_out(monitor: Monitor, values: np.ndarray, limits: Limits) -> str | 
     sums = tally.by_class(values) if tally.classes else parts_of(monitor, values)
     score, drawn = (gap / np.sqrt(sums.noise + 1) for gap in (sums.gap, limits.redraw(sums)))
     worst = int(np.argmax(np.abs(score)))
-    if abs(score[worst]) <= np.quantile(np.abs(drawn).max(axis=1), limits.level, method="higher"):
+    enough = 1 - (1 - limits.level) / len(tally.groups)
+    if abs(score[worst]) <= np.quantile(np.abs(drawn).max(axis=1), enough, method="higher"):
         return None
+    if tally.classes and worst == strongest_class(monitor):
+        return None  # which is told anyway
     claimed, happened = (percent(float(part[worst] / sums.rows[worst])) for part in (sums.claimed, sums.happened))
     if tally.classes:
         return f"the class {tally.classes[worst]}, {claimed} claimed and {happened} happened"

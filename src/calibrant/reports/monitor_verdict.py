@@ -81,6 +81,8 @@ def _where(monitor: Monitor, limits: Limits) -> tuple[str, ...]:
 def _by_now(monitor: Monitor, alarm: Alarm) -> tuple[str, ...]:
     """How the evidence stands after the last row, where that is news."""
     now = monitor.leaning
+    if math.isinf(monitor.peak):
+        return ("Something happened that had been given probability zero, which by itself is evidence without end.",)
     if monitor.log_evalue < -math.log(monitor.alpha):
         return (
             f"By row {monitor.n:,} the e-value has fallen to {evalue(monitor.log_evalue)}: rows since the alarm speak against what "
