@@ -4,7 +4,6 @@ import pytest
 from calibrant.planning import bench
 from calibrant.planning.families import FAMILIES, MEASURED
 from calibrant.planning.load import KINDS, Load
-from calibrant.planning.machine import Machine
 from calibrant.planning.rates import shipped
 
 
@@ -53,7 +52,7 @@ def test_measuring_tells_how_far_it_is(monkeypatch):
     monkeypatch.setattr(bench, "MEASURED", (FAMILIES["log loss"], FAMILIES["recalibration"]))
     monkeypatch.setitem(bench.TRIALS, "recalibration", {"n": (60, 90)})
     told = []
-    rates = bench.measured(lambda *step: told.append(step))
+    rates = bench.measured(lambda *step: told.append(step), budget=5.0)
     assert [step for step, _, _ in told][:2] == ["classes: log loss", "classes: recalibration"]
     assert told[-1][1] == told[-1][2] - 1
     assert set(rates.seconds) == {step for step, _, _ in told}
@@ -62,19 +61,32 @@ def test_measuring_tells_how_far_it_is(monkeypatch):
     assert not rates.is_shipped
 
 
-def test_a_gpu_has_its_own_trials(monkeypatch):
-    """Tensors on the CPU stand in for those of a GPU."""
-    pytest.importorskip("torch")
-    small = {"kernel error of all pairs": {"n": (60, 90)}, "kernel regression": {"n": (60, 90)}}
-    small["kernel test of all pairs"] = {"n": (30, 50), "redraws": (9, 19)}
-    monkeypatch.setattr(bench, "GPU_TRIALS", small)
-    found = bench.measured_on_gpu("cpu")
-    assert {key: len(rates) for key, rates in found.items()} == {k: len(r) for k, r in shipped().gpu_seconds.items()}
-    assert all(min(rates) >= 0 < max(rates) for rates in found.values())
-    monkeypatch.setattr(bench, "this_machine", lambda: Machine(2, 1e9, "fast one"))
-    monkeypatch.setattr(bench, "measured_on_gpu", lambda: found)
-    monkeypatch.setattr(bench, "MEASURED", (FAMILIES["log loss"],))
-    assert (bench.measured().gpu_name, bench.measured().gpu_seconds) == ("fast one", found)
+def test_families_whose_time_is_over_are_tried_at_their_smallest_load(monkeypatch):
+    family = FAMILIES["log loss"]
+    loads = sorted(bench.trials(family, "classes"), key=lambda load: bench.usually(family, load))
+    assert len(bench.timed(family, loads, 0.0)) == 1
+    assert len(bench.timed(family, loads)) == len(loads)
+    clock = iter([0, 1, 2, 3, 5])
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(clock))
+    assert len(bench.timed(family, loads, 4.0)) == 3
+
+
+def test_loads_that_were_left_out_are_as_much_slower_as_the_others():
+    family = FAMILIES["kernel error of all pairs"]
+    loads = [Load(n, 3) for n in (500, 1000, 4000)]
+    usual = [bench.usually(family, load) for load in loads]
+    assert bench.completed(family, loads, [2 * usual[0], 2 * usual[1]]) == pytest.approx([2 * x for x in usual])
+    assert bench.completed(family, loads, usual) == usual
+
+
+def test_the_budget_is_shared_by_what_work_usually_takes(monkeypatch):
+    shares = []
+    monkeypatch.setattr(bench, "MEASURED", (FAMILIES["log loss"], FAMILIES["kernel regression"]))
+    monkeypatch.setattr(bench, "KINDS", ("classes",))
+    monkeypatch.setattr(bench, "timed", lambda family, loads, share: shares.append(share) or [0.1])
+    bench.measured(budget=1000.0)
+    cheap, dear = (sum(bench.usually(f, load) for load in bench.trials(f, "classes")) for f in bench.MEASURED)
+    assert shares == pytest.approx([1000 * cheap / (cheap + dear), 1000], rel=1e-3)
 
 
 CASES = [

@@ -119,7 +119,7 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "doctor": (
         Example("Is everything in order?", "calibrant doctor"),
         Example("For a bug report:", "calibrant doctor --format json"),
-        Example("Measure what work costs here, for plans (20 s):", "calibrant doctor --bench"),
+        Example("Measure what work costs here, for plans (about 20 s):", "calibrant doctor --bench"),
     ),
     "completion": (
         Example("For this session:", "source <(calibrant completion bash)"),

@@ -53,10 +53,9 @@ def explained(client: Any, *known: type[Exception]) -> Iterator[None]:
     """
     try:
         yield
-    except (InputError, OSError, CancelledError, *known):
-        raise
-    except Exception:
-        check_versions(client.run(asking()))
+    except Exception as error:
+        if not isinstance(error, (InputError, OSError, CancelledError, *known)):
+            check_versions(client.run(asking()))
         raise
 
 

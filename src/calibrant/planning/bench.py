@@ -12,14 +12,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant._array import as_tensor
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.normal import Normal
-from calibrant.planning.families import FAMILIES, MEASURED
+from calibrant.planning.families import MEASURED
 from calibrant.planning.family import Family
 from calibrant.planning.load import KINDS, Kind, Load
-from calibrant.planning.machine import this_machine
 from calibrant.planning.rates import Rates, key_of, shipped
 from calibrant.recalibration.base import Recalibrator
 
@@ -27,6 +25,9 @@ WIDTHS: dict[Kind, tuple[int, ...]] = {"classes": (3, 20), "binary": (2,), "numb
 
 FITS = 6
 """Maps that a fit with its held-out scores finds: from all rows, and without each of five folds."""
+
+BUDGET = 20.0
+"""Seconds by the clock that measuring takes; a little more where the machine is slow, or busy."""
 
 QUICK = 0.01
 """Seconds below which a run is repeated."""
@@ -56,52 +57,37 @@ TRIALS: dict[str, Sizes] = {
 }
 """Sizes at which each is tried."""
 
-GPU_TRIALS: dict[str, Sizes] = {
-    "kernel error of all pairs": {"n": (10_000, 100_000, 400_000)},
-    "kernel regression": {"n": (10_000, 100_000)},
-    "kernel test of all pairs": {"n": (10_000, 60_000), "redraws": (19, 199)},
-}
-"""The same on a GPU."""
 
-ON_GPU: tuple[tuple[str, Kind], ...] = (
-    *((name, "classes") for name in GPU_TRIALS),
-    ("kernel error of all pairs", "numbers"),
-)
-"""What a GPU has its own ways for."""
+def measured(tell: Callable[[str, float, float], None] | None = None, budget: float = BUDGET) -> Rates:
+    """Rates of this machine, in about so many seconds by the clock, which families share by what they usually take.
 
-
-def measured(tell: Callable[[str, float, float], None] | None = None) -> Rates:
-    """Rates of this machine, in some 20 seconds of a processor that has nothing else to do.
-
-    Processor time is measured, not the clock on the wall: what else runs on the machine matters little.
+    Processor time is what is measured: what else runs on the machine matters little, but for how much gets done. Loads that no
+    time is left for are taken to be as much slower or faster than usual as the smaller ones of their family.
     """
     work = [(kind, family) for kind in KINDS for family in MEASURED if kind in family.kinds]
-    seconds, usual = {}, shipped().seconds
-    gpu = this_machine().gpu
-    for i, (kind, family) in enumerate(work):
+    tried = [sorted(trials(family, kind), key=partial(usually, family)) for kind, family in work]
+    maps = [FITS if isinstance(family.make(tried[i][0]), Recalibrator) else 1 for i, (_, family) in enumerate(work)]
+    expected = [sum(usually(work[i][1], load) for load in loads) / maps[i] for i, loads in enumerate(tried)]
+    seconds, usual, end = {}, shipped().seconds, time.perf_counter() + budget
+    for i, ((kind, family), loads) in enumerate(zip(work, tried, strict=True)):
         if tell is not None:
             tell(f"{kind}: {family.name}", i, len(work))
-        loads = list(trials(family, kind))
-        maps = FITS if isinstance(family.make(loads[0]), Recalibrator) else 1
-        found, key = [maps * each for each in timed(family, loads)], key_of(family, loads[0])
-        seconds[key] = fitted(family, loads, found, usual.get(key, ()))
-    on_gpu = {} if gpu is None else measured_on_gpu()
-    return Rates(seconds, machine(), "rates measured here", on_gpu, gpu)
+        share = (end - time.perf_counter()) * expected[i] / sum(expected[i:])
+        found, key = [maps[i] * each for each in timed(family, loads, share)], key_of(family, loads[0])
+        seconds[key] = fitted(family, loads, completed(family, loads, found), usual.get(key, ()))
+    return Rates(seconds, machine(), "rates measured here")
 
 
-def measured_on_gpu(device: str = "cuda") -> dict[str, tuple[float, ...]]:
-    """Rates of what a GPU has its own ways for, by the clock on the wall; the processor only waits.
+def usually(family: Family, load: Load) -> float:
+    """Seconds by the rates that are built in."""
+    return shipped().predicted(family, load)
 
-    Sizes are some ten times as large as those of a processor.
-    """
-    move = partial(as_tensor, device=device)
-    found, usual = {}, shipped().gpu_seconds
-    for name, kind in ON_GPU:
-        loads = list(trials(FAMILIES[name], kind, GPU_TRIALS))
-        key = key_of(FAMILIES[name], loads[0])
-        seconds = timed(FAMILIES[name], loads, time.perf_counter, move)
-        found[key] = fitted(FAMILIES[name], loads, seconds, usual.get(key, ()))
-    return found
+
+def completed(family: Family, loads: Sequence[Load], seconds: Sequence[float]) -> list[float]:
+    """Seconds of all loads from those of the first few, all as much slower or faster than usual."""
+    expected = [usually(family, load) for load in loads]
+    pace = float(np.median(np.array(seconds) / expected[: len(seconds)]))
+    return [*seconds, *(pace * each for each in expected[len(seconds) :])]
 
 
 def trials(family: Family, kind: Kind, of: Mapping[str, Sizes] = TRIALS) -> Iterator[Load]:
@@ -115,16 +101,27 @@ def trials(family: Family, kind: Kind, of: Mapping[str, Sizes] = TRIALS) -> Iter
 def timed(
     family: Family,
     loads: Sequence[Load],
-    clock: Callable[[], float] = time.process_time,
+    share: float = np.inf,
+    *,
+    seconds: Callable[[], float] = time.process_time,
     move: Callable[[np.ndarray], Any] = np.asarray,
 ) -> list[float]:
-    """Seconds at each load; quick ones of the best of three runs. What has to be compiled is compiled before.
+    """Processor seconds at each load, or at the first few where those take more than a share of the time by the clock.
 
-    ``move`` brings predictions to where they are worked on.
+    Quick ones are the best of three runs. What has to be compiled is compiled before. ``move`` brings predictions to where they
+    are worked on.
     """
-    for load in {loads[0], loads[-1]}:
-        _work(family, load, move)()
-    return [_best(_work(family, load, move), clock) for load in loads]
+    start = time.perf_counter()
+    _work(family, loads[0], move)()
+    is_early = time.perf_counter() - start <= share / 4
+    if is_early:
+        _work(family, loads[-1], move)()
+    found: list[float] = []
+    for load in loads:
+        if found and not (is_early and time.perf_counter() - start <= share):
+            break
+        found.append(_best(_work(family, load, move), seconds))
+    return found
 
 
 def _work(family: Family, load: Load, move: Callable[[np.ndarray], Any]) -> Callable[[], object]:
