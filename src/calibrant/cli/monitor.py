@@ -18,7 +18,7 @@ from calibrant.cli.app import OUTPUT, Fields, File, Output, Seed, check_writable
 from calibrant.cli.streams import DASH, is_stream
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.windows import Window, Windows
-from calibrant.results import jsonable, number, percent
+from calibrant.results import how_many, jsonable, number, percent
 
 HEADINGS = (
     f"{'rows':>23}  {'claimed':>8}  {'happened':>8}  {'error':>8}  {'if calibrated':>18}  {'p':>6}  {'e-value':>8}"
@@ -162,7 +162,7 @@ class _Lines:
             self._object("end", {**facts, "alarm": None if state.alarm is None else asdict(state.alarm)})
             return
         word = "no alarm" if state.alarm is None else f"alarm at {state.alarm}"
-        display.say(f"{state.n:,} row{'' if state.n == 1 else 's'}, p = {number(state.pvalue)}: {word}")
+        display.say(f"{how_many(state.n, 'row')}, p = {number(state.pvalue)}: {word}")
 
     def _object(self, name: str, value: dict[str, Any]) -> None:
         print(json.dumps({name: jsonable(value)}, ensure_ascii=False), flush=True)

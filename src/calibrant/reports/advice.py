@@ -14,7 +14,7 @@ from calibrant.reports.candidates import FOLDS, Trial, Trials, is_sample, thinne
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.model import Advice, Picture
 from calibrant.reports.problem import Problem
-from calibrant.results import Interval, Table, percent
+from calibrant.results import Interval, Table, how_many, percent
 
 LEAST = 50
 """Rows that a map can be learned from."""
@@ -67,11 +67,11 @@ def too_few(problem: Problem) -> str | None:
     """Why nothing can be learned: few rows, or hardly any but those of one class."""
     n = len(problem) if problem.weights is None else int((problem.weights > 0).sum())
     if n < LEAST:
-        return f"{n:,} row{'s are' if n > 1 else ' is'} too few to learn from."
+        return f"{how_many(n, 'row is', 'rows are')} too few to learn from."
     if isinstance(problem.predictions, Categorical):
         others = n - int(np.bincount(to_numpy(problem.targets)).max())
         if others < EVENTS:
-            return f"All but {others} rows are of one class: too few of others to learn from."
+            return f"All but {how_many(others, 'row')} are of one class: too few of others to learn from."
     return None
 
 

@@ -7,7 +7,7 @@ from calibrant._validate import InputError
 from calibrant.reports.legible import visible
 from calibrant.reports.model import Advice, Report
 from calibrant.reports.standouts import standouts
-from calibrant.results import number
+from calibrant.results import how_many, number
 from calibrant.results.markdown import plain_text
 from calibrant.results.notebook import LABEL, NUMBER, TABLE, TEXT, TONES, frame
 
@@ -36,7 +36,7 @@ def to_notebook(report: Report) -> str:
     """A summary that fits a cell; the page, with all pictures and tables, is a file: ``report.save("report.html")``."""
     tone = TONES[report.verdict.tone]
     subject = f" · {_short(report.subject)}" if report.subject else ""
-    about = f"{_short(report.title)} · {report.n:,} rows · {_short(report.kind)}{subject}"
+    about = f"{_short(report.title)} · {how_many(report.n, 'row')} · {_short(report.kind)}{subject}"
     evidence = "".join(f"<div>{escape(sentence)}</div>" for sentence in report.verdict.evidence)
     left = f"{_numbers(report)}{_standing_out(report)}{_advice(report.advice)}"
     colours = ";".join(f"{name}:{colour}" for name, colour in COLOURS.items())
