@@ -10,10 +10,10 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.distributions.categorical import Categorical
 from calibrant.reports.after import picture_of, problem_after
-from calibrant.reports.candidates import FOLDS, Trial, Trials, is_sample, thinned, tried
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.model import Advice, Picture
 from calibrant.reports.problem import Problem
+from calibrant.reports.trials import FOLDS, Trial, Trials, is_sample, thinned, tried
 from calibrant.results import Interval, Table, how_many, percent
 
 LEAST = 50
@@ -43,7 +43,7 @@ def advise(problem: Problem, *, is_calibrated: bool, source: Sequence[str] | Non
     """Try the recalibrators that suit a problem on held-out rows, and say which to use, if any.
 
     ``source`` are the words of a command that name the file and its columns. Large data are thinned, at random, which the
-    advice says. How one is chosen: :attr:`~calibrant.reports.candidates.Trials.chosen`.
+    advice says. How one is chosen: :attr:`~calibrant.reports.trials.Trials.chosen`.
     """
     n = len(problem)
     if (few := too_few(problem)) is not None:

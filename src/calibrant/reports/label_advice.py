@@ -22,10 +22,10 @@ from calibrant.reports.advice import (
     too_few,
 )
 from calibrant.reports.after import picture_of
-from calibrant.reports.candidates import Trials, thinned, tried
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.model import Advice
 from calibrant.reports.problem import Problem
+from calibrant.reports.trials import Trials, thinned, tried
 from calibrant.results import Table, how_many
 
 MOST = 20
