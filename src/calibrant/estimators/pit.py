@@ -68,7 +68,12 @@ def randomised(levels: tuple[np.ndarray, np.ndarray], seed: int) -> np.ndarray:
     low, high = levels
     if low is high:
         return low
-    return low + np.random.default_rng([seed, 1]).random(low.shape[-1]) * (high - low)
+    return low + shares_of(low.shape[-1], seed) * (high - low)
+
+
+def shares_of(n: int, seed: int) -> np.ndarray:
+    """How far the levels of n targets lie between their least and their largest."""
+    return np.random.default_rng([seed, 1]).random(n)
 
 
 def share_upto(levels: tuple[np.ndarray, np.ndarray], level: float) -> np.ndarray:
