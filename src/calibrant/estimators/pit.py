@@ -56,6 +56,11 @@ def levels_of(predictions: Distribution, asker: object, prerank: Prerank | None 
     return FamilyLevels(predictions)
 
 
+def usual_prerank(predictions: Distribution) -> Prerank | None:
+    """How targets are ordered where nothing is said: vectors by their average ranks, numbers as they are."""
+    return "average" if dimensions(predictions) else None
+
+
 def check_prerank(prerank: Prerank | None, seed: int) -> None:
     """Refuse settings that are none."""
     if prerank is not None:

@@ -129,14 +129,7 @@ def _fan(problem: ForecastProblem) -> Picture:
 
 
 def _spread(problem: ForecastProblem) -> Picture:
-    tables = SpreadDisplay.from_predictions(
-        problem.targets,
-        problem.predictions,
-        n_resamples=_redraws(problem),
-        sample_weight=problem.weights,
-        rng=problem.fresh_seeds,
-        engine=problem.engine,
-    ).tables
+    tables = _redrawn(SpreadDisplay, problem)
     table = tables["spread"]
     few = " The spread of few members is itself by chance, which flattens the curve." if problem.is_ensemble else ""
     ends = [
@@ -154,14 +147,7 @@ def _spread(problem: ForecastProblem) -> Picture:
 
 
 def _witness(problem: ForecastProblem) -> Picture:
-    tables = WitnessDisplay.from_predictions(
-        problem.targets,
-        problem.predictions,
-        n_resamples=_redraws(problem),
-        sample_weight=problem.weights,
-        rng=problem.fresh_seeds,
-        engine=problem.engine,
-    ).tables
+    tables = _redrawn(WitnessDisplay, problem)
     beyond = int((tables["cells"]["adjusted"] <= 0.05).sum())
     return Picture(
         "witness",
@@ -183,8 +169,16 @@ def _as_levels(problem: ForecastProblem) -> tuple[np.ndarray, object]:
     return problem.levels.targets, problem.levels.predictions
 
 
-def _redraws(problem: ForecastProblem) -> int:
-    return affordable(min(199, problem.n_resamples), len(problem), MAP_WORK, least=99)
+def _redrawn(display: type[SpreadDisplay | WitnessDisplay], problem: ForecastProblem) -> dict[str, Table]:
+    """The tables of a display that redraws, with the settings of the problem."""
+    return display.from_predictions(
+        problem.targets,
+        problem.predictions,
+        n_resamples=affordable(min(199, problem.n_resamples), len(problem), MAP_WORK, least=99),
+        sample_weight=problem.weights,
+        rng=problem.fresh_seeds,
+        engine=problem.engine,
+    ).tables
 
 
 def _outside(table: Table) -> np.ndarray:

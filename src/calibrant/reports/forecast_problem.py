@@ -13,7 +13,7 @@ from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.uniform import Uniform
 from calibrant.estimators.levels_within import LevelsWithin
-from calibrant.estimators.pit import PIT
+from calibrant.estimators.pit import PIT, usual_prerank
 from calibrant.estimators.pit_error import PITError
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.pool import Pool
@@ -141,7 +141,7 @@ class ForecastProblem(Problem):
 
 def levels_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndarray:
     """One level a row, of vectors too."""
-    return PIT(prerank="average" if dimensions(predictions) else None).of(targets, predictions)
+    return PIT(prerank=usual_prerank(predictions)).of(targets, predictions)
 
 
 def spread_of(problem: ForecastProblem) -> np.ndarray | None:
