@@ -20,7 +20,7 @@ from calibrant.monitoring.windows import Window, Windows
 from calibrant.reports.monitor_verdict import evalue
 from calibrant.reports.monitored import MonitorReport, monitor_report
 from calibrant.reports.pdf import check_browser
-from calibrant.results import jsonable, number, percent
+from calibrant.results import how_many, jsonable, number, percent
 
 HEADINGS = (
     f"{'rows':>23}  {'claimed':>8}  {'happened':>8}  {'error':>8}  {'if calibrated':>18}  {'p':>6}  {'e-value':>8}"
@@ -211,7 +211,7 @@ class _Lines:
         if self.format != "table":
             return
         word = "no alarm" if state.alarm is None else f"alarm at {state.alarm}"
-        display.say(f"{state.n:,} row{'' if state.n == 1 else 's'}, p = {number(state.pvalue)}: {word}")
+        display.say(f"{how_many(state.n, 'row')}, p = {number(state.pvalue)}: {word}")
 
     def _object(self, name: str, value: dict[str, Any]) -> None:
         print(json.dumps({name: jsonable(value)}, ensure_ascii=False), flush=True)

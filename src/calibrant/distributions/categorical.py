@@ -23,6 +23,7 @@ from calibrant.distributions.base import Distribution, check_temperature, matche
 from calibrant.distributions.steps import bisected, steps_below
 from calibrant.expectation import closed_form
 from calibrant.kernels import Identity, LabelMatrix
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 SURPRISE = np.log(1000.0)
@@ -102,7 +103,7 @@ class Categorical(Distribution):
 
     def __repr__(self) -> str:
         names = "" if self.labels is None else f", labels={self.labels}"
-        return f"<Categorical: {len(self):,} predictions of {self.n_classes} classes{names}>"
+        return f"<Categorical: {how_many(len(self), 'prediction')} of {self.n_classes} classes{names}>"
 
     @property
     def n_classes(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._pairwise import CALL, Pairwise
+from calibrant._pairwise import Pairwise
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.accelerated import accelerated_moments, accelerated_product
@@ -36,6 +36,12 @@ BATCH = 64
 
 ROOM = 20_000_000
 """Numbers that the residuals of one batch may take."""
+
+TABLES = 150
+"""Up to so many rows, tables of all pairs of many redraws are faster than compiled code, which is called for each."""
+
+CACHED = 50_000
+"""Pairs of such a table that are made at a time."""
 
 FEW_OF_MANY = 100
 """Up to so many rows, tiles are as fast as compiled code even where it is loaded once for many redraws."""
@@ -157,7 +163,7 @@ class TargetRedraws:
     def _has_room(self, rows: KernelRows) -> bool:
         """Whether tables of all pairs can be kept, and there is nothing faster."""
         n = len(rows)
-        return n <= CALL or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
+        return n <= TABLES or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
 
     def _waves(self, targets: np.ndarray, route: Route) -> Any:
         """What predictions, or the quantiles that stand for them, expect of waves in the range of all redraws."""
@@ -212,13 +218,13 @@ class TargetRedraws:
         assert spread is not None
         fixed = float((matrix * self._expected(spread, spread)).sum())
         sums = np.empty(m)
-        step = max(1, ROOM // (20 * n * n))
+        step = max(1, CACHED // (n * n))
         for start in range(0, m, step):
             some = targets[start : start + step]
-            drawn = [as_points(self._targets(y)) for y in some]
-            points = spread.point(self._targets(some.reshape(len(some) * n, *some.shape[2:])))
-            cross = self._expected(points, spread).reshape(len(some), n, n)
-            own = np.stack([to_numpy(self.on_targets(x, x)) for x in drawn])
+            drawn = self._targets(some.reshape(len(some) * n, *some.shape[2:]))
+            cross = self._expected(spread.point(drawn), spread).reshape(len(some), n, n)
+            points = as_points(drawn).reshape(len(some), n, -1)
+            own = np.stack([to_numpy(self.on_targets(x, x)) for x in points])
             sums[start : start + step] = np.einsum("mij,ij->m", own - 2 * cross, matrix)
         return (sums + fixed) / size
 

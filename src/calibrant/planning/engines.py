@@ -10,6 +10,7 @@ from calibrant.planning.load import Load
 from calibrant.planning.machine import Machine
 from calibrant.planning.rates import Rates
 from calibrant.planning.roles import Option, Role
+from calibrant.results import how_many
 
 EngineName: TypeAlias = Literal["process", "batches", "gpu", "cluster"]
 ENGINES: tuple[EngineName, ...] = ("process", "batches", "gpu", "cluster")
@@ -70,7 +71,7 @@ class Place:
     @property
     def words(self) -> str:
         """For people."""
-        threads = f"{self.machine.threads} thread{'s' if self.machine.threads > 1 else ''}"
+        threads = how_many(self.machine.threads, "thread")
         return {
             "process": f"this process, {threads}",
             "batches": f"batches of rows through states, {threads}: calibrant.batches.Batches and calibrant.state",

@@ -11,6 +11,7 @@ from calibrant.distributions.normal import Normal
 from calibrant.plots.legend import add_legend
 from calibrant.plots.picture import Drawing, Tables, plotting_library, room
 from calibrant.plots.style import Theme, palette_of, settings
+from calibrant.results import how_many
 from calibrant.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Display:
         return figure
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {table.n_rows} rows" for name, table in self.tables.items())
+        sizes = ", ".join(f"{name}: {how_many(table.n_rows, 'row')}" for name, table in self.tables.items())
         return f"<{type(self).__name__} ({sizes})>"
 
     def _repr_svg_(self) -> str | None:

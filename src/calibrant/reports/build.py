@@ -151,7 +151,7 @@ def report_of(
         subject=outline.subject,
         verdict=verdict,
         numbers=tuple(numbers),
-        pictures=tuple(pictures),
+        pictures=tuple(picture for picture in pictures if not picture.is_empty),
         sections=tuple(sections),
         notes=tuple(outline.notes()),
         settings=settings_of(problem),

@@ -19,7 +19,7 @@ from calibrant.reports.model_differences import Losses, all_equal, differences_o
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import Problem
 from calibrant.reports.slices import Slicing, slicings_of
-from calibrant.results import SCHEMA, Result, Table
+from calibrant.results import SCHEMA, Result, Table, how_many
 from calibrant.results.markdown import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -96,7 +96,7 @@ class Comparison(Result):
         """Verdict, evidence and differences in GitHub's Markdown, for a comment on a pull request."""
         evidence = "\n".join(f"- {escaped(sentence, longest=600)}" for sentence in self.verdict.evidence)
         heading = f"### {escaped(self.verdict.headline, longest=600)}"
-        title = f"{escaped(self.title)} · {self.n:,} rows · {escaped(self.kind)}"
+        title = f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}"
         return "\n\n".join([heading, title, evidence, self.differences.to_markdown()]) + "\n"
 
     def save(self, path: str | Path) -> Path:

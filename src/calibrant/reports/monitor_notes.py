@@ -4,6 +4,7 @@ import math
 
 from calibrant.monitoring.history import History
 from calibrant.monitoring.monitor import Monitor
+from calibrant.results import how_many
 
 FEW = 50
 """Windows of fewer rows tell little."""
@@ -44,5 +45,5 @@ def _about_windows(monitor: Monitor, history: History) -> list[str]:
             f"together, so that memory does not grow: each has {width:,} now."
         )
     if width < FEW:
-        found.append(f"Windows of {width:,} row{'' if width == 1 else 's'} tell little: their bands are wide.")
+        found.append(f"Windows of {how_many(width, 'row')} tell little: their bands are wide.")
     return found

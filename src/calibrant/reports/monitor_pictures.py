@@ -9,7 +9,7 @@ from calibrant.reports.legible import shortened
 from calibrant.reports.model import Picture
 from calibrant.reports.monitor_sides import in_words, is_of_levels, paired, shown_name, sides_of, tables_of
 from calibrant.reports.monitor_verdict import evalue
-from calibrant.results import number, percent
+from calibrant.results import how_many, number, percent
 
 
 def stream_pictures(monitor: Monitor, limits: Limits) -> tuple[Picture, ...]:
@@ -58,7 +58,7 @@ def _title(monitor: Monitor) -> str:
     assert monitor.history is not None
     rows = monitor.history.spans.width
     name = shown_name(monitor)
-    return f"Windows of {rows:,} row{'' if rows == 1 else 's'}{f': {name}' if name else ''}"
+    return f"Windows of {how_many(rows, 'row')}{f': {name}' if name else ''}"
 
 
 def _meaning(monitor: Monitor) -> str:

@@ -11,7 +11,7 @@ from calibrant.monitoring.control import Limits, strongest_class, strongest_grou
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.tallies import CUTS, EventSums, EventTally, LevelSums, LevelTally
 from calibrant.plots.claims import CROWDED, floor_of
-from calibrant.results import Table, percent
+from calibrant.results import Table, how_many, percent
 
 ENDS = np.array([0.0, *CUTS, 1.0])
 """Ends of the parts that claims are kept in."""
@@ -73,12 +73,12 @@ def in_words(monitor: Monitor, values: np.ndarray) -> str:
         sums = levels_of(monitor, values)
         n, mean = float(sums.rows), float(sums.scores / sums.rows)
         spread = np.sqrt(max(float(sums.squares) - n * mean**2, 0) / max(n - 1, 1))
-        return f"bias {mean:.2f} and spread {spread:.2f} in {n:,.0f} row{'' if n == 1 else 's'}"
+        return f"bias {mean:.2f} and spread {spread:.2f} in {how_many(round(n), 'row')}"
     tally, single = monitor.history.tally, strongest_class(monitor)  # type: ignore[union-attr]
     assert isinstance(tally, EventTally)
     total = parts_of(monitor, values).over(-1) if single is None else tally.by_class(values).at(single)
     claimed, happened = (percent(float(part / total.rows)) for part in (total.claimed, total.happened))
-    rows = f"{float(total.rows):,.0f} row{'' if total.rows == 1 else 's'}"
+    rows = how_many(round(float(total.rows)), "row")
     name = shown_name(monitor)
     if tally.classes and not name:
         return f"a confidence of {claimed} on average and {happened} right in {rows}"

@@ -8,7 +8,7 @@ from calibrant.monitoring.control import Limits
 from calibrant.monitoring.monitor import Alarm, Monitor
 from calibrant.reports.model import Verdict
 from calibrant.reports.monitor_sides import in_words, sides_of, standing_out
-from calibrant.results import number, percent
+from calibrant.results import how_many, number, percent
 
 FEW = 50
 """Fewer rows are never called calibrated."""
@@ -38,7 +38,7 @@ def _quiet(monitor: Monitor) -> tuple[Literal["good", "unsure"], str, str]:
     """Tone, headline and finding without an alarm."""
     assert monitor.leaning is not None
     if monitor.n < FEW:
-        rows = f"{monitor.n} row{'' if monitor.n == 1 else 's'}"
+        rows = how_many(monitor.n, "row")
         return "unsure", f"Too few rows to tell: no alarm after {rows}.", "too few rows"
     if monitor.peak >= -math.log(monitor.alpha) / 2:
         return "unsure", f"No alarm in {monitor.n:,} rows, but evidence has gathered: {monitor.leaning.words}.", "none"

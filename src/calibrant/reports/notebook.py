@@ -8,7 +8,7 @@ from calibrant._validate import InputError
 from calibrant.reports.legible import visible
 from calibrant.reports.model import Advice, Report
 from calibrant.reports.standouts import standouts
-from calibrant.results import number
+from calibrant.results import how_many, number
 from calibrant.results.markdown import plain_text
 from calibrant.results.notebook import LABEL, NUMBER, TABLE, TEXT, TONES, frame
 
@@ -40,7 +40,7 @@ def to_notebook(report: Report) -> str:
     """A summary that fits a cell; the page, with all pictures and tables, is a file: ``report.save("report.html")``."""
     subject = f" · {_short(report.subject)}" if report.subject else ""
     left = f"{_numbers(report)}{_standing_out(report)}{_advice(report.advice)}"
-    return _summary(report, f"{report.n:,} rows · {_short(report.kind)}{subject}", left)
+    return _summary(report, f"{how_many(report.n, 'row')} · {_short(report.kind)}{subject}", left)
 
 
 def stream_to_notebook(report: "MonitorReport") -> str:
@@ -51,7 +51,7 @@ def stream_to_notebook(report: "MonitorReport") -> str:
         for fact in report.facts
     ]
     left = f"<table style='{TABLE}'>{''.join(rows)}</table>"
-    return _summary(report, f"{report.n:,} rows · {_short(report.kind)}", left)
+    return _summary(report, f"{how_many(report.n, 'row')} · {_short(report.kind)}", left)
 
 
 def _summary(report: "Report | MonitorReport", about: str, left: str) -> str:
