@@ -16,9 +16,12 @@ NEED_SKLEARN = [
 
 NEED_TORCH = [
     "src/calibrant/_fused/cuda*.py",
+    "src/calibrant/_fused/room.py",
+    "src/calibrant/engines/devices.py",
     "src/calibrant/losses/*",
     "src/calibrant/lab/papers/widmann.py",
     "src/calibrant/lab/papers/widmann_networks.py",
+    "docs/guide/gpu.md",
     "docs/guide/training.md",
     "docs/users/deep-learning.md",
 ]

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 os.environ.setdefault("XDG_CACHE_HOME", tempfile.mkdtemp())  # shapes are searched for anew
@@ -74,6 +75,8 @@ def classes_of_a_million() -> None:
             "of a row": float(((found - right).abs() / sizes).max()),
         }
         row(f"SKCE, n=10^6, k=10, {name}", timed(lambda work=work: work(p, r)), least, target, peer, **errors)
+    seconds = 25 * timed(lambda: cuda_moments.feature_moments(some, of_some, 0.5, False, WHOLE), 1)
+    row("SKCE, n=10^6, k=10, float64, 25 x 200,000 rows", seconds, limit(2 * pairs, 35), 6.0, peer)
 
 
 def imagenet() -> None:
@@ -81,6 +84,7 @@ def imagenet() -> None:
     r, pairs = residuals(p, y), rows(50_000) ** 2 / 2
     right, sizes, squares = reference(p, r, 0.5, False)
     noise = float(2 * squares) ** 0.5
+    peer = timed(lambda: tiles.feature_moments(p, r, 0.5, False, HALF))  # which the first way is, too
     ways = {
         "IEEE": (lambda: cuda.feature_moments(p, r, 0.5, False), limit(pairs, 2000, 2)),
         "tf32x3": (lambda: cuda_products.feature_moments(p, r, 0.5, False), limit(pairs, 8, 2, 0, 6000)),
@@ -89,7 +93,7 @@ def imagenet() -> None:
         found = work()[0]
         off = abs(float(found.sum() - right.sum()))
         errors = {"of its noise": off / noise, "of a row": float(((found - right).abs() / sizes).max())}
-        row(f"SKCE, n=50,000, k=1,000, {name}", timed(work), least, 0.5, None, **errors)
+        row(f"SKCE, n=50,000, k=1,000, {name}", timed(work), least, 0.5, peer, **errors)
 
 
 def normal_predictions() -> None:
@@ -173,18 +177,34 @@ def exact_test() -> None:
 
 
 def whole_calls() -> None:
-    """What users call, drawing and checking of input included."""
-    from calibrant import KDE, SKCE, ExactTest
+    """What users call, drawing, checking of input and choosing of length scales included."""
+    from calibrant import KDE, SKCE, ExactTest, Normal
+    from calibrant.engines import DevicePool
     from calibrant.kernels import Exponential
 
     p, y = simplex(rows(1_000_000), 10)
     row("SKCE(Exponential(0.5)), n=10^6", timed(lambda: SKCE(Exponential(0.5))(y, p), 2), 0.0, 1.5)
+    row("SKCE(), n=10^6, k=10", timed(lambda: SKCE()(y, p), 2), 0.0, 1.0)
+    with DevicePool([str(DEVICE)]) as engine:
+        seconds = timed(lambda: SKCE(Exponential(0.5))(y, p, engine=engine), 2)
+        row("the same by panels of a pool of one device", seconds, 0.0, 2.0)
     p, y = p[: rows(100_000)], y[: rows(100_000)]
+    row("SKCE() and its gradient, n=8,192, k=10", timed(lambda: _gradient(SKCE(), y[:8192], p[:8192])), 0.0, 0.1)
+    row("KDE(), n=10^5, k=10", timed(lambda: KDE()(y, p), 2), 0.0, 0.5)
     row("KDE(bandwidth=0.02), n=10^5", timed(lambda: KDE(bandwidth=0.02)(y, p), 2), 0.0, 0.2)
     start = perf_counter()
     result = ExactTest(SKCE(Exponential(0.5)))(y, p)
     assert not result.notes, result.notes
     row("ExactTest(SKCE(Exponential(0.5))), n=10^5, M=999", perf_counter() - start, 0.0, 10.0)
+    p, y = simplex(rows(50_000), 1000 if SHRINK == 1 else 50, confident=True)
+    row("SKCE(), n=50,000, k=1,000", timed(lambda: SKCE()(y, p), 2), 0.0, 0.5)
+    _, mu, s, y = normals(rows(1_000_000))
+    row("SKCE() of Normal, n=10^6", timed(lambda: SKCE()(y[:, 0], Normal(mu[:, 0], s)), 2), 0.0, 2.0)
+
+
+def _gradient(estimator: Any, y: torch.Tensor, p: torch.Tensor) -> None:
+    leaf = p.clone().requires_grad_()
+    estimator(y, leaf).value.backward()
 
 
 def shapes() -> None:

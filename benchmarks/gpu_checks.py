@@ -6,6 +6,8 @@ Errors of row sums are relative to the sums of sizes of their terms, so that can
 from collections.abc import Callable, Iterator
 from functools import partial
 
+import gpu_engine_checks
+import gpu_sweep
 import numpy as np
 import torch
 from gpu_data import DEVICE, HALF, WHOLE, dirichlet, normals, on_device, reference, residuals, simplex, size_of
@@ -163,6 +165,8 @@ def checks() -> Iterator[Check]:
     yield "regression, bandwidth 0.005, float32", partial(regression, 0.005, HALF), 1e-5
     yield "regression, bandwidth 0.05, float64", partial(regression, 0.05, WHOLE), 1e-11
     yield from _on_tensor_cores(many)
+    yield from gpu_engine_checks.checks()
+    yield "everything public, next to the host", gpu_sweep.how_many, 0.5
 
 
 def _on_tensor_cores(many: int) -> Iterator[Check]:

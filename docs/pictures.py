@@ -1,6 +1,7 @@
-"""Pictures of the pages in ``docs/users``: each page's own examples are run, and its data drawn.
+"""Pictures of the pages in ``docs/users``, and of one guide: each page's own examples are run, and its data drawn.
 
-``python docs/pictures.py`` writes ``docs/images/users/*.svg``; names choose pages: ``python docs/pictures.py llm``.
+``python docs/pictures.py`` writes ``docs/images/users/*.svg`` and ``docs/images/monitoring.svg``; names choose pages:
+``python docs/pictures.py llm``.
 """
 
 import doctest
@@ -14,7 +15,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from calibrant import EqualMass, TopLabel
-from calibrant.plots import levels, reliability
+from calibrant.plots import levels, reliability, windows
 
 HERE = Path(__file__).parent
 
@@ -93,18 +94,32 @@ def deep_learning(page: dict[str, Any]) -> Figure:
     )
 
 
-PAGES = {"llm": llm, "clinician": clinician, "forecaster": forecaster, "credit": credit, "deep-learning": deep_learning}
+def monitoring(page: dict[str, Any]) -> Figure:
+    """Windows of the stream."""
+    return windows(page["monitor"]).figure_
+
+
+PAGES = {
+    "users/llm": llm,
+    "users/clinician": clinician,
+    "users/forecaster": forecaster,
+    "users/credit": credit,
+    "users/deep-learning": deep_learning,
+    "guide/monitoring": monitoring,
+}
 
 
 def main(chosen: list[str]) -> None:
     """Draw the pictures of these pages, or of all."""
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "calibrant"
-    folder = HERE / "images" / "users"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in chosen or PAGES:
-        figure = PAGES[name](examples(HERE / "users" / f"{name}.md"))
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None}, bbox_inches="tight")
+    for name, draw in PAGES.items():
+        if chosen and name.partition("/")[2] not in chosen:
+            continue
+        figure = draw(examples(HERE / f"{name}.md"))
+        target = HERE / "images" / f"{name.removeprefix('guide/')}.svg"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(target, metadata={"Date": None}, bbox_inches="tight")
         plt.close(figure)
 
 

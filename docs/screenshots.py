@@ -1,6 +1,6 @@
 """Pictures of reports for the documentation: light, dark, on a phone and on paper.
 
-``python docs/screenshots.py FOLDER`` makes five reports and photographs them with the browser that is installed; those of
+``python docs/screenshots.py FOLDER`` makes six reports and photographs them with the browser that is installed; those of
 networks need the softmax outputs in ``../shared/data`` and are left out without them. ``--images`` also writes the few that
 the documentation shows to ``docs/images``, in 256 colours. Needs playwright, and pypdfium2 for pictures of paper.
 """
@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import Ensemble, evaluate
+from calibrant import Ensemble, Monitor, evaluate, monitor_report
 from calibrant.distributions.poisson import Poisson
 from calibrant.io import example, read
 from calibrant.recalibration.matrix import VectorScaling
 from calibrant.reports.model import Report
+from calibrant.reports.monitored import MonitorReport
 from calibrant.reports.pdf import check_browser, to_pdf
 
 ROOT = Path(__file__).parents[1]
@@ -35,6 +36,7 @@ SHOWN = {
     "calibrated-light": "report-calibrated.png",
     "ensemble-light": "report-ensemble.png",
     "counts-light": "report-counts.png",
+    "stream-light": "report-stream.png",
 }
 """Which pictures the documentation shows, and what it calls them."""
 
@@ -93,12 +95,23 @@ def counts() -> Report:
     return evaluate(y, Poisson(rate), by={"shop": shop}, title="Daily sales, Poisson", n_resamples=REDRAWS, rng=0)
 
 
-REPORTS: dict[str, Callable[[], Report]] = {
+def stream() -> MonitorReport:
+    """The stream of the guide: from row 3,000 on, log odds are 0.8 higher."""
+    rng = np.random.default_rng(0)
+    y_pred = rng.random(4000)
+    world = np.where(np.arange(4000) < 3000, 0.0, 0.8)
+    truth = 1 / (1 + np.exp(-np.log(y_pred / (1 - y_pred)) - world))
+    y_true = (rng.random(4000) < truth) * 1
+    return monitor_report(Monitor(alpha=0.05, window=100).update(y_true, y_pred), title="Scores of a model")
+
+
+REPORTS: dict[str, Callable[[], Report | MonitorReport]] = {
     "digits": digits,
     "overconfident": overconfident,
     "calibrated": calibrated,
     "ensemble": ensemble,
     "counts": counts,
+    "stream": stream,
 }
 
 
@@ -109,7 +122,7 @@ class Camera:
     browser: Any
     folder: Path
 
-    def shoot(self, name: str, report: Report) -> None:
+    def shoot(self, name: str, report: Report | MonitorReport) -> None:
         """The page in light and dark, on a phone and on paper; all of it, and what is seen first."""
         page = report.save(self.folder / f"{name}.html").resolve().as_uri()
         self._screen(page, f"{name}-light", WIDTH, "light")

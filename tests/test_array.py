@@ -7,6 +7,7 @@ import pytest
 
 from calibrant._array import (
     as_double,
+    as_tensor,
     gammaln,
     is_array,
     is_floating,
@@ -114,3 +115,10 @@ def test_keys_of_jax():
 def test_what_is_no_array_of_jax():
     assert not is_jax(None)
     assert not is_jax(np.zeros(1))
+
+
+def test_tensors_hold_the_numbers_of_the_host():
+    pytest.importorskip("torch")
+    found = as_tensor(np.array([1.5, 2.0]), "cpu")
+    assert found.tolist() == [1.5, 2.0]
+    assert str(found.device) == "cpu"

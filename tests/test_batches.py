@@ -95,7 +95,7 @@ def test_a_stream_that_begins_with_garbage():
         (lines(b"y,p"), {}, "the stream has no rows"),
         (lines(b"y,q", b"1,0.5"), {}, "say which with --y-pred"),
         (lines(b"y,p", b"1,1.5"), {}, r"the stream, rows from 0: y_pred must lie in \[0, 1\]; found 1.5"),
-        (lines(b"y,p", b"no,0.5"), {"pos_label": "yes"}, "--pos-label 'yes' never occurs in 1 rows"),
+        (lines(b"y,p", b"no,0.5"), {"pos_label": "yes"}, "--pos-label 'yes' never occurs in 1 row"),
         (lines(b"y,p", b"no,0.5"), {}, "say which one is predicted, --pos-label no"),
         ("nowhere.csv", {}, "there is no file 'nowhere.csv'"),
         (Path(__file__), {}, r"batches are read from \.csv, .*; io.read takes more kinds"),

@@ -73,6 +73,7 @@ NAMES = [
     "coverage",
     "evaluate",
     "groups",
+    "monitor_report",
     "report",
     "state",
 ]

@@ -123,7 +123,7 @@ def test_large_finite_sums_are_not_taken_for_infinity():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.0], "sample_weight has 1 rows and y_true has 2"),
+        ([1.0], "sample_weight has 1 row and y_true has 2"),
         ([1.0, -1.0], "sample_weight must not be negative; found -1 in row 1"),
         ([0.0, 0.0], "sample_weight is zero everywhere"),
         ([1.0, np.nan], "sample_weight has NaN"),

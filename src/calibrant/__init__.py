@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from calibrant.monitoring.monitor import Monitor
     from calibrant.reports.build import evaluate
     from calibrant.reports.comparison import compare
+    from calibrant.reports.monitored import monitor_report
     from calibrant.reports.page import report
     from calibrant.streams.choose import state
     from calibrant.thresholds import Exceeds, Within
@@ -112,6 +113,7 @@ _HOME = {
     "Mixture": "distributions.mixture",
     "MMCE": "estimators.kce",
     "Monitor": "monitoring.monitor",
+    "monitor_report": "reports.monitored",
     "MultiLabel": "lenses",
     "MultivariateNormal": "distributions.mvnormal",
     "NegativeBinomial": "distributions.negative_binomial",
@@ -206,6 +208,7 @@ __all__ = [
     "coverage",
     "evaluate",
     "groups",
+    "monitor_report",
     "report",
     "state",
 ]

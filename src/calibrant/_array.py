@@ -32,6 +32,13 @@ def on_gpu(*arrays: Array) -> bool:
     return all(is_torch_array(x) and x.is_cuda and not x.requires_grad for x in arrays)
 
 
+def as_tensor(x: np.ndarray, device: str) -> Array:
+    """A tensor of torch with these numbers, on a device of torch."""
+    import torch
+
+    return torch.from_numpy(x).to(device)
+
+
 def to_numpy(x: Array) -> np.ndarray:
     """The array on the host, as NumPy: without a copy where the memory already is there."""
     if isinstance(x, np.ndarray):

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from calibrant._array import namespace, rematerialised
 from calibrant._softmax import Softmax, softmax_of_panel
-from calibrant._tasks import cuts, mapping, pieces, sharing
+from calibrant._tasks import MOST, cuts, mapping, pieces, sharing
 from calibrant.typing import Array, Engine
 
 TILE = 512
@@ -132,9 +132,11 @@ def _diagonal(square: Array) -> Array:
 def moments_of_panels(corner: Callable[[Any, Any], Corner], rows: Any, tile: int, engine: Engine | None) -> Moments:
     """The moments of all pairs of rows from the corners of all pairs of panels, which are the tasks of an engine.
 
-    ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once.
+    ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once; one that has
+    a ``panel`` says by it how many rows are not too many.
     """
-    panels = [sharing(engine)(rows[cut]) for cut in pieces(len(rows), tile, PANELS)]
+    some = pieces(len(rows), tile, PANELS, getattr(engine, "panel", MOST))
+    panels = [sharing(engine)(rows[cut]) for cut in some]
     places = _triangle(len(panels))
     others = [None if i == j else panels[j] for i, j in places]
     return _added(places, mapping(engine)(corner, [panels[i] for i, _ in places], others), len(panels))

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from calibrant.results import how_many
+
 SHOWN = 5
 """Bad lines that are remembered."""
 
@@ -46,9 +48,10 @@ class BadLines:
             self.first.append((line, fault))
 
     def __str__(self) -> str:
-        lines = "1 line" if self.count == 1 else f"{self.count:,} lines"
         named = "; ".join(f"line {line} is {fault}" for line, fault in self.first)
-        return f"{lines} could not be used: {named}{'; …' if self.count > len(self.first) else ''}"
+        return (
+            f"{how_many(self.count, 'line')} could not be used: {named}{'; …' if self.count > len(self.first) else ''}"
+        )
 
 
 class Format(ABC):

@@ -71,13 +71,13 @@ def sharing(engine: Engine | None) -> Callable[[Any], Any]:
     return share
 
 
-def pieces(n: int, unit: int, count: int = PIECES) -> list[slice]:
-    """Consecutive slices of whole units of n rows: so many, or more of at most ``MOST`` rows.
+def pieces(n: int, unit: int, count: int = PIECES, most: int = MOST) -> list[slice]:
+    """Consecutive slices of whole units of n rows: so many, or more of at most ``most`` rows.
 
     >>> [(cut.start, cut.stop) for cut in pieces(100, 10, 4)]
     [(0, 30), (30, 60), (60, 90), (90, 100)]
     """
-    return cuts(n, unit * max(1, min(-(-n // (count * unit)), MOST // unit)))
+    return cuts(n, unit * max(1, min(-(-n // (count * unit)), most // unit)))
 
 
 def cuts(n: int, size: int) -> list[slice]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import detached, is_array, is_floating, is_integer, is_traced, namespace, to_numpy
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 SUM_SLACK = 1e-3
@@ -173,7 +174,7 @@ def check_rows_sum_to_one(p: Array, name: str) -> None:
 def check_same_length(a: int, b: int, name_a: str, name_b: str) -> None:
     """Refuse arrays with different numbers of rows."""
     if a != b:
-        raise InputError(f"{name_a} has {a:,} rows and {name_b} has {b:,}: they must be equal")
+        raise InputError(f"{name_a} has {how_many(a, 'row')} and {name_b} has {b:,}: they must be equal")
 
 
 def as_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:

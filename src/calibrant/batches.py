@@ -13,6 +13,7 @@ from calibrant._parts import Frames, TextParts, parquet_parts
 from calibrant._records import BadLines, Needed
 from calibrant._validate import InputError, check_count
 from calibrant.io import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of
+from calibrant.results import how_many
 
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
@@ -97,7 +98,7 @@ class Batches:
         if not self.n:
             raise InputError(f"{self.path.name} has no rows{f' of use: {self.bad}' if self.bad.count else ''}")
         if not found:
-            raise InputError(f"--pos-label {self.columns['pos_label']!r} never occurs in {self.n:,} rows")
+            raise InputError(f"--pos-label {self.columns['pos_label']!r} never occurs in {how_many(self.n, 'row')}")
 
     def between(self, start: int, stop: int) -> Iterator[Batch]:
         """The rows of a Parquet file from start to stop, of which nothing else is read; there may be none."""

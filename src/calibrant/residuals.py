@@ -144,9 +144,9 @@ def _explicit(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
         raise InputError(f"the label matrix is for {len(kernel.matrix)} classes; y_pred has {predictions.n_classes}")
     xp = namespace(predictions.probs)
     if isinstance(kernel, Identity) and predictions.n_classes == 2:  # (-e, e) has the length sqrt2 |e|
-        error = xp.astype(xp.asarray(targets), predictions.probs.dtype) - predictions.probability(1)
+        error = xp.astype(matched(targets, predictions.probs), predictions.probs.dtype) - predictions.probability(1)
         return Residuals(Route.FEATURES, 2**0.5 * error[:, None])
-    difference = predictions.point(xp.asarray(targets)).matrix - predictions.matrix
+    difference = predictions.point(matched(targets, predictions.matrix)).matrix - predictions.matrix
     if isinstance(kernel, LabelMatrix):
         difference = difference @ xp.astype(matched(kernel.root, difference), difference.dtype)
     return Residuals(Route.FEATURES, difference)

@@ -49,7 +49,10 @@ class Engine(Protocol):
 
 @runtime_checkable
 class SharingEngine(Engine, Protocol):
-    """An engine whose tasks may carry references to values that were sent once."""
+    """An engine whose tasks may carry references to values that were sent once.
+
+    It may have a number ``panel``: the most rows of the panels that sums over all pairs are cut into.
+    """
 
     def share(self, value: Any) -> Any:
         """Send a value to where tasks run; what is given back stands for it among the tasks of :meth:`map`."""

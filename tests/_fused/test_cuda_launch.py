@@ -1,4 +1,5 @@
 import json
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -18,6 +19,7 @@ def device(monkeypatch, tmp_path):
     monkeypatch.setattr(launch, "searched", {})
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a GPU")
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(launch, "place", lambda x: nullcontext())
     return SimpleNamespace(is_cuda=True, device=0)
 
 

@@ -75,6 +75,23 @@ def test_confident_predictions_are_right_in_every_row(gpu, rng, labels, gaussian
     assert_moments(result, on_cpu(x, r, 0.4, gaussian), scale, 1e-6)
 
 
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(("n", "first"), [(2, 1), (131, 3), (300, 256), (431, 129)])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_pairs_of_two_panels_are_those_of_a_corner_of_the_matrix(gpu, rng, monkeypatch, n, first, gaussian, dtype):
+    monkeypatch.setitem(moments.SHAPES, "features", (Shape(64, 128, 4, chunk=256),))
+    x, r = rows_of(rng, n, 3, 2)
+    x += 100.0  # which filling rows are not near
+    scale = (kernel(x, 0.4, gaussian) * (np.abs(r) @ np.abs(r).T))[:first, first:]
+    h = (kernel(x, 0.4, gaussian) * (r @ r.T))[:first, first:]
+    tensors = torch.tensor(x, device=gpu), torch.tensor(r, device=gpu)
+    sums, squares = moments.feature_moments(*tensors, 0.4, gaussian, dtype, first)
+    sizes, expected = (np.r_[part.sum(axis=1), part.sum(axis=0)] for part in (scale, h))
+    tolerance = {torch.float32: 2e-5, torch.float64: 1e-11}[dtype]  # of coordinates around 100
+    assert (np.abs(sums.cpu().numpy() - expected) <= tolerance * sizes).all()
+    assert float(squares) == pytest.approx(2 * (h**2).sum(), rel=0, abs=tolerance * 2 * (scale**2).sum())
+
+
 def test_chunks_of_columns_are_each_met_once(gpu, rng, monkeypatch):
     monkeypatch.setitem(moments.SHAPES, "features", (Shape(64, 128, 4, chunk=256),))
     x, r = rows_of(rng, 900, 3, 2)

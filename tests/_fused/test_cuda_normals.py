@@ -4,6 +4,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+from calibrant._fused.cpu import normal_cross as cross_on_cpu  # noqa: E402
 from calibrant._fused.cpu import normal_moments as on_cpu  # noqa: E402
 from calibrant._fused.cuda_normals import normal_moments  # noqa: E402
 
@@ -27,6 +28,16 @@ def test_moments_of_normals_are_those_of_the_cpu(gpu, rng, n, d, gaussian, dtype
     expected, scale = on_cpu(*data, 0.7, gaussian, 1.3), 4 * kernel(data[0], 0.7, gaussian)
     assert (np.abs(rows.cpu().numpy() - expected[0]) <= tolerance * scale.sum(axis=1)).all()
     assert float(squares) == pytest.approx(expected[1], rel=0, abs=tolerance * (scale**2).sum())
+
+
+@pytest.mark.parametrize(("n", "first", "d"), [(2, 1, 1), (300, 170, 1), (290, 7, 2)])
+def test_pairs_of_two_panels_of_normals(gpu, rng, n, first, d):
+    data = normals_of(rng, n, d)
+    tensors = [torch.tensor(a, device=gpu) for a in data]
+    sums, squares = normal_moments(*tensors, 0.7, False, 1.3, torch.float64, first)
+    along, down, square = cross_on_cpu([a[:first] for a in data], [a[first:] for a in data], 0.7, False, 1.3)
+    assert np.abs(sums.cpu().numpy() - np.r_[along, down]).max() <= 1e-12 * n
+    assert float(squares) == pytest.approx(2 * square, rel=1e-12)
 
 
 @pytest.mark.parametrize("target", [1e-9, 0.01, 100.0, 1e9])

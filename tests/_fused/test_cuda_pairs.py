@@ -34,9 +34,9 @@ def test_kernels_and_inner_products_of_a_tile(gpu, rng, d, step, dtype, gaussian
 
 
 @triton.jit
-def ranges(out_ptr, n, BLOCK: tl.constexpr, DIAGONAL: tl.constexpr):
+def ranges(out_ptr, n, least, BLOCK: tl.constexpr, DIAGONAL: tl.constexpr):
     block, chunk = tl.program_id(0), tl.program_id(1)
-    low, high = pairs.columns_of(n, block, chunk, BLOCK, 128, 256, DIAGONAL)
+    low, high = pairs.columns_of(n, least, block, chunk, BLOCK, 128, 256, DIAGONAL)
     place = out_ptr + 2 * (block * tl.num_programs(1) + chunk)
     tl.store(place, low)
     tl.store(place + 1, high)
@@ -47,9 +47,20 @@ def test_chunks_and_diagonal_cover_each_pair_of_blocks_once(gpu):
     seen = np.zeros((n // block, n), dtype=int)
     for diagonal, chunks in ((False, 3), (True, 1)):
         out = torch.zeros((n // block, chunks, 2), dtype=torch.int32, device=gpu)
-        ranges[n // block, chunks](out, n, BLOCK=block, DIAGONAL=diagonal)
+        ranges[n // block, chunks](out, n, 0, BLOCK=block, DIAGONAL=diagonal)
         for i, row in enumerate(out.cpu().numpy()):
             for low, high in row:
                 seen[i, low : max(low, high)] += 1
     expected = np.arange(n) >= (np.arange(n // block) * block // 128 * 128)[:, None]
     assert np.array_equal(seen, expected)
+
+
+def test_columns_before_the_least_are_passed_over(gpu):
+    n, least, block = 640, 384, 64
+    seen = np.zeros((least // block, n), dtype=int)
+    out = torch.zeros((least // block, 3, 2), dtype=torch.int32, device=gpu)
+    ranges[least // block, 3](out, n, least, BLOCK=block, DIAGONAL=False)
+    for i, row in enumerate(out.cpu().numpy()):
+        for low, high in row:
+            seen[i, low : max(low, high)] += 1
+    assert np.array_equal(seen, np.broadcast_to(np.arange(n) >= least, seen.shape))

@@ -5,6 +5,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from calibrant._fused.cuda_softmax import class_averages  # noqa: E402
+from calibrant._fused.room import NoRoomError  # noqa: E402
 from calibrant.estimators.dirichlet import DirichletRows, log_kernel  # noqa: E402
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
@@ -57,6 +58,19 @@ def test_averages_and_gradients_are_those_of_the_whole_matrix(gpu, rng, n, k, ba
         finite = ~torch.isinf(expected)
         error = (value[finite] - expected[finite]).abs().max()
         assert float(error) <= TOLERANCE[dtype] * max(1.0, float(expected[finite].abs().max()))
+
+
+def test_gradients_without_room_say_so(gpu, rng, monkeypatch):
+    points, labels, _ = problem(rng, gpu, 60, 3, False)
+    rows = DirichletRows.of(points.requires_grad_(), 0.1)
+    total = sum(part.sum() for part in class_averages(rows.queries, rows.keys, labels, 3))
+
+    def full(*_):
+        raise torch.cuda.OutOfMemoryError
+
+    monkeypatch.setattr("calibrant._fused.cuda_softmax._slopes", full)
+    with pytest.raises(NoRoomError, match="no room for gradients of kernel regression of 60 rows"):
+        total.backward()
 
 
 def test_classes_that_do_not_occur_have_no_frequency(gpu, rng):

@@ -5,7 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from calibrant._fused import cpu, cuda_torch  # noqa: E402
+from calibrant._fused import cpu, cuda, cuda_torch  # noqa: E402
+from calibrant._validate import InputError  # noqa: E402
 
 
 def test_tiles_of_torch_have_the_moments_of_the_cpu(rng, monkeypatch):
@@ -64,13 +65,37 @@ def test_the_same_of_normals(rng, monkeypatch, d):
     assert float(squares) == pytest.approx(expected[1], rel=1e-12)
 
 
+@pytest.mark.parametrize(("n", "first"), [(2, 1), (150, 64), (201, 70), (131, 130)])
+def test_tiles_of_two_panels(rng, monkeypatch, n, first):
+    monkeypatch.setattr(cuda_torch, "TILE", 64)
+    data = rng.normal(size=(n, 2)), rng.normal(size=(n, 1)), rng.uniform(0.5, 2, n), rng.normal(size=(n, 1))
+    panels = [part[:first] for part in data], [part[first:] for part in data]
+    for name, width, settings in (("feature", 2, (0.7, False)), ("normal", 4, (0.7, False, 1.3))):
+        found = getattr(cuda_torch, f"{name}_moments")
+        sums, squares = found(*map(torch.tensor, data[:width]), *settings, torch.float64, first)
+        along, down, square = getattr(cpu, f"{name}_cross")(*(part[:width] for part in panels), *settings)
+        assert np.allclose(sums, np.r_[along, down], rtol=1e-11, atol=1e-12)
+        assert float(squares) == pytest.approx(2 * square, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (150, 3), (130, 20)])
+def test_products_with_the_kernel_matrix(rng, monkeypatch, n, d):
+    monkeypatch.setattr(cuda_torch, "TILE", 64)
+    x, v = rng.normal(size=(n, d)), rng.normal(size=(n, 3))
+    kernel = np.exp(-np.sqrt(((x[:, None] - x) ** 2).sum(axis=2)) / 2)
+    for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
+        found = cuda_torch.matmul(torch.tensor(x), torch.tensor(v), 2.0, False, dtype)
+        assert found.dtype == torch.float64
+        assert np.allclose(found, kernel @ v, atol=tolerance * n)
+
+
 def test_tiles_that_do_not_fit_are_halved_and_that_is_said(rng, monkeypatch):
     plain = cuda_torch._in_tiles
 
-    def in_tiles(tile, n, device, size):
+    def in_tiles(tile, n, first, device, size):
         if size > 64:
             raise torch.cuda.OutOfMemoryError
-        return plain(tile, n, device, size)
+        return plain(tile, n, first, device, size)
 
     monkeypatch.setattr(cuda_torch, "_in_tiles", in_tiles)
     x, r = torch.tensor(rng.normal(size=(200, 2))), torch.tensor(rng.normal(size=(200, 2)))
@@ -89,3 +114,6 @@ def test_a_device_without_room_for_the_least_tiles_says_so(monkeypatch):
     monkeypatch.setattr(cuda_torch, "_in_tiles", in_tiles)
     with pytest.raises(torch.cuda.OutOfMemoryError, match="out of memory"):
         cuda_torch.feature_moments(torch.zeros((50, 1)), torch.zeros((50, 1)), 1.0, False, torch.float64)
+    monkeypatch.setattr(cuda, "has_triton", lambda: False)
+    with pytest.raises(InputError, match="no room for sums over pairs of 50 rows: free"):
+        cuda.feature_moments(torch.zeros((50, 1)), torch.zeros((50, 1)), 1.0, False)

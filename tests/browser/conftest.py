@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant import Bernoulli, Categorical, Ensemble, MultivariateNormal, Normal, evaluate
+from calibrant import Bernoulli, Categorical, Ensemble, Monitor, MultivariateNormal, Normal, evaluate, monitor_report
 from calibrant.distributions.poisson import Poisson
 from calibrant.plots.class_panels import ClasswiseDisplay
 from calibrant.plots.confusion_map import ConfusionDisplay
@@ -30,6 +30,9 @@ KINDS = [
     "ensembles",
     "before-after",
     "comparison",
+    "stream",
+    "stream-of-forecasts",
+    "hostile-stream",
     "hostile",
 ]
 """Pages of every kind; tests that take ``kind`` look at all of them."""
@@ -105,6 +108,23 @@ def comparison(rng):
     return compare((rng.random(ROWS) < p) * 1, models, by=options(rng)["by"], n_resamples=99, rng=0)
 
 
+def stream(rng):
+    p = rng.random(5 * ROWS)
+    y = rng.random(5 * ROWS) < np.where(np.arange(5 * ROWS) < 3 * ROWS, p, p**4)
+    return monitor_report(Monitor(window=30).update(y * 1, p), title="Scores of a model", bad_lines=2, n_resamples=99)
+
+
+def stream_of_forecasts(rng):
+    monitor = Monitor(window=20).update(rng.normal(size=ROWS), Normal(np.zeros(ROWS), 1.0))
+    return monitor_report(monitor, n_resamples=99)
+
+
+def hostile_stream(rng):
+    p = rng.dirichlet(np.ones(len(HOSTILE)), 2 * ROWS)
+    monitor = Monitor(window=30).update(rng.choice(HOSTILE, 2 * ROWS), Categorical(p, labels=HOSTILE))
+    return monitor_report(monitor, title=HOSTILE[0] + HOSTILE[-1], notes=HOSTILE, n_resamples=99)
+
+
 def hostile(rng):
     y, p = rng.choice(HOSTILE, ROWS), Categorical(rng.dirichlet(np.ones(len(HOSTILE)), ROWS), labels=HOSTILE)
     by = {HOSTILE[1]: rng.choice(HOSTILE, ROWS)}
@@ -134,6 +154,9 @@ MAKERS = {
         ensembles,
         before_after,
         comparison,
+        stream,
+        stream_of_forecasts,
+        hostile_stream,
         hostile,
     )
 }

@@ -303,3 +303,11 @@ def test_an_engine_that_is_not_known_is_refused(run):
     code, _, err = run("estimate", DIGITS, *COLUMNS, "--engine", "theads:2")
     assert code == 2
     assert "engine 'theads:2' is not known; known: threads:8" in " ".join(err.split())
+
+
+def test_gpus_that_are_not_there_are_refused(run, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    code, _, err = run("estimate", DIGITS, *COLUMNS, "--engine", "gpus")
+    assert code == 2
+    assert "torch sees no GPU" in " ".join(err.split())

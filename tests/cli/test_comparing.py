@@ -67,7 +67,7 @@ def test_missing_and_repeated_rows_are_refused(run, there):
     for file, words in (
         ("short.csv", "short.csv lacks 50 rows of a.csv, such as '150'"),
         ("twice.csv", "--id row: '0' occurs 2 times in twice.csv"),
-        ("moved.csv", "moved.csv lacks 1 rows of a.csv, such as '0'"),
+        ("moved.csv", "moved.csv lacks 1 row of a.csv, such as '0'"),
     ):
         code, _, err = run("report", "a.csv", file, *COLUMNS, "--id", "row")
         assert code == 2

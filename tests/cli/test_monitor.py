@@ -138,7 +138,7 @@ def test_a_state_keeps_its_level(run, quiet, tmp_path):
     ("options", "words"),
     [
         (("--alpha", "2"), "alpha"),
-        (("--window", "0"), "rows"),
+        (("--window", "0"), "--window"),
         (("--sample-weight", "w"), "--sample-weight"),
         (("--y-pred", "q"), "no column 'q'"),
     ],
@@ -176,3 +176,111 @@ def test_the_alarm_comes_before_the_pipe_ends():
         clock.cancel()
         watching.kill()
         watching.stdout.close()
+
+
+class TestPages:
+    """What ``--report`` writes."""
+
+    @pytest.fixture(autouse=True)
+    def needed(self):
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+
+    def test_a_page_of_the_stream(self, run, drifting, tmp_path):
+        page = tmp_path / "page.html"
+        code, out, _ = run("monitor", drifting, *COLUMNS, "--window", "100", "--report", str(page))
+        assert code == 1
+        assert f"Page written to {page}" in " ".join(out.split())
+        html = page.read_text("utf-8")
+        assert "Not calibrated any more since about row " in html
+        assert "<title>Calibration of drifting.jsonl</title>" in html
+
+    def test_by_its_ending_the_data_or_a_comment(self, run, drifting, tmp_path):
+        for name in ("page.json", "page.md"):
+            run("monitor", drifting, *COLUMNS, "--report", str(tmp_path / name), "--title", "Mine", "--format", "json")
+        data = json.loads((tmp_path / "page.json").read_text("utf-8"))
+        assert (data["title"], data["n"]) == ("Mine", 1500)
+        assert (tmp_path / "page.md").read_text("utf-8").startswith("### ❌ Not calibrated any more")
+
+    def test_the_data_are_those_of_the_lines(self, run, drifting, tmp_path):
+        page = tmp_path / "page.json"
+        _, out, _ = run("monitor", drifting, *COLUMNS, "--window", "500", "--report", str(page), "--format", "json")
+        end, data = objects(out)[-1]["end"], json.loads(page.read_text("utf-8"))
+        assert data["alarm"] == end["alarm"]
+        assert data["verdict"]["pvalue"] == end["pvalue"]
+        lines = [x["window"] for x in objects(out) if "window" in x]
+        table = data["sections"][-1]["table"]
+        assert table["last_row"] == [line["last"] for line in lines]
+        assert table["claimed"] == pytest.approx([line["claimed"] for line in lines])
+        assert table["happened"] == pytest.approx([line["happened"] for line in lines])
+
+    def test_a_comment_on_the_standard_output(self, run, drifting, quiet):
+        code, out, _ = run("monitor", drifting, *COLUMNS, "--format", "markdown")
+        assert code == 1
+        assert out.startswith("### ❌ Not calibrated any more")
+        assert "ALARM" not in out
+        assert run("monitor", quiet, *COLUMNS, "--format", "markdown")[1].startswith("### ✅ No alarm in 600 rows")
+
+    def test_lines_left_out_are_told(self, run, tmp_path):
+        path, page = tmp_path / "torn.jsonl", tmp_path / "page.json"
+        path.write_text("\n".join([*lines(60), "what?", "<b>"]))
+        code, _, _ = run("monitor", str(path), *COLUMNS, "--report", str(page))
+        data = json.loads(page.read_text("utf-8"))
+        assert code == 0
+        assert {x["label"]: x["value"] for x in data["numbers"]}["Lines left out"] == 2
+        assert "line 61 is not JSON" in data["notes"][0]
+
+    def test_from_a_pipe(self, run, monkeypatch, tmp_path):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines(80)).encode())))
+        page = tmp_path / "page.html"
+        code, _, _ = run("monitor", "-", *COLUMNS, "--report", str(page))
+        assert code == 0
+        assert "Calibration of the standard input" in page.read_text("utf-8")
+
+    @pytest.mark.parametrize("n", [1, 7])
+    def test_fewer_rows_than_a_window(self, run, tmp_path, n):
+        path, page = tmp_path / "few.jsonl", tmp_path / "page.html"
+        path.write_text("\n".join(lines(n)))
+        code, _, _ = run("monitor", str(path), *COLUMNS, "--report", str(page))
+        assert code == 0
+        assert "Too few rows to tell" in page.read_text("utf-8")
+
+    @pytest.mark.parametrize("content", ["", "what?\nno\n"])
+    def test_no_rows_are_an_error_and_no_page(self, run, tmp_path, content):
+        path, page = tmp_path / "none.jsonl", tmp_path / "page.html"
+        path.write_text(content)
+        code, _, err = run("monitor", str(path), *COLUMNS, "--report", str(page))
+        assert code == 2
+        assert "no rows" in err or "empty" in err
+        assert not page.exists()
+
+    def test_a_state_keeps_its_windows(self, run, tmp_path):
+        state, page = tmp_path / "state.json", tmp_path / "page.json"
+        for start in (0, 300):
+            part = tmp_path / f"{start}.jsonl"
+            part.write_text("\n".join(lines()[start : start + 300]))
+            run("monitor", str(part), *COLUMNS, "--window", "100", "--state", str(state), "--report", str(page))
+        data = json.loads(page.read_text("utf-8"))
+        assert data["sections"][-1]["table"]["last_row"] == [100, 200, 300, 400, 500, 600]
+
+    def test_an_interrupt_leaves_a_page(self, run, quiet, tmp_path, monkeypatch):
+        """A stream that never ends is watched until somebody stops it."""
+        from calibrant.batches import Batches
+
+        rows = Batches.__iter__
+
+        def endless(self):
+            yield next(rows(self))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Batches, "__iter__", endless)
+        page = tmp_path / "page.html"
+        code, _, _ = run("monitor", quiet, *COLUMNS, "--window", "200", "--report", str(page))
+        assert code == 130
+        assert "No alarm in 200 rows" in page.read_text("utf-8")
+
+    @pytest.mark.parametrize(("place", "words"), [("-", "takes a file"), ("no/page.html", "there is no folder")])
+    def test_places_without_room(self, run, quiet, place, words):
+        code, _, err = run("monitor", quiet, *COLUMNS, "--report", place)
+        assert code == 2
+        assert words in " ".join(err.split())

@@ -99,7 +99,7 @@ def test_coordinates_are_nearly_the_wasserstein_distance(rng):
     ("edges", "probs", "message"),
     [
         ([0.0, 1.0], [[0.5, 0.5]], r"edges must be \(3,\) or \(n, 3\) numbers, one more than bins; got shape \(2,\)"),
-        ([[0.0, 1.0, 2.0]], [[0.5, 0.5], [0.1, 0.9]], "edges has 1 rows and probs has 2"),
+        ([[0.0, 1.0, 2.0]], [[0.5, 0.5], [0.1, 0.9]], "edges has 1 row and probs has 2"),
         (
             [0.0, 2.0, 1.0],
             [[0.5, 0.5]],

@@ -206,7 +206,7 @@ NEARLY_SINGULAR = np.outer([1.0, 2.0], [1.0, 2.0])
         (LOC, {"scale": np.ones(3)}, "scale has 3 rows and loc has 2"),
         (LOC, {"scale": np.ones((2, 3))}, r"scale must be one number a row, or like loc; got shape \(2, 3\)"),
         (LOC, {"covariance": COVARIANCE[0]}, r"covariance must be \(n, 2, 2\); got shape \(2, 2\)"),
-        (LOC, {"covariance": COVARIANCE[:1]}, "covariance has 1 rows and loc has 2"),
+        (LOC, {"covariance": COVARIANCE[:1]}, "covariance has 1 row and loc has 2"),
         (
             LOC,
             {"covariance": [np.zeros((2, 2)), [[1.0, 0.5], [0.1, 1.0]]]},

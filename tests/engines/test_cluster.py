@@ -3,15 +3,18 @@
 import os
 import pickle
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from calibrant import ECE, KCE, SKCE, Categorical, ExactTest, Normal, TopLabel
+from calibrant._pairwise import MOST
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
-from calibrant.engines import DaskEngine, connect
+from calibrant.engines import DaskEngine, connect, precision
 from calibrant.engines.cluster import LARGE, Shared
+from calibrant.engines.gpus import PANEL
 from calibrant.kernels import Exponential
 
 
@@ -212,3 +215,18 @@ def test_a_closed_connection_is_refused(address):
         pass
     with pytest.raises(InputError, match="is gone"):
         engine.map(abs, [1])
+
+
+def test_workers_with_gpus_get_larger_panels():
+    client = SimpleNamespace(status="running")
+    assert DaskEngine(client).panel == MOST
+    assert DaskEngine(client, gpu=True).panel == PANEL > MOST
+
+
+def test_the_precision_of_the_caller_travels_to_workers_with_gpus(address, monkeypatch):
+    sent = []
+    with connect(address, gpu=True) as engine:
+        monkeypatch.setattr(DaskEngine, "_light", lambda self, value: sent.append(value) or value)
+        with precision("float64"):
+            assert list(engine.map(abs, [-1])) == [1]
+    assert sent[0].keywords == {"within": "float64"}

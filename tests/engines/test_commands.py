@@ -110,7 +110,10 @@ def test_nobody_at_the_address(files, run):
     ("engine", "message"),
     [
         ("dask:here", "engine 'dask:here' is no address: say dask://host:8786"),
-        ("spark://host", "engine 'spark://host' is not known; known: threads:8, processes:4, dask://host:8786"),
+        (
+            "spark://host",
+            "engine 'spark://host' is not known; known: threads:8, processes:4, gpus, gpus:2, dask://host:8786",
+        ),
         ("threads:none", "threads takes a positive number, such as threads:4"),
     ],
 )

@@ -32,7 +32,7 @@ def test_what_has_map_is_an_engine():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("theads:4", "engine 'theads:4' is not known; known: threads:8, processes:4, dask://host:8786"),
+        ("theads:4", "engine 'theads:4' is not known; known: threads:8, processes:4, gpus, gpus:2, dask://host:8786"),
         ("threads:no", "threads takes a positive number, such as threads:4"),
         ("processes:0", "processes takes a positive number, such as processes:4"),
         ("dask:host", "engine 'dask:host' is no address: say dask://host:8786"),

@@ -1,11 +1,14 @@
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
-from calibrant import Normal
+from calibrant import SKCE, Categorical, Normal
+from calibrant._fused.precision import precision_in_force
 from calibrant.engines import gpus
-from calibrant.engines.gpus import moved, on_gpu
+from calibrant.engines.gpus import moved, on_gpu, there
 from calibrant.estimators.kernel_problem import KernelRows
-from calibrant.kernels import Gaussian
+from calibrant.kernels import Exponential, Gaussian
 from calibrant.residuals import residuals
 
 
@@ -36,14 +39,44 @@ def test_with_a_gpu_arrays_go_there_and_results_come_back(rows, monkeypatch):
     torch = pytest.importorskip("torch")
     if not torch.cuda.is_available():  # then its memory is ours
         monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-        monkeypatch.setattr(torch.Tensor, "cuda", lambda self: self)
+        monkeypatch.setattr(torch.Tensor, "to", lambda self, device: self)
     seen = []
 
     def work(a, b):
-        seen.append((type(a.coords), b))
+        seen.append((type(a.coords), b, precision_in_force()))
         return a.coords * 2
 
-    found = on_gpu(work, rows, None)
-    assert seen == [(torch.Tensor, None)]
+    found = on_gpu(work, rows, None, within="tf32x3")
+    assert seen == [(torch.Tensor, None, "tf32x3")]
     assert isinstance(found, np.ndarray)
     assert found.tolist() == [[2, 2], [2, 2]]
+
+
+def test_mappings_are_moved_and_what_is_cached_is_made_again():
+    p = Categorical(np.array([[0.2, 0.3, 0.5]]))
+    assert p.sample(np.random.default_rng(0), 1).shape == (1, 1)  # which keeps cumulative probabilities
+    assert "_cumulative" in vars(p)
+    twins = moved({"p": p}, lambda x: x)
+    assert isinstance(twins, Mapping)
+    assert not [name for name in vars(twins["p"]) if name.startswith("_cumulative")]
+    assert "_cumulative" in vars(p)
+
+
+def test_weights_of_redraws_stay_on_the_host():
+    p, w = Categorical(np.full((4, 3), 1 / 3)), np.ones(4)
+    twin = moved(SKCE(Exponential(0.4)).given(p, w), lambda x: -x if isinstance(x, np.ndarray) else x)
+    assert twin.weights is w
+    assert (twin.predictions.probs < 0).all()
+    numbers = moved(SKCE(Exponential(0.4)).given(Normal([0.0, 1.0], 1.0), w), lambda x: x)
+    assert numbers.weights is w
+
+
+@pytest.mark.parametrize("kind", ["read-only", "reversed", "swapped", "bool", "text"])
+def test_arrays_of_every_kind_go_there(kind):
+    torch = pytest.importorskip("torch")
+    x = np.arange(4.0)
+    made = {"reversed": x[::-1], "swapped": x.astype(">f8"), "bool": x > 1, "text": x.astype(str)}.get(kind, x)
+    made.flags.writeable = False
+    found = there("cpu", made)
+    assert isinstance(found, np.ndarray if kind == "text" else torch.Tensor)
+    assert np.asarray(found).tolist() == made.tolist()

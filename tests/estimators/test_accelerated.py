@@ -1,12 +1,23 @@
 """Every fast path against plain tiles."""
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 import pytest
 
 from calibrant import SKCE, Categorical, MultivariateNormal, Normal
-from calibrant._pairwise import Pairwise
-from calibrant.estimators import kernel_sums
-from calibrant.estimators.accelerated import accelerated_block_sums, accelerated_moments
+from calibrant._fused.precision import precision
+from calibrant._pairwise import Pairwise, tiled_corner
+from calibrant._validate import InputError
+from calibrant.estimators import accelerated, kernel_sums
+from calibrant.estimators.accelerated import (
+    accelerated_block_sums,
+    accelerated_matmul,
+    accelerated_moments,
+    compiled_corner,
+    moments_in_large_tiles,
+)
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, LabelMatrix, Matern
 from calibrant.residuals import Route
@@ -175,6 +186,116 @@ def test_normals_on_a_gpu_have_the_moments_of_tiles(rng, gpu, d):
     moments, tiles = accelerated_moments(kernel, rows), Pairwise(KernelForm(kernel), rows).moments()
     assert torch.allclose(moments.row_sums, tiles.row_sums, atol=1e-4)
     assert torch.allclose(moments.diagonal, tiles.diagonal)
+
+
+def on_device(rng, gpu, family, weighted):
+    """Rows of a problem on a GPU, 150 of them, and the kernel."""
+    torch = pytest.importorskip("torch")
+    tensor = partial(torch.tensor, device=gpu)
+    w = rng.uniform(size=150) if weighted else None
+    if family == "classes":
+        y, predictions = classes(rng, 3, 150)
+        return Exponential(0.4), resolve_problem(
+            Exponential(0.4), None, None, tensor(y), Categorical(tensor(predictions.probs)), w
+        )[2]
+    normal = Normal(tensor(rng.normal(size=150)), tensor(rng.uniform(0.5, 2, 150)))
+    y = tensor(rng.normal(size=150))
+    return Exponential(0.7), resolve_problem(Exponential(0.7), Gaussian(1.3), None, y, normal, w)[2]
+
+
+@pytest.mark.parametrize(("family", "weighted"), [("classes", False), ("classes", True), ("normals", False)])
+def test_panels_on_a_gpu_are_compiled_and_have_the_sums_of_tiles(rng, gpu, monkeypatch, family, weighted):
+    kernel, rows = on_device(rng, gpu, family, weighted)
+    right = [tiled_corner(KernelForm(kernel), 64, rows[:40], other) for other in (rows[40:], None)]
+    monkeypatch.setattr(accelerated, "tiled_corner", None)  # compiled code alone
+    for expected, other in zip(right, (rows[40:], None), strict=True):
+        found = compiled_corner(KernelForm(kernel), 64, rows[:40], other)
+        for name in ("along", "down", "squares", "diagonal"):
+            mine, theirs = getattr(found, name), getattr(expected, name)
+            assert (mine is None) == (theirs is None)
+            if mine is not None:
+                assert np.asarray(mine.cpu()) == pytest.approx(np.asarray(theirs.cpu()), rel=1e-4, abs=1e-4)
+
+
+def test_panels_that_nothing_is_compiled_for_take_tiles_on_a_gpu(rng, gpu):
+    kernel, rows = on_device(rng, gpu, "normals", True)
+    for other in (rows[40:], None):
+        found, right = (
+            compiled_corner(KernelForm(kernel), 64, rows[:40], other),
+            tiled_corner(KernelForm(kernel), 64, rows[:40], other),
+        )
+        assert np.asarray(found.along.cpu()) == pytest.approx(np.asarray(right.along.cpu()), rel=1e-12)
+
+
+@dataclass(frozen=True)
+class SmallForm(KernelForm):
+    """As on a GPU with little memory."""
+
+    most: int = 100
+
+    def __call__(self, a, b):
+        if len(a) * len(b) > self.most**2:
+            raise pytest.importorskip("torch").cuda.OutOfMemoryError
+        return super().__call__(a, b)
+
+
+def test_tiles_that_a_gpu_has_no_room_for_are_halved(rng, gpu):
+    kernel, rows = on_device(rng, gpu, "normals", True)
+    right = tiled_corner(KernelForm(kernel), 64, rows, None)
+    with pytest.warns(RuntimeWarning, match="no room for tiles of") as said:
+        found = compiled_corner(SmallForm(kernel), 64, rows, None)
+    assert [str(one.message).split(": ")[1] for one in said] == ["256 now", "128 now", "64 now"]
+    assert np.asarray(found.along.cpu()) == pytest.approx(np.asarray(right.along.cpu()), rel=1e-12)
+    with (
+        pytest.warns(RuntimeWarning, match="no room for tiles of"),
+        pytest.raises(InputError, match="no room for tiles of pairs of 120"),
+    ):
+        compiled_corner(SmallForm(kernel, 3), 64, rows[:120], None)
+
+
+@pytest.mark.parametrize("triton", [True, False])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_products_with_the_matrix_on_a_gpu(rng, gpu, monkeypatch, weighted, triton):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr("calibrant._fused.cuda.has_triton", lambda: triton)
+    kernel, rows = on_device(rng, gpu, "classes", weighted)
+    v = torch.tensor(rng.normal(size=(150, 5)), device=gpu)
+    right = KernelForm(kernel)(rows, rows) @ v
+    for room, name, tolerance in (
+        (1 << 26, "float32", 1e-4),
+        (2 * 150 * 3, "float64", 1e-11),
+    ):  # at once, and by columns
+        monkeypatch.setattr(accelerated, "ROOM", room)
+        with precision(name):
+            found = accelerated_matmul(kernel, rows, v)
+        assert found.shape == (150, 5)
+        assert float((found - right).abs().max()) < tolerance
+    assert accelerated_matmul(Matern(1.5, 0.4), rows, v) is NotImplemented
+    assert accelerated_matmul(kernel, on_device(rng, gpu, "normals", False)[1], v) is NotImplemented
+
+
+def test_gradients_on_a_gpu_go_through_large_tiles(rng, gpu, monkeypatch):
+    torch = pytest.importorskip("torch")
+    tiles = []
+
+    def form(a, b):
+        tiles.append((len(a), len(b)))
+        return KernelForm(Exponential(0.4))(a, b)
+
+    def moments(large):
+        p = torch.tensor(rows, device=gpu, requires_grad=True)
+        labels = torch.zeros(40, dtype=torch.long, device=gpu)
+        *_, problem = resolve_problem(Exponential(0.4), None, None, labels, Categorical(p))
+        found = moments_in_large_tiles(form, 5, problem) if large else Pairwise(form, problem, 5).moments()
+        (found.total + found.sum_of_squares + found.diagonal.sum()).backward()
+        return found, p.grad
+
+    rows = rng.dirichlet(np.ones(3), 40)
+    (large, slope), largest = moments(True), max(tiles)
+    small, expected = moments(False)
+    assert largest == (40, 40)
+    assert torch.allclose(large.row_sums, small.row_sums, rtol=1e-12)
+    assert torch.allclose(slope, expected, rtol=1e-11, atol=1e-14)
 
 
 def test_gradients_are_left_to_tiles(rng, gpu):

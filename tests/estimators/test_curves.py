@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.estimators.curves import CANDIDATES, COARSE, Grid, Isotonic, KernelSmooth, Rows, _left_out_errors
+from calibrant.estimators.curves import Isotonic, KernelSmooth
+from calibrant.estimators.smoothing_grid import CANDIDATES, COARSE, Places, _left_out_errors, cells_of
 
 CURVES = [Isotonic(), KernelSmooth(), KernelSmooth(0.05)]
 
@@ -79,6 +80,15 @@ class TestEveryCurve:
         assert pickle.loads(pickle.dumps(curve)) == curve
         assert np.array_equal(pickle.loads(pickle.dumps(fitted))(rows[0]), fitted(rows[0]))
 
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_what_is_done_once_fits_any_outcomes(self, curve, rows, rng, weighted):
+        """The digits are those of a fit alone, also after fits to other outcomes that chose other grids."""
+        scores, happened, weights = rows
+        weights = np.where(rng.random(204) < 0.2, 0, weights) if weighted else None
+        fit, at = curve.given(scores, weights), np.linspace(0, 1, 57)
+        for y in (happened, ~happened, rng.random(204) < 0.5, scores > 0.5, happened):
+            np.testing.assert_array_equal(fit(y)(at), curve.fit(scores, y, weights)(at))
+
     def test_the_resolved_rule_makes_the_curve_again(self, curve, rows):
         fitted = curve.fit(*rows)
         assert np.array_equal(fitted.rule.fit(*rows)(rows[0]), fitted(rows[0]))
@@ -123,7 +133,7 @@ class TestKernelSmooth:
         happened = rng.random(300) < scores**2
         weights = np.full(300, 0.3) if weighted else np.ones(300)
         bandwidths = CANDIDATES * scores.std()
-        grid = Grid.of(Rows.of(scores, happened, weights), COARSE / bandwidths[-1])
+        grid = Places.of(scores, weights, cells_of(COARSE / bandwidths[-1])).grid(happened)
         expected = []
         for h in bandwidths:
             near = kernel(scores, scores, h)
@@ -136,7 +146,7 @@ class TestKernelSmooth:
     @pytest.mark.parametrize("h", [0.01, 0.1, 1.0])
     def test_what_a_row_adds_to_its_own_place(self, h):
         """Near the ends its mirror image adds as much."""
-        grid = Grid.of(Rows.of(np.array([0.5]), np.array([1]), None), 1024)
+        grid = Places.of(np.array([0.5]), np.ones(1), 1024).grid(np.ones(1))
         nodes = np.linspace(0, 1, 1025)
         expected = np.diagonal(kernel(nodes, nodes, h))
         found = grid.own(np.array([h]))[0]

@@ -270,6 +270,8 @@ class TestSumsAndWeights:
         found = log_sums(DirichletRows.of(points, 0.1, w), chosen)
         assert found == pytest.approx(logsumexp(matrix(points, 0.1, w), axis=1)[chosen], rel=1e-11)
         assert found[-1] == -np.inf
+        tensors = DirichletRows.of(pytest.importorskip("torch").from_numpy(points), 0.1, w)
+        assert log_sums(tensors, chosen) == pytest.approx(found, rel=1e-12)
 
     @pytest.mark.parametrize("panel", [7, 40, 256])
     def test_panels_of_weights_are_those_of_all_pairs(self, panel, monkeypatch, rng):
@@ -332,6 +334,22 @@ def test_regression_on_a_gpu_is_that_of_tiles(rng, gpu, monkeypatch):
         found.append([*(getattr(local, field).detach() for field in FIELDS), slope])
     for tiles, fused in zip(*found, strict=True):
         assert 0 < float((fused - tiles).abs().max()) <= 1e-5 * max(1.0, float(tiles.abs().max()))
+
+
+def test_regression_that_a_gpu_has_no_room_for_is_done_in_tiles(rng, gpu, monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    def full(*_):
+        raise torch.cuda.OutOfMemoryError
+
+    labels = torch.tensor(rng.integers(0, 3, 140), device=gpu)
+    rows = DirichletRows.of(torch.tensor(rng.dirichlet(np.ones(3), 140), device=gpu), 0.1)
+    right = regression(rows, labels, 3)
+    monkeypatch.setattr(module, "FEW", 100)
+    monkeypatch.setattr("calibrant._fused.cuda_softmax.class_averages", full)
+    with pytest.warns(RuntimeWarning, match="the GPU has no room for 140 rows at once: in tiles now"):
+        found = regression(rows, labels, 3)
+    assert torch.equal(found.mean, right.mean)
 
 
 @pytest.mark.parametrize("n", [130, 2000])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant import CRPS, Categorical, EnergyScore, Ensemble, ExactTest, MultivariateNormal, Normal
+from calibrant import CRPS, Categorical, EnergyScore, Ensemble, ExactTest, MultivariateNormal, Normal, Poisson
 from calibrant._validate import InputError
 
 MEMBERS = np.array([[[0.0, 1.0], [0.5, -1.0], [1.0, 0.0]], [[1.0, 1.0], [2.0, 2.0], [0.0, 3.0]]])
@@ -47,7 +47,11 @@ def test_redraws_share_the_distances_of_members(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: EnergyScore()([0], Categorical([0.2])), "EnergyScore scores numbers and vectors; got Categorical"),
+        (lambda: EnergyScore()([0], Categorical([0.2])), r"got Categorical predictions: use Brier\(\)"),
+        (
+            lambda: EnergyScore()([1], Poisson([0.2])),
+            r"real numbers and vectors; got Poisson predictions: use CRPS\(\)",
+        ),
         (lambda: EnergyScore(fair=True)([0.0], Normal([0.0], 1.0)), "got Normal predictions"),
         (lambda: EnergyScore(fair=True)([0.0], Ensemble([[0.0]])), "needs at least 2 members"),
         (lambda: EnergyScore(n_draws=1), "n_draws must be a whole number of at least 2"),

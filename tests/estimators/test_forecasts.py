@@ -116,7 +116,7 @@ class TestEstimator:
         ("y", "message"),
         [
             ([0.0, np.nan], "y_true has NaN"),
-            ([0.0], "y_true has 1 rows and y_pred has 2"),
+            ([0.0], "y_true has 1 row and y_pred has 2"),
             ([[0.0, 1.0], [1.0, 2.0]], "y_true must be one number a row"),
             ([], "y_true is empty"),
             (["a", "b"], "y_true must hold real numbers"),

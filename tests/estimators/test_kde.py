@@ -194,7 +194,7 @@ def test_zeros_see_their_own_face(rng):
     in_the_middle = (w / w.sum(axis=1, keepdims=True)) @ np.eye(3)[y] - inside
     gaps = np.abs(np.concatenate([in_the_middle, on_edge])).sum(axis=1)
     assert found.value == pytest.approx(gaps.mean(), rel=1e-12)
-    assert found.notes == ("1 rows are alone with the zeros of their probabilities and left out",)
+    assert found.notes == ("1 row is alone with the zeros of their probabilities and left out",)
     assert np.isfinite(found.standard_error)
     assert KDE(1, 0.1).given(Categorical(p), None)(y[None])[0] == pytest.approx(KDE(1, 0.1)(y, p).value, rel=1e-12)
 

@@ -150,6 +150,17 @@ def test_what_predictions_expect_is_made_once(route, rng, monkeypatch):
     assert len(calls) == 2  # to find the route, and for all redraws
 
 
+@pytest.mark.parametrize("family", [Normal, MultivariateNormal])
+def test_tables_of_a_few_redraws_at_a_time_have_the_digits_of_one_by_one(family, rng, monkeypatch):
+    predictions = family.example(rng, 30)
+    drawn, redraws = predictions.sample(rng, 11), SKCE().given(predictions, None)
+    at_once = redraws(drawn)
+    monkeypatch.setattr(kernel_redraws, "CACHED", 4 * 30**2)
+    assert redraws(drawn) == pytest.approx(at_once, rel=1e-12)
+    monkeypatch.setattr(kernel_redraws, "TABLES", 0)
+    assert redraws(drawn) == pytest.approx(at_once, rel=1e-10)
+
+
 def test_sums_over_members_take_little_room(rng, monkeypatch):
     predictions = Ensemble(rng.normal(size=(30, 6, 2)))
     drawn = predictions.sample(rng, 4)
@@ -166,3 +177,16 @@ def test_laplace_forecasts_count_for_more_than_normal_ones():
     loc, scale = np.arange(100.0), np.ones(100)
     assert SKCE().affordable(Normal(loc, scale), 999, 1e10) == SKCE()
     assert isinstance(SKCE().affordable(Laplace(loc, scale), 999, 1e10), RandomFeatureSKCE)
+
+
+def test_redraws_on_a_gpu_are_multiplied_there(gpu, rng, monkeypatch):
+    torch = pytest.importorskip("torch")
+    predictions = Categorical(rng.dirichlet(np.ones(3), 150))
+    drawn = predictions.sample(rng, 5)
+    estimator = SKCE(Exponential(0.3), ORDERED)  # labels that are like each other, which no kernel is compiled for
+    right = estimator.given(predictions, None)(drawn)
+    monkeypatch.setattr(kernel_redraws, "STORED", 0)
+    monkeypatch.setattr(kernel_redraws, "Pairwise", None)  # no tiles
+    there = estimator.given(Categorical(torch.tensor(predictions.probs, device=gpu)), None)
+    assert isinstance(there, LabelRedraws)
+    assert there(drawn) == pytest.approx(right, abs=1e-7)

@@ -4,7 +4,7 @@ from scipy import stats
 
 from calibrant import PIT, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
-from calibrant.estimators.pit import levels_of, randomised, share_upto
+from calibrant.estimators.pit import levels_of, randomised, share_upto, usual_prerank
 
 
 def is_uniform(u):
@@ -109,3 +109,8 @@ def test_what_is_refused(call, message):
 def test_classes_are_no_numbers():
     with pytest.raises(InputError, match="Mixture predictions do not have"):
         PIT()([0], Mixture([Categorical([[0.2, 0.3, 0.5]])]))
+
+
+def test_vectors_are_ordered_by_average_ranks():
+    assert usual_prerank(Normal(np.zeros(3), 1.0)) is None
+    assert usual_prerank(MultivariateNormal(np.zeros((3, 2)), 1.0)) == "average"

@@ -38,12 +38,19 @@ def test_many_waves_approach_the_kernel(family, rng):
     assert waves.route == "random features"
 
 
-def test_redraws_in_bulk_equal_one_by_one(rng, monkeypatch):
-    monkeypatch.setattr("calibrant.estimators.random_features.BATCH", 1500)
-    predictions = Categorical(rng.dirichlet(np.ones(3), 100))
-    estimator, drawn = RandomFeatureSKCE(n_features=30), predictions.sample(rng, 12)
-    fast = estimator.given(predictions, None)
-    assert fast(drawn) == pytest.approx(EachDraw(estimator, predictions, None)(drawn), rel=1e-4, abs=1e-9)
+@pytest.mark.parametrize("family", [Categorical, Normal])
+@pytest.mark.parametrize("n_features", [30, 51])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_redraws_in_bulk_equal_one_by_one(family, n_features, weighted, rng, monkeypatch):
+    """By sums over rows, and by pairs where there are fewer rows than waves: 30 and 51 frequencies are 60 and 102 waves."""
+    for limit in ("BATCH", "CACHED"):
+        monkeypatch.setattr(f"calibrant.estimators.random_features.{limit}", 1500)
+    predictions, weights = family.example(rng, 100), rng.random(100) if weighted else None
+    estimator, drawn = RandomFeatureSKCE(n_features=n_features), predictions.sample(rng, 12)
+    fast = estimator.given(predictions, weights)
+    assert fast(drawn) == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-4, abs=1e-8)
+    by_pairs, by_sums = fast._by_pairs(drawn), fast._by_sums(drawn)
+    assert by_pairs == pytest.approx(by_sums, rel=1e-4, abs=1e-4)
     assert pickle.loads(pickle.dumps(fast))(drawn) == pytest.approx(fast(drawn), rel=1e-12)
 
 

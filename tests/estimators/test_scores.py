@@ -41,3 +41,16 @@ def test_brier_needs_classes():
 
     with pytest.raises(InputError, match="Brier needs class probabilities; got Other"):
         Brier()([1], Other([0.5]))
+
+
+@pytest.mark.parametrize("score", [Brier(), LogLoss()])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_redraws_of_two_classes_have_the_losses_of_each_alone(score, weighted, rng):
+    predictions = Categorical(np.append(rng.random(300), [0.0, 1.0]))
+    weights = rng.random(302) if weighted else None
+    w = np.ones(302) if weights is None else weights
+    drawn = predictions.sample(rng, 5)
+    drawn[0, -2:] = [1, 0]  # impossible ones
+    means = score.given(predictions, weights)(drawn)
+    np.testing.assert_allclose(means, score.losses(drawn, predictions) @ w / w.sum(), rtol=1e-14)
+    assert np.isfinite(means).tolist() == [isinstance(score, Brier), True, True, True, True]

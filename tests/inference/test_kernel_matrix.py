@@ -125,6 +125,20 @@ def test_zero_residuals():
     assert not wrong.is_zero
 
 
+@pytest.mark.parametrize("weighted", [True, False])
+def test_products_on_a_gpu_are_made_there(gpu, rng, monkeypatch, weighted):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(kernel_matrix, "STORED", 0)
+    monkeypatch.setattr(kernel_matrix, "Pairwise", None)  # no tiles
+    y, predictions = problem(rng, 150, 4)
+    kernel, w, v = Exponential(0.4), rng.random(150) if weighted else None, rng.normal(size=(150, 3))
+    there = Categorical(torch.tensor(predictions.probs, device=gpu))
+    matrix = KernelMatrix.of(SKCE(kernel), torch.tensor(y.astype(np.int64), device=gpu), there, w)
+    product = matrix @ v
+    assert isinstance(product, np.ndarray)
+    assert np.allclose(product, defined(y, predictions, kernel, w) @ v, atol=1e-4)
+
+
 @pytest.mark.parametrize("k", [2, 3])
 def test_an_engine_changes_no_digit(k, rng, travelling, monkeypatch):
     monkeypatch.setattr(kernel_matrix, "STORED", 0)

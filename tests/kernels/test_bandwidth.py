@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant.kernels import Cityblock, Euclidean
-from calibrant.kernels.bandwidth import MOST_ROWS, median_distance, thinned
+from calibrant.kernels.bandwidth import MOST_ROWS, _smallest, median_distance, thinned
 
 
 def test_median_over_pairs_of_different_rows(rng):
@@ -52,3 +52,25 @@ def test_single_precision_keeps_nearly_the_same_rows(rng):
     x = rng.random((3 * MOST_ROWS, 3))
     rows = set(thinned(x)) & set(thinned(x.astype(np.float32)))
     assert len(rows) > 0.97 * MOST_ROWS
+
+
+@pytest.mark.parametrize("round_to", [12, 2, 0])
+def test_tensors_keep_the_same_rows(rng, round_to):
+    torch = pytest.importorskip("torch")
+    x = rng.normal(size=(3 * MOST_ROWS, 2)).round(round_to)
+    assert thinned(torch.from_numpy(x)).tolist() == thinned(x).tolist()
+
+
+def test_many_coordinates_go_by_products(rng):
+    x = rng.normal(size=(50, 40))
+    x[7] = x[3]
+    pairs = [np.linalg.norm(x[i] - x[j]) for i in range(50) for j in range(i)]
+    assert median_distance(x, Euclidean()) == pytest.approx(np.median(pairs), rel=1e-13)
+    x[:] = x[0]
+    assert median_distance(x, Euclidean()) == 1.0
+
+
+def test_keys_far_from_even_are_sorted_whole():
+    keys = np.arange(10_000) + 2**62
+    assert _smallest(keys, 2000) == 2**62 + 1999
+    assert _smallest(keys[:5], 2000) == 2**62 + 4

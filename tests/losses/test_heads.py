@@ -58,7 +58,7 @@ class TestClasses:
     @pytest.mark.parametrize(
         ("logits", "labels", "message"),
         [
-            ([[0.0, NAN], [0.0, 0.0]], [0, 1], "logits has NaN or infinite values in 1 rows, first in row 0"),
+            ([[0.0, NAN], [0.0, 0.0]], [0, 1], "logits has NaN or infinite values in 1 row, first in row 0"),
             ([[0.0, 0.0], [INF, 0.0]], [0, 1], r"first in row 1 \(\[inf, 0.0\]\): lower the learning rate"),
             ([[0.0, 0.0]], [2], "targets must be class numbers from 0 to 1; found 2 in row 0: drop rows without"),
             ([[0.0, 0.0]] * 3, [0, 1, -100], "found -100 in row 2"),
@@ -127,7 +127,7 @@ class TestNormal:
             (torch.zeros(2), r"outputs must be \(n, 2\)"),
             ((torch.zeros(2),), "outputs must be 2 tensors, mean, log_variance; got 1"),
             ((torch.zeros(2), torch.zeros(3)), r"must be one number a row; got shapes \(2,\), \(3,\)"),
-            ((torch.zeros(2), torch.tensor([0.0, NAN])), "log_variance has NaN or infinite values in 1 rows, first in"),
+            ((torch.zeros(2), torch.tensor([0.0, NAN])), "log_variance has NaN or infinite values in 1 row, first in"),
             ((torch.zeros(2), torch.tensor([0.0, -99.0])), "between -60 and 60; found 99 in size in row 1: lower the"),
         ],
     )

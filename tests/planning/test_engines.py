@@ -13,12 +13,13 @@ from calibrant.planning.roles import Option, roles
 LOAD = Load(10**6, 10, redraws=99)
 
 
-def test_batches_where_data_do_not_fit_and_a_gpu_for_classes(machine):
+def test_batches_where_data_do_not_fit_and_a_gpu_for_what_it_sums(machine):
     with_gpu = replace(machine, gpu="fast one")
     assert place_for(Load(10**6, 10), machine, 16e9, None).name == "process"
     assert place_for(Load(10**7, 1000), with_gpu, 16e9, None).name == "batches"
     assert place_for(Load(10**6, 10), with_gpu, 16e9, None).name == "gpu"
-    assert place_for(Load(10**6, 1, "numbers"), with_gpu, 16e9, None).name == "process"
+    assert place_for(Load(10**6, 1, "numbers"), with_gpu, 16e9, None).name == "gpu"
+    assert place_for(Load(10**6, 2, "binary"), with_gpu, 16e9, None).name == "process"
     assert place_for(Load(10**6, 10), machine, 16e9, "cluster").name == "cluster"
     with pytest.raises(InputError, match="engine must be one of process, batches, gpu, cluster; got 'spark'"):
         place_for(LOAD, machine, 16e9, "spark")
@@ -42,6 +43,10 @@ def test_what_engines_change(machine):
     )
     slow = here.quoted(pairs, shipped()).seconds
     assert gpu.quoted(pairs, shipped()).seconds < slow / 10
+    assert gpu.quoted(bins, shipped()).seconds == here.quoted(bins, shipped()).seconds
+    error = Option(FAMILIES["kernel error of all pairs"], Load(10**6, 10))
+    assert 0.5 < gpu.quoted(error, shipped()).seconds < 2  # an NVIDIA H200 takes 0.96 s
+    assert cluster.quoted(error, shipped()).seconds == pytest.approx(here.quoted(error, shipped()).seconds / 8)
     assert cluster.quoted(pairs, shipped()).seconds == pytest.approx(slow / 8)
     alone = replace(bins, load=replace(LOAD, redraws=0))
     assert cluster.quoted(alone, shipped()).seconds == here.quoted(alone, shipped()).seconds

@@ -43,3 +43,17 @@ def test_a_broken_or_old_file_is_passed_over(text):
     path = shipped().save()
     path.write_text(text)
     assert current() == shipped()
+
+
+def test_rates_of_a_gpu_are_kept_or_built_in():
+    family, load = FAMILIES["kernel error of all pairs"], Load(1000, 3)
+    key, other = key_of(family, load), replace(shipped(), gpu_name="fast one")
+    doubled = {name: tuple(2 * x for x in rates) for name, rates in shipped().gpu_seconds.items()}
+    replace(other, gpu_seconds=doubled).save()
+    assert current().gpu_name == "fast one"
+    assert current().gpu_seconds[key] == doubled[key]
+    assert current().predicted(family, load, 8, on_gpu=True) == 2 * shipped().predicted(family, load, on_gpu=True)
+    replace(other, gpu_seconds={}, gpu_name=None).save()
+    assert "gpu" not in json.loads(kept().read_text())
+    assert (current().gpu_name, current().gpu_seconds) == (shipped().gpu_name, shipped().gpu_seconds)
+    assert not current().is_shipped

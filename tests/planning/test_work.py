@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from calibrant import SKCE, Categorical, Ensemble, Normal
-from calibrant.estimators.kernel_redraws import work_of_redraw
 from calibrant.estimators.random_features import RandomFeatureSKCE, affordable_waves, work_of_waves
+from calibrant.estimators.redraw_work import work_of_redraw
 from calibrant.kernels import Exponential, Identity
 from calibrant.planning.load import Load
 from calibrant.planning.procedures import kernel_work

@@ -68,7 +68,7 @@ def test_functions_show_all_their_settings():
 
 def test_a_display_says_what_it_holds():
     display = ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.9], n_resamples=39)
-    assert repr(display) == "<ReliabilityDisplay (curve: 2 rows, histogram: 40 rows, settings: 1 rows)>"
+    assert repr(display) == "<ReliabilityDisplay (curve: 2 rows, histogram: 40 rows, settings: 1 row)>"
 
 
 def test_every_public_name_is_there():

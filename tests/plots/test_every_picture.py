@@ -6,7 +6,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from calibrant import ECE, Categorical, ExactTest, Normal
+from calibrant import ECE, Categorical, ExactTest, Monitor, Normal
 from calibrant.plots import (
     BeforeAfterDisplay,
     BiasDisplay,
@@ -14,6 +14,8 @@ from calibrant.plots import (
     ComparisonDisplay,
     ConfusionDisplay,
     CoverageDisplay,
+    DriftDisplay,
+    EvidenceDisplay,
     FanDisplay,
     LevelCurveDisplay,
     LevelsDisplay,
@@ -22,6 +24,7 @@ from calibrant.plots import (
     SharpnessDisplay,
     SimplexDisplay,
     SpreadDisplay,
+    WindowsDisplay,
     WitnessDisplay,
 )
 from calibrant.plots.drawing import DRAWINGS, to_svg
@@ -63,6 +66,17 @@ def models(k):
     return y, {f"{NAMES[i % 4]} {i}": p ** (1 + i / 4) for i in range(k)}
 
 
+def watched(predictions, window=10):
+    return Monitor(window=window).update(*predictions)
+
+
+def changing(change, n=300):
+    """Events whose claims go wrong at a row, so that words stand at either end."""
+    p = np.random.default_rng(3).random(n)
+    y = (np.random.default_rng(4).random(n) < np.where(np.arange(n) < change, p, p**8)) * 1
+    return Monitor(window=10).update(y, p)
+
+
 few = {"n_resamples": 99}
 MAKERS = {
     "reliability": lambda: ReliabilityDisplay.from_predictions(*events(), **few),
@@ -91,6 +105,18 @@ MAKERS = {
     "before_after of numbers": lambda: BeforeAfterDisplay.from_predictions(*numbers(1.0), numbers(1.0)[1]),
     "bias": lambda: BiasDisplay.from_study(study(4)),
     "bias of many": lambda: BiasDisplay.from_study(study(12)),
+    "evidence": lambda: EvidenceDisplay.from_monitor(watched(events())),
+    "evidence at the end": lambda: EvidenceDisplay.from_monitor(changing(250)),
+    "evidence at the start": lambda: EvidenceDisplay.from_monitor(changing(0)),
+    "windows": lambda: WindowsDisplay.from_monitor(watched(events()), **few),
+    "windows at the end": lambda: WindowsDisplay.from_monitor(changing(250), **few),
+    "windows at the start": lambda: WindowsDisplay.from_monitor(changing(0), **few),
+    "windows of numbers": lambda: WindowsDisplay.from_monitor(watched(numbers(1e5), 7), **few),
+    "windows of one row": lambda: WindowsDisplay.from_monitor(watched(events(1)), **few),
+    "drift": lambda: DriftDisplay.from_monitor(watched(events()), **few),
+    "drift at the end": lambda: DriftDisplay.from_monitor(changing(250), **few),
+    "drift of classes": lambda: DriftDisplay.from_monitor(watched(classes(12)), **few),
+    "drift of numbers": lambda: DriftDisplay.from_monitor(watched(numbers(1.0)), **few),
     "comparison": lambda: ComparisonDisplay.from_predictions(ECE(), *models(3), **few),
     "comparison of many": lambda: ComparisonDisplay.from_predictions(ECE(), *models(9), **few),
 }

@@ -59,7 +59,7 @@ def test_one_row_is_drawn():
     ("options", "words"),
     [
         ({"rows": "some"}, "rows must be 'even', 'first' or 'last'; got 'some'"),
-        ({"at": [1.0]}, "at has 1 rows and y_true has 200"),
+        ({"at": [1.0]}, "at has 1 row and y_true has 200"),
         ({"max_rows": 0}, "max_rows must be a whole number"),
         ({"levels": [1.5]}, "levels must lie strictly between 0 and 1"),
     ],

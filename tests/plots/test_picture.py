@@ -6,6 +6,7 @@ import pytest
 
 from calibrant import Normal, evaluate
 from calibrant.plots.drawing import to_svg
+from calibrant.plots.picture import Drawing, Layout
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +54,9 @@ def test_only_names_that_are_referred_to_are_left(kind, pictures):
     names = re.findall(r' id="([^"]*)"', svg)
     assert len(names) == len(set(names))
     assert all(f"#{name}" in svg for name in names)
+
+
+def test_words_above_the_axes_raise_the_legend():
+    drawing = Drawing(draw=lambda *_: None, layout_of=lambda _: Layout((5.0, 4.0), (0.7, 0.1, 0.5, 0.5), raised=0.4))
+    assert drawing.layout({}, legend=True).raised == 0.4
+    assert Drawing(draw=lambda *_: None, raised=0.2).layout({}).raised == 0.2

@@ -117,7 +117,7 @@ def test_what_was_called_impossible_says_nothing_about_the_temperature(rng):
     with_zeros = np.vstack([p.matrix, [[0.0, 0.4, 0.6]]])
     fitted = Temperature().fit(np.append(y, 0), with_zeros, folds=0)
     assert fitted.map.temperature == pytest.approx(Temperature().fit(y, p, folds=0).map.temperature, rel=1e-7)
-    assert fitted.notes == ("1 rows had probability 0 for what happened, at any temperature",)
+    assert fitted.notes == ("1 row had probability 0 for what happened, at any temperature",)
     with pytest.raises(InputError, match="every row had probability 0 for what happened"):
         Temperature().fit([0, 0], [[0.0, 1.0, 0.0], [0.0, 0.5, 0.5]])
 

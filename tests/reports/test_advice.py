@@ -9,7 +9,7 @@ from calibrant.lab.problems import Tempered
 from calibrant.recalibration.held_out import in_order
 from calibrant.recalibration.temperature import Temperature
 from calibrant.reports.advice import ALONE, NOTHING, advise, code, command, too_few
-from calibrant.reports.candidates import AS_THEY_ARE, Trial
+from calibrant.reports.trials import AS_THEY_ARE, Trial
 
 
 @pytest.fixture

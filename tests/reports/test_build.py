@@ -1,9 +1,10 @@
 import json
+import re
 
 import numpy as np
 import pytest
 
-from calibrant import ECE, SKCE, Bernoulli, Brier, EqualMass, ExactTest, TopLabel, evaluate
+from calibrant import ECE, SKCE, Bernoulli, Brier, Ensemble, EqualMass, ExactTest, Normal, Poisson, TopLabel, evaluate
 from calibrant._validate import InputError
 from calibrant.reports.build import judge
 
@@ -77,7 +78,7 @@ def test_notes_tell_of_the_data():
         "Fewer than 10 rows each: 1.",
         "100.0 % of rows are of class 1.",
         "33.3 % of the probabilities are exactly 0 or 1.",
-        "1 rows had probability 0 for what happened: the log loss is infinite.",
+        "1 row had probability 0 for what happened: the log loss is infinite.",
     ]
 
 
@@ -144,3 +145,38 @@ def test_settings_repeat_the_run(problem):
 
 def test_the_verdict_alone_is_that_of_the_report(problem):
     assert judge(*problem, n_resamples=99, rng=3) == evaluate(*problem, n_resamples=99, rng=3).verdict
+
+
+ONE = {
+    "binary": ([1], [0.7]),
+    "classes": ([1], [[0.2, 0.3, 0.5]]),
+    "labels": ([[1, 0]], Bernoulli([[0.3, 0.4]])),
+    "numbers": ([0.3], Normal([0.0], 1.0)),
+    "counts": ([2], Poisson([1.5])),
+    "members": ([0.3], Ensemble([[0.0, 1.0, 2.0]])),
+}
+
+
+@pytest.mark.parametrize("kind", ONE)
+def test_one_row_is_singular_and_has_no_empty_picture(kind):
+    y, p = ONE[kind]
+    report = evaluate(np.array(y), p, n_resamples=99)
+    texts = [
+        repr(report),
+        report.to_markdown(),
+        report.to_html(),
+        *(picture.description for picture in report.pictures),
+    ]
+    for text in texts:
+        words = re.sub(r"<svg.*?</svg>|<script.*?</script>|<style.*?</style>", "", text, flags=re.DOTALL)
+        assert not re.search(r"\b1 (rows|groups|points|outcomes|predictions|classes|labels)\b", words)
+    assert "1 row " in texts[2]
+    assert not any(picture.is_empty for picture in report.pictures)
+    assert "witness" not in [picture.kind for picture in report.pictures]
+
+
+def test_a_smooth_curve_needs_two_places(rng):
+    titles = [x.title for x in evaluate(rng.integers(0, 2, 60), np.full(60, 0.5), n_resamples=99).pictures]
+    assert "The same without groups" not in titles
+    titles = [x.title for x in evaluate(rng.integers(0, 2, 60), rng.random(60), n_resamples=99).pictures]
+    assert "The same without groups" in titles

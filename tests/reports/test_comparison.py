@@ -121,3 +121,10 @@ def test_bad_input(data):
         compare(y, models, by=[1])
     with pytest.raises(InputError, match=r"by\['site'\] has 3 rows"):
         compare(y, models, by={"site": [1, 2, 3]}, n_resamples=99)
+
+
+def test_reports_are_without_what_no_page_shows(compared):
+    for report in compared.reports.values():
+        assert (report.pictures, report.advice) == ((), None)
+        assert [section.title for section in report.sections] == ["Each class"]
+    assert len(compared.pictures) == 4

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant import PIT, Ensemble, MultivariateNormal, Normal, PITError, Poisson
+from calibrant.reports.evidence import gather
 from calibrant.reports.forecast_problem import ForecastProblem, coordinate_levels, spread_of
 
 
@@ -58,3 +59,14 @@ def test_coordinates_have_levels_of_their_own(rng):
     levels = PIT()(y, predictions)
     parts = coordinate_levels(problem(y, predictions))
     assert [part.targets.tolist() for part in parts] == levels.T.tolist()
+
+
+def test_levels_of_counts_are_tested_as_they_are_redrawn(rng):
+    """The digits of the pool behind a report, of all rows and of some."""
+    predictions = Poisson(rng.uniform(0.1, 2, 60))
+    counts = problem(predictions.sample(rng, 1)[0], predictions)
+    for levels in (counts.levels, counts.rows(np.arange(5, 40)).levels):
+        test = levels.test(levels.error)
+        pool = gather(levels, {"error": levels.error}, (), redrawn_from=levels.redrawn_from).pool
+        assert (test.statistic, test.pvalue) == (pool.observed("error"), pool.pvalue("error"))
+        np.testing.assert_array_equal(test.null_distribution, pool.null("error"))

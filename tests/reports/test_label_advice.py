@@ -44,7 +44,7 @@ def test_calibrated_labels_and_those_with_too_few_events(rng):
     y = (rng.random((300, 2)) < p).astype(int)
     found = advise_on(labels(p, y, ("a", "b")), is_calibrated=True).advice
     assert found.headline == NOTHING
-    assert found.sentences[0] == "1 labels have too few rows of either kind to learn from."
+    assert found.sentences[0] == "1 label has too few rows of either kind to learn from."
     none = advise_on(labels(p[:, [1]], y[:, [1]], ("b",)), is_calibrated=True).advice
     assert none.headline == "No label has enough rows of both kinds to learn from."
     few = advise_on(labels(p[:9], y[:9], ("a", "b")), is_calibrated=True).advice

@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import PIT, Ensemble, MultivariateNormal, Normal, Poisson, Uniform
 from calibrant.estimators.pit_error import distance_from_uniform
-from calibrant.reports.level_redraws import RedrawnLevels, SwappedLevels, redraws_of_levels
+from calibrant.reports.level_redraws import LevelsOfParts, RedrawnLevels, SwappedLevels, redraws_of_levels
 
 
 def rejections(draw, redraws, sets=400):
@@ -24,7 +24,7 @@ def test_counts_with_unlucky_shares_hold_the_level():
         levels = PIT(seed=3).of(predictions.sample(rng, 1)[0], predictions)
         return levels, source(predictions)
 
-    assert rejections(lambda rng: draw(rng, lambda p: RedrawnLevels(p, seed=3)), 39) <= 34
+    assert rejections(lambda rng: draw(rng, lambda p: RedrawnLevels.of(p, seed=3)), 39) <= 34
     assert rejections(lambda rng: draw(rng, lambda p: Uniform(np.zeros(200), np.ones(200))), 39) > 34
 
 
@@ -45,10 +45,30 @@ def test_the_outcome_in_its_own_place_has_its_level(rng):
     assert drawn.mean(axis=0) == pytest.approx(swapped.levels.mean(axis=1), abs=4 * 0.3 / np.sqrt(4000))
 
 
-def test_what_levels_are_redrawn_from(rng, problem_of):
+def test_what_levels_are_redrawn_from(rng):
     y = rng.normal(size=20)
-    assert isinstance(redraws_of_levels(problem_of(y, Normal(y, 1.0))), Uniform)
-    assert isinstance(redraws_of_levels(problem_of(y, Ensemble(rng.normal(size=(20, 3))))), SwappedLevels)
-    assert isinstance(redraws_of_levels(problem_of(rng.poisson(2, 20), Poisson(np.full(20, 2.0)))), RedrawnLevels)
-    vectors = MultivariateNormal(np.zeros((20, 2)), 1.0)
-    assert isinstance(redraws_of_levels(problem_of(rng.normal(size=(20, 2)), vectors)), Uniform)
+    assert redraws_of_levels(y, Normal(y, 1.0)) is None
+    assert isinstance(redraws_of_levels(y, Ensemble(rng.normal(size=(20, 3)))), SwappedLevels)
+    assert isinstance(redraws_of_levels(rng.poisson(2, 20), Poisson(np.full(20, 2.0))), RedrawnLevels)
+    assert redraws_of_levels(rng.normal(size=(20, 2)), MultivariateNormal(np.zeros((20, 2)), 1.0)) is None
+
+
+def test_redraws_of_some_rows_are_those_of_all(rng):
+    """Counts that are nearly certain have the levels of their shares; ensembles of equal members too."""
+    index = np.array([7, 2, 11])
+    counts = RedrawnLevels.of(Poisson(np.full(12, 1e-12)))
+    members = SwappedLevels.of(np.zeros(12), np.zeros((12, 3)))
+    parts = LevelsOfParts(((np.arange(0, 12, 2), counts.rows(np.arange(0, 12, 2))), (np.arange(1, 12, 2), None)), 12)
+    for redraws in (counts, members):
+        assert redraws.rows(index).sample(rng, 2) == pytest.approx(redraws.sample(rng, 2)[:, index])
+    some = parts.rows(index).sample(rng, 400)
+    assert some[:, 1] == pytest.approx(counts.shares[2])
+    assert some[:, [0, 2]].mean() == pytest.approx(0.5, abs=4 * (1 / 12 / 800) ** 0.5)
+
+
+def test_parts_are_put_in_their_rows(rng):
+    low = Poisson(np.full(3, 1e-12))
+    parts = [(np.array([0, 3, 5]), RedrawnLevels.of(low)), (np.array([1, 2, 4]), None)]
+    drawn = LevelsOfParts(tuple(parts), 6).sample(rng, 50)
+    assert drawn[:, [0, 3, 5]] == pytest.approx(np.tile(RedrawnLevels.of(low).shares, (50, 1)))
+    assert drawn[:, [1, 2, 4]].std(axis=0).min() > 0.2

@@ -2,9 +2,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant import Brier, Categorical, DebiasedECE, Ensemble, EqualMass, LogLoss, Normal, PITError
+from calibrant import Brier, Categorical, DebiasedECE, Ensemble, EqualMass, LogLoss, Normal, PITError, TopLabel
 from calibrant.inference.comparison import PairedDifference
-from calibrant.reports.model_differences import SquaredError, all_equal, differences_of, losses_of, paired_mean
+from calibrant.reports.model_differences import (
+    SquaredError,
+    all_equal,
+    differences_of,
+    error_of,
+    losses_of,
+    paired_mean,
+)
 
 
 @pytest.fixture
@@ -125,3 +132,13 @@ def test_infinite_scores_are_left_out(problem_of):
     y = np.array([1, 0] * 20)
     problems = [problem_of(y, Categorical(q)) for q in (np.full(40, 0.5), np.where(np.arange(40) == 0, 0.0, 0.5))]
     assert [score.name for score in losses_of(problems)] == ["Brier score"]
+
+
+def test_the_error_looks_at_the_smallest_problem(rng, problem_of):
+    """That of the event alone, with the digits of all classes."""
+    p = rng.dirichlet(np.ones(3), 300)
+    y = rng.integers(0, 3, 300)
+    _, estimator, event = error_of(problem_of(y, Categorical(p)))
+    lensed = SquaredError(DebiasedECE(EqualMass(15), lens=TopLabel()))
+    assert event.predictions.n_classes == 2
+    assert estimator(event.targets, event.predictions).value == lensed(y, p).value

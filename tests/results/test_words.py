@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import ECE, SKCE, EqualMass
 from calibrant.kernels import Exponential
-from calibrant.results import Estimate, brief, number
+from calibrant.results import Estimate, brief, how_many, number
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,8 @@ def test_settings_are_brief_for_people():
     estimate = Estimate("ECE", 0.25, 40, ECE(EqualMass()))
     assert "ECE(bins=EqualMass(n_bins=15))" in repr(estimate)
     assert estimate.to_dict()["estimator"] == repr(ECE(EqualMass()))  # all digits, for programs
+
+
+def test_one_is_singular():
+    assert [how_many(n, "row") for n in (0, 1, 2, 12_345)] == ["0 rows", "1 row", "2 rows", "12,345 rows"]
+    assert [how_many(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]

@@ -1,24 +1,19 @@
 """Sums over all pairs of rows of tensors on a GPU: Triton where it is installed, else plain torch in large tiles.
 
 The functions are those of :mod:`calibrant._fused.cpu`; results stay on the device, in double precision. Pairs are computed
-in single precision by default and added up in double precision. :func:`using` chooses otherwise:
-
-``"float32"``  IEEE arithmetic on differences of coordinates, where it matters; relative error about 1e-6 of ``sum |h|``.
-``"tf32x3"``   products on tensor cores, three for each, faster; 1e-3 of ``sum |h|`` where rows nearly coincide.
-``"float64"``  as on the CPU, slower.
+in the precision that :func:`calibrant._fused.precision.precision` chose, single by default, and added up in double precision.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from calibrant._fused import cuda_torch
-
-PRECISIONS = ("float32", "tf32x3", "float64")
+from calibrant._fused.cuda_layout import joined
+from calibrant._fused.precision import precision_in_force
+from calibrant._fused.room import room_for
 
 WIDE = 512
 """Columns of coordinates and residuals from which on products of matrices are faster than differences in registers."""
@@ -26,19 +21,11 @@ WIDE = 512
 OFTEN_NEAR = 0.01
 """Part of pairs near each other from which on they are not."""
 
-_precision: ContextVar[str] = ContextVar("precision", default="float32")
+PAIRS = "sums over pairs"
+"""What there may be no room for."""
 
-
-@contextmanager
-def using(precision: str) -> Iterator[None]:
-    """Compute pairs in this precision inside the block."""
-    if precision not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {precision!r}")
-    token = _precision.set(precision)
-    try:
-        yield
-    finally:
-        _precision.reset(token)
+Sums: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Along rows, down columns, and of squares."""
 
 
 def has_triton() -> bool:
@@ -48,23 +35,43 @@ def has_triton() -> bool:
 
 def dtype_of_pairs() -> torch.dtype:
     """The number format of single pairs."""
-    return torch.float64 if _precision.get() == "float64" else torch.float32
+    return torch.float64 if precision_in_force() == "float64" else torch.float32
 
 
 def feature_moments(
     x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of ``h_ij = k(|x_i - x_j|) <r_i, r_j>`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``."""
-    if has_triton() and _precision.get() == "tf32x3":
+    with room_for(PAIRS, len(x)):
+        return _features(x, r)(x, r, lengthscale, gaussian)
+
+
+def feature_cross(
+    left: tuple[torch.Tensor, torch.Tensor],
+    right: tuple[torch.Tensor, torch.Tensor],
+    lengthscale: float,
+    gaussian: bool,
+) -> Sums:
+    """The same over the pairs of two sets of rows ``(x, r)``: sums along rows, down columns, of squares."""
+    first = len(left[0])
+    with room_for(PAIRS, first + len(right[0])):
+        both = joined(left, right)
+        sums, squares = _features(*both)(*both, lengthscale, gaussian, first=first)
+    return sums[:first], sums[first:], squares / 2
+
+
+def _features(x: torch.Tensor, r: torch.Tensor) -> Any:
+    """The fastest of those that are right for so many columns in this precision."""
+    if has_triton() and precision_in_force() == "tf32x3":
         from calibrant._fused import cuda_products
 
-        return cuda_products.feature_moments(x, r, lengthscale, gaussian)
+        return cuda_products.feature_moments
     is_wide = x.shape[1] + r.shape[1] >= WIDE and cuda_torch.near_pairs(x) < OFTEN_NEAR
     if is_wide or not has_triton():
-        return cuda_torch.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
+        return partial(cuda_torch.feature_moments, dtype=dtype_of_pairs())
     from calibrant._fused import cuda_moments
 
-    return cuda_moments.feature_moments(x, r, lengthscale, gaussian, dtype_of_pairs())
+    return partial(cuda_moments.feature_moments, dtype=dtype_of_pairs())
 
 
 def normal_moments(
@@ -72,12 +79,40 @@ def normal_moments(
     target_lengthscale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, s ``(n,)``."""
-    settings = lengthscale, gaussian, target_lengthscale, dtype_of_pairs()
+    with room_for(PAIRS, len(x)):
+        return _normals()(x, mu, s, y, lengthscale, gaussian, target_lengthscale)
+
+
+def normal_cross(
+    left: tuple[torch.Tensor, ...],
+    right: tuple[torch.Tensor, ...],
+    lengthscale: float,
+    gaussian: bool,
+    target_lengthscale: float,
+) -> Sums:
+    """The same over the pairs of two sets of rows ``(x, mu, s, y)``."""
+    first = len(left[0])
+    with room_for(PAIRS, first + len(right[0])):
+        sums, squares = _normals()(*joined(left, right), lengthscale, gaussian, target_lengthscale, first=first)
+    return sums[:first], sums[first:], squares / 2
+
+
+def _normals() -> Any:
     if not has_triton():
-        return cuda_torch.normal_moments(x, mu, s, y, *settings)
+        return partial(cuda_torch.normal_moments, dtype=dtype_of_pairs())
     from calibrant._fused import cuda_normals
 
-    return cuda_normals.normal_moments(x, mu, s, y, *settings)
+    return partial(cuda_normals.normal_moments, dtype=dtype_of_pairs())
+
+
+def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool) -> torch.Tensor:
+    """``K @ v`` for v ``(n, q)``, with the diagonal; by tensor cores in no precision."""
+    with room_for("products with a kernel matrix", len(x)):
+        if not has_triton():
+            return cuda_torch.matmul(x, v, lengthscale, gaussian, dtype_of_pairs())
+        from calibrant._fused import cuda_moments
+
+        return cuda_moments.matmul(x, v, lengthscale, gaussian, dtype_of_pairs())
 
 
 def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, size: int) -> Any:
@@ -86,7 +121,8 @@ def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: b
         return NotImplemented
     from calibrant._fused import cuda_moments
 
-    return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs())
+    with room_for("sums over blocks", len(x)):
+        return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs())
 
 
 def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tensor, n_classes: int) -> Any:
@@ -97,4 +133,5 @@ def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tens
 
     if queries.shape[1] > cuda_softmax.WIDEST:
         return NotImplemented
-    return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs())
+    with room_for("kernel regression", len(queries)):
+        return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs())

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from time import perf_counter
 
 import torch
@@ -57,19 +58,23 @@ searched: dict[str, dict[Shape, float]] = {}
 
 _found: dict[str, Shape] = {}
 
+_searching = Lock()
+"""One thread searches at a time: those of other devices of the same name then know what it found."""
+
 
 def shape_of(kind: str, detail: str, x: torch.Tensor, rows: int, attempt: Callable[[Shape], object]) -> Shape:
     """The fastest shape for a kind of kernel; ``attempt`` runs it on some rows. Few rows take the first."""
     if not x.is_cuda or rows < SEARCHED:
         return SHAPES[kind][0]
     key = f"{torch.cuda.get_device_name(x.device)}, triton {triton.__version__}: {kind}, {detail}"
-    if key not in _found:
-        _found.update(_read())
-    if key not in _found:
-        times = searched[key] = {shape: _seconds(shape, attempt) for shape in SHAPES[kind]}
-        _found[key] = min(times, key=lambda shape: times[shape])
-        _write()
-    return _found[key]
+    with _searching, place(x):
+        if key not in _found:
+            _found.update(_read())
+        if key not in _found:
+            times = searched[key] = {shape: _seconds(shape, attempt) for shape in SHAPES[kind]}
+            _found[key] = min(times, key=lambda shape: times[shape])
+            _write()
+        return _found[key]
 
 
 def place(x: torch.Tensor) -> AbstractContextManager[object]:

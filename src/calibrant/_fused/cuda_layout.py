@@ -72,6 +72,11 @@ class Sorted:
         """How many there are, with those that fill up."""
         return SPAN * len(self.labels)
 
+    @property
+    def first(self) -> int:
+        """Rows of the first label, with those that fill up."""
+        return int(self.starts[1])
+
     def laid(self, x: torch.Tensor, filling: float = 0.0) -> torch.Tensor:
         """Rows ``(n, d)`` in the new order, ``(rows, d)``."""
         out = torch.full((self.rows, x.shape[1]), filling, dtype=x.dtype, device=x.device)
@@ -91,6 +96,16 @@ def by_label(labels: torch.Tensor, n_labels: int) -> Sorted:
     place[order] = torch.arange(len(order), device=order.device) + (starts[:-1] - before)[labels[order]]
     names = torch.repeat_interleave(torch.arange(n_labels, device=order.device), blocks)
     return Sorted(place, names.int(), starts.int())
+
+
+def in_panels(rows: int, first: int, device: torch.device) -> Sorted:
+    """Rows of two panels, ``first`` of them in the first, each filled up to whole blocks; of one panel where that is zero."""
+    return by_label((torch.arange(rows, device=device) >= first).long(), 2)
+
+
+def joined(left: tuple[torch.Tensor, ...], right: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+    """The arrays of two panels, those of the second after those of the first."""
+    return [torch.cat(parts) for parts in zip(left, right, strict=True)]
 
 
 def far_apart(x: torch.Tensor, sort: Sorted) -> torch.Tensor:

@@ -6,7 +6,7 @@ import torch
 import triton
 
 from calibrant._fused.cuda_launch import SHAPES, SOME, Shape, place, shape_of
-from calibrant._fused.cuda_layout import SPAN, filled, scaled, step_of, upright
+from calibrant._fused.cuda_layout import SPAN, filled, in_panels, scaled, step_of, upright
 from calibrant._fused.cuda_pairs import feature_triangle, kernel_product, sums_in_blocks
 
 SLOTS = 1024
@@ -20,37 +20,46 @@ def triangle(
     shape: Shape,
     constants: dict[str, Any],
     *,
+    first: int = 0,
     by_column: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Start a kernel over one triangle: chunks of tiles beyond the diagonal, then the diagonal."""
+    """Start a kernel over one triangle: chunks of tiles beyond the diagonal, then the diagonal.
+
+    Of two panels of rows, the first as long as ``first`` says, pairs between the panels alone are met.
+    """
     like = inputs[0]
     sums = torch.zeros(rows, dtype=torch.float64, device=like.device)
     squares = torch.zeros(SLOTS, dtype=torch.float64, device=like.device)
-    blocks = rows // (shape.columns if by_column else shape.rows)
+    blocks = (first or rows) // (shape.columns if by_column else shape.rows)
     settings = {"ROWS": shape.rows, "COLUMNS": shape.columns, "SPAN": SPAN, "CHUNK": shape.chunk, "SLOTS": SLOTS}
     with place(like):
-        for diagonal, chunks in ((False, -(-rows // shape.chunk)), (True, 1)):
+        for diagonal, chunks in ((False, -(-rows // shape.chunk)), (True, 1))[: 1 if first else 2]:
             kernel[blocks, chunks](
-                *inputs, sums, squares, rows, DIAGONAL=diagonal, **settings, **constants, **shape.options
+                *inputs, sums, squares, rows, first, DIAGONAL=diagonal, **settings, **constants, **shape.options
             )
     return sums, 2 * squares.sum()
 
 
 def feature_moments(
-    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype
+    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype, first: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision."""
+    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision.
+
+    Where ``first`` is not zero, of pairs between so many rows and all after them.
+    """
     d, q = step_of(x.shape[1]), step_of(r.shape[1])
-    a, b = upright(scaled(x, lengthscale, gaussian, dtype), d), upright(r.to(dtype), q)
+    sort = in_panels(len(x), first, x.device)
+    a = upright(sort.laid(scaled(x, lengthscale, gaussian, dtype)), d)
+    b = upright(sort.laid(r.to(dtype)), q)
     constants = {"D": len(a), "D_STEP": d, "Q": len(b), "Q_STEP": q, "GAUSSIAN": gaussian}
 
-    def run(shape: Shape, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(feature_triangle, (a, b), a.shape[1], shape, constants)
+    def run(shape: Shape, a: torch.Tensor, b: torch.Tensor, first: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        return triangle(feature_triangle, (a, b), a.shape[1], shape, constants, first=first)
 
     some = a[:, :SOME].contiguous(), b[:, :SOME].contiguous()
     shape = shape_of("features", f"{len(a)} x {len(b)} {dtype}", a, len(x), lambda shape: run(shape, *some))
-    sums, squares = run(shape, a, b)
-    return sums[: len(x)], squares
+    sums, squares = run(shape, a, b, sort.first)
+    return sums[sort.place], squares
 
 
 def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype) -> torch.Tensor:

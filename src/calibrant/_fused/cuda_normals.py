@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from calibrant._fused.cuda_launch import SOME, Shape, shape_of
-from calibrant._fused.cuda_layout import LARGEST, by_label, far_apart, scaled, step_of, upright
+from calibrant._fused.cuda_layout import LARGEST, far_apart, in_panels, scaled, step_of, upright
 from calibrant._fused.cuda_moments import triangle
 from calibrant._fused.cuda_pairs import columns_of, square_distances
 
@@ -34,13 +34,13 @@ def normal_products(log, mu_ptr, y_ptr, v_ptr, n, rows, columns, D: tl.constexpr
 
 @triton.jit
 def normal_triangle(
-    x_ptr, mu_ptr, y_ptr, v_ptr, sums_ptr, squares_ptr, n,
+    x_ptr, mu_ptr, y_ptr, v_ptr, sums_ptr, squares_ptr, n, least,
     K: tl.constexpr, K_STEP: tl.constexpr, D: tl.constexpr, GAUSSIAN: tl.constexpr, DIAGONAL: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, SPAN: tl.constexpr, CHUNK: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     """Sums of h by row, and of its squares, over pairs above the diagonal; the x of filling rows are far apart."""
     block = tl.program_id(0)
-    low, high = columns_of(n, block, tl.program_id(1), ROWS, SPAN, CHUNK, DIAGONAL)
+    low, high = columns_of(n, least, block, tl.program_id(1), ROWS, SPAN, CHUNK, DIAGONAL)
     if low >= high:
         return
     rows = block * ROWS + tl.arange(0, ROWS)
@@ -62,11 +62,14 @@ def normal_triangle(
 
 def normal_moments(
     x: torch.Tensor, mu: torch.Tensor, s: torch.Tensor, y: torch.Tensor, lengthscale: float, gaussian: bool,
-    target_lengthscale: float, dtype: torch.dtype,
+    target_lengthscale: float, dtype: torch.dtype, first: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``: mu and y ``(n, d)``, s ``(n,)``."""
+    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``: mu and y ``(n, d)``, s ``(n,)``.
+
+    Where ``first`` is not zero, of pairs between so many rows and all after them.
+    """
     n, d, step = len(x), mu.shape[1], step_of(x.shape[1])
-    sort = by_label(torch.zeros(n, dtype=torch.long, device=x.device), 1)
+    sort = in_panels(n, first, x.device)
     points = upright(far_apart(scaled(x, lengthscale, gaussian, dtype), sort), step)
     middle = y.double().mean(dim=0)
     means, targets = mu.double() - middle, y.double() - middle
@@ -74,13 +77,13 @@ def normal_moments(
     unit = min(math.sqrt(0.5 * math.log2(math.e)) / target_lengthscale, LARGEST / largest)
     v = torch.clamp((s.double() / target_lengthscale) ** 2, max=1e30)
     spread = torch.stack([v, 1 / (1 + v), (1 + v) ** (-d / 2)], dim=1)
-    arrays = (points, *(upright(array.to(dtype)) for array in (means * unit, targets * unit, spread)))
+    arrays = (points, *(upright(sort.laid(array.to(dtype))) for array in (means * unit, targets * unit, spread)))
     constants = {"K": len(points), "K_STEP": step, "D": d, "GAUSSIAN": gaussian}
 
-    def run(shape: Shape, *arrays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(normal_triangle, arrays, arrays[0].shape[1], shape, constants)
+    def run(shape: Shape, *arrays: torch.Tensor, first: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        return triangle(normal_triangle, arrays, arrays[0].shape[1], shape, constants, first=first)
 
     some = [array[:, :SOME].contiguous() for array in arrays]
     shape = shape_of("normals", f"{len(points)}, {d} {dtype}", points, n, lambda shape: run(shape, *some))
-    sums, squares = run(shape, *arrays)
-    return sums[:n], squares
+    sums, squares = run(shape, *arrays, first=sort.first)
+    return sums[sort.place], squares

@@ -1,7 +1,8 @@
 """Triton: kernels between blocks of rows and columns in registers, and their sums over one triangle of all pairs.
 
 Distances come from direct differences. In the triangle a block of rows stays and columns pass by; sums along rows are
-kept for a chunk of columns, sums along columns are added up in double precision at once.
+kept for a chunk of columns, sums along columns are added up in double precision at once. Of two panels of rows, one after
+the other, the same kernel passes over the columns of the first.
 
 Columns are loaded as a matrix with one row: so the compiler keeps a few rows by four neighbouring columns of a tile in each
 thread, and loads them four at a time, without going through shared memory.
@@ -45,26 +46,28 @@ def kernel_of(squares, GAUSSIAN: tl.constexpr):
 
 
 @triton.jit
-def columns_of(n, block, chunk, BLOCK: tl.constexpr, SPAN: tl.constexpr, CHUNK: tl.constexpr, DIAGONAL: tl.constexpr):
-    """Where the other side of a block of rows begins and ends: its own span, or a chunk of what follows it."""
+def columns_of(
+    n, least, block, chunk, BLOCK: tl.constexpr, SPAN: tl.constexpr, CHUNK: tl.constexpr, DIAGONAL: tl.constexpr
+):
+    """Where the other side of a block of rows begins and ends: its own span, or a chunk of what follows it, from ``least`` on."""
     own = block * BLOCK // SPAN * SPAN
     if DIAGONAL:
         low, high = own, own + SPAN
     else:
-        low, high = tl.maximum(own + SPAN, chunk * CHUNK), tl.minimum((chunk + 1) * CHUNK, n)
+        low, high = tl.maximum(tl.maximum(own + SPAN, least), chunk * CHUNK), tl.minimum((chunk + 1) * CHUNK, n)
     return low, high
 
 
 @triton.jit
 def feature_triangle(
-    x_ptr, r_ptr, sums_ptr, squares_ptr, n,
+    x_ptr, r_ptr, sums_ptr, squares_ptr, n, least,
     D: tl.constexpr, D_STEP: tl.constexpr, Q: tl.constexpr, Q_STEP: tl.constexpr, GAUSSIAN: tl.constexpr,
     DIAGONAL: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SPAN: tl.constexpr, CHUNK: tl.constexpr,
     SLOTS: tl.constexpr,
 ):  # fmt: skip
-    """Sums of h by row, and of its squares, over pairs above the diagonal."""
+    """Sums of h by row, and of its squares, over pairs above the diagonal whose column is ``least`` or beyond."""
     block = tl.program_id(0)
-    low, high = columns_of(n, block, tl.program_id(1), ROWS, SPAN, CHUNK, DIAGONAL)
+    low, high = columns_of(n, least, block, tl.program_id(1), ROWS, SPAN, CHUNK, DIAGONAL)
     if low >= high:
         return
     rows = block * ROWS + tl.arange(0, ROWS)

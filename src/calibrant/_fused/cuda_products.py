@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from calibrant._fused.cuda_launch import SOME, Shape, shape_of
-from calibrant._fused.cuda_layout import filled, in_three, scaled
+from calibrant._fused.cuda_layout import filled, in_panels, in_three, scaled
 from calibrant._fused.cuda_moments import triangle
 from calibrant._fused.cuda_pairs import columns_of, kernel_of
 
@@ -41,14 +41,14 @@ def products(a_ptr, b_ptr, kept, out, rows, columns, D: tl.constexpr, STEP: tl.c
 
 @triton.jit
 def product_triangle(
-    a_ptr, b_ptr, norms_ptr, r_ptr, s_ptr, sums_ptr, squares_ptr, n,
+    a_ptr, b_ptr, norms_ptr, r_ptr, s_ptr, sums_ptr, squares_ptr, n, least,
     D: tl.constexpr, D_STEP: tl.constexpr, Q: tl.constexpr, Q_STEP: tl.constexpr, GAUSSIAN: tl.constexpr,
     PRECISION: tl.constexpr, DIAGONAL: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SPAN: tl.constexpr,
     CHUNK: tl.constexpr, SLOTS: tl.constexpr,
 ):  # fmt: skip
     """Sums of h by row, and of its squares, over pairs below the diagonal; ``a`` is multiplied by -2."""
     block = tl.program_id(0)
-    low, high = columns_of(n, block, tl.program_id(1), COLUMNS, SPAN, CHUNK, DIAGONAL)
+    low, high = columns_of(n, least, block, tl.program_id(1), COLUMNS, SPAN, CHUNK, DIAGONAL)
     if low >= high:
         return
     columns = block * COLUMNS + tl.arange(0, COLUMNS)
@@ -73,21 +73,25 @@ def product_triangle(
 
 
 def feature_moments(
-    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool
+    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, first: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision."""
-    points, residuals = scaled(x, lengthscale, gaussian, torch.float32), r.float()
+    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision.
+
+    Where ``first`` is not zero, of pairs between so many rows and all after them.
+    """
+    sort = in_panels(len(x), first, x.device)
+    points, residuals = sort.laid(scaled(x, lengthscale, gaussian, torch.float32)), sort.laid(r.float())
     norms = filled((points.double() ** 2).sum(dim=1, keepdim=True).float())[:, 0].contiguous()
     a, b = in_three(points)
     arrays = (-2 * a, b, norms, *in_three(residuals))
     d, q = a.shape[1], arrays[3].shape[1]
     constants = {"D": d, "D_STEP": STEP, "Q": q, "Q_STEP": STEP, "GAUSSIAN": gaussian, "PRECISION": "tf32"}
 
-    def run(shape: Shape, *arrays: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return triangle(product_triangle, arrays, len(arrays[2]), shape, constants, by_column=True)
+    def run(shape: Shape, *arrays: torch.Tensor, first: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
+        return triangle(product_triangle, arrays, len(arrays[2]), shape, constants, first=first, by_column=True)
 
     kind = "products" if max(d, q) == STEP else "wide products"
     some = [array[:SOME].contiguous() for array in arrays]
     shape = shape_of(kind, f"{d} x {q}", norms, len(x), lambda shape: run(shape, *some))
-    sums, squares = run(shape, *arrays)
-    return sums[: len(x)], squares
+    sums, squares = run(shape, *arrays, first=sort.first)
+    return sums[sort.place], squares

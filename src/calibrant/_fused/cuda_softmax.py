@@ -14,6 +14,7 @@ import triton.language as tl
 
 from calibrant._fused.cuda_launch import Shape, place, shape_of
 from calibrant._fused.cuda_layout import SPAN, Sorted, by_label, step_of, upright
+from calibrant._fused.room import room_for
 
 LEAST = tl.constexpr(-1e38)
 
@@ -151,6 +152,12 @@ class _ClassAverages(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        with room_for("gradients of kernel regression", len(ctx.saved_tensors[0])):
+            return (*_ClassAverages.slopes(ctx, *slopes), None, None, None)
+
+    @staticmethod
+    def slopes(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The derivatives with respect to queries and keys."""
         queries, keys, log_sum, mean, squares, twice = ctx.saved_tensors
         of_log, of_mean, of_squares, of_twice = (slope.double() for slope in slopes)
         of_log = torch.where(torch.isinf(log_sum), 0.0, of_log)
@@ -163,7 +170,7 @@ class _ClassAverages(torch.autograd.Function):
         inputs += [sort.laid(part.to(dtype)).T.contiguous() for part in (first, second)]
         of_queries = _slopes("slopes of queries", slopes_of_queries, inputs, keys, sort, dtype)
         of_keys = _slopes("slopes of keys", slopes_of_keys, inputs, queries, sort, dtype)
-        return of_queries.to(queries.dtype), of_keys.to(keys.dtype), None, None, None
+        return of_queries.to(queries.dtype), of_keys.to(keys.dtype)
 
 
 def _laid(

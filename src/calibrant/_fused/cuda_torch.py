@@ -6,19 +6,20 @@ products, and come from differences. Where the memory of the device does not hol
 """
 
 import math
-import warnings
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
 from calibrant._fused.cuda_ieee import ieee_products
 from calibrant._fused.cuda_layout import scaled
+from calibrant._fused.room import in_smaller
 
 DIRECT = 16
 """Up to so many coordinates, distances come from differences."""
 
-TILE = 8192
-"""Rows and columns of a tile."""
+TILE, LEAST = 8192, 64
+"""Rows and columns of a tile, and the fewest where memory is short."""
 
 NEAR = 0.01
 """Squared distances below this part of the squared lengths lose too many digits in products."""
@@ -30,20 +31,23 @@ Tile = Callable[[slice, slice], torch.Tensor]
 
 
 def feature_moments(
-    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype
+    x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype, first: int = 0
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision."""
+    """Sums of ``h`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``, in double precision.
+
+    Where ``first`` is not zero, of pairs between so many rows and all after them.
+    """
     points, residuals = scaled(x, lengthscale, gaussian, dtype), r.to(dtype)
 
     def tile(rows: slice, columns: slice) -> torch.Tensor:
         return torch.exp2(_logarithm(points, rows, columns, gaussian)) * (residuals[rows] @ residuals[columns].T)
 
-    return _moments(tile, len(x), x.device)
+    return _moments(tile, len(x), first, x.device)
 
 
 def normal_moments(
     x: torch.Tensor, mu: torch.Tensor, s: torch.Tensor, y: torch.Tensor, lengthscale: float, gaussian: bool,
-    target_lengthscale: float, dtype: torch.dtype,
+    target_lengthscale: float, dtype: torch.dtype, first: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions, as in :func:`calibrant._fused.cpu.normal_moments`."""
     d, points = mu.shape[1], scaled(x, lengthscale, gaussian, dtype)
@@ -61,7 +65,23 @@ def normal_moments(
         h -= expected(log, targets[rows], means[columns], 1 + right)
         return h + expected(log, means[rows], means[columns], 1 + left + right)
 
-    return _moments(tile, len(x), x.device)
+    return _moments(tile, len(x), first, x.device)
+
+
+def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool, dtype: torch.dtype) -> torch.Tensor:
+    """``K @ v`` for v ``(n, q)``, with the diagonal, in double precision."""
+    n, points, values = len(x), scaled(x, lengthscale, gaussian, dtype), v.to(dtype)
+
+    def product(size: int) -> torch.Tensor:
+        out = torch.zeros(v.shape, dtype=torch.float64, device=x.device)
+        cuts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+        for rows in cuts:
+            for columns in cuts:
+                out[rows] += torch.exp2(_logarithm(points, rows, columns, gaussian)) @ values[columns]
+        return out
+
+    with ieee_products():
+        return in_smaller(product, min(TILE, n), min(LEAST, n), "tiles of {:,} rows")
 
 
 def _logarithm(x: torch.Tensor, rows: slice, columns: slice, gaussian: bool) -> torch.Tensor:
@@ -99,27 +119,20 @@ def _by_products(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.
     return squares, squares <= NEAR * size
 
 
-def _moments(tile: Tile, n: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+def _moments(tile: Tile, n: int, first: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """One triangle of tiles; again with smaller ones where the device has no room."""
     size = min(TILE, 1 << max(0, math.ceil(math.log2(max(n, 1)))))
-    while True:
-        try:
-            with ieee_products():
-                return _in_tiles(tile, n, device, size)
-        except torch.cuda.OutOfMemoryError:
-            if size <= 64:
-                raise
-        size //= 2
-        torch.cuda.empty_cache()
-        warnings.warn(f"the GPU has no room for tiles of {2 * size:,} rows: {size:,} now", RuntimeWarning, stacklevel=4)
+    with ieee_products():
+        return in_smaller(partial(_in_tiles, tile, n, first, device), size, min(size, LEAST), "tiles of {:,} rows")
 
 
-def _in_tiles(tile: Tile, n: int, device: torch.device, size: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _in_tiles(tile: Tile, n: int, first: int, device: torch.device, size: int) -> tuple[torch.Tensor, torch.Tensor]:
     sums = torch.zeros(n, dtype=torch.float64, device=device)
     squares = torch.zeros((), dtype=torch.float64, device=device)
-    cuts = [slice(start, min(start + size, n)) for start in range(0, n, size)]
-    for i, rows in enumerate(cuts):
-        for columns in cuts[i:]:
+    for start in range(0, first or n, size):
+        rows = slice(start, min(start + size, first or n))
+        for other in range(first or start, n, size):
+            columns = slice(other, min(other + size, n))
             h = tile(rows, columns)
             if rows == columns:
                 h.fill_diagonal_(0.0)

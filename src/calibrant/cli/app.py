@@ -107,7 +107,7 @@ Gates = Annotated[
 Seed = Annotated[int, Parameter(help="seed of all random draws", group=SETTINGS)]
 Place = Annotated[
     str | None,
-    Parameter(name="--engine", help="where to work: threads:8, processes:4 or dask://host:8786", group=SETTINGS),
+    Parameter(name="--engine", help="where to work: threads:8, processes:4, gpus or dask://host:8786", group=SETTINGS),
 ]
 
 

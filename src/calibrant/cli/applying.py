@@ -17,7 +17,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import load_map
 from calibrant.recalibration.held_out import HeldOut, scores
 from calibrant.reports.before_after import BeforeAfter, before_and_after
-from calibrant.results import Table
+from calibrant.results import Table, how_many
 from calibrant.rewriting import rewrite
 
 ORIGIN = "A fair comparison if the map was not fitted on these rows."
@@ -49,7 +49,7 @@ class Applied:
         first, last = self.columns[0], self.columns[-1]
         which = first if len(self.columns) == 1 else f"{first} … {last} ({len(self.columns)} columns)"
         place = "the standard output" if self.out == DASH else self.out
-        display.say(f"Written to {place}: {self.n:,} rows with better predictions in {which}")
+        display.say(f"Written to {place}: {how_many(self.n, 'row')} with better predictions in {which}")
 
 
 def apply_map(

@@ -14,6 +14,7 @@ from calibrant.cli.app import Data
 from calibrant.cli.streams import is_stream, local
 from calibrant.distributions.base import Distribution
 from calibrant.reports.comparison import Comparison, compare
+from calibrant.results import how_many
 from calibrant.typing import Engine
 
 
@@ -88,7 +89,7 @@ def _rows(own: np.ndarray | None, others: np.ndarray | None, first: Path, file: 
         missing = np.setdiff1d(there, here)
         if len(missing):
             raise InputError(
-                f"--id: {other.name} lacks {len(missing):,} rows of {one.name}, such as {str(missing[0])!r}"
+                f"--id: {other.name} lacks {how_many(len(missing), 'row')} of {one.name}, such as {str(missing[0])!r}"
             )
     order = np.argsort(others)
     rows: np.ndarray = order[np.searchsorted(others[order], own)]
@@ -99,16 +100,16 @@ def check_truth(first: io.Dataset, other: io.Dataset, rows: slice | np.ndarray, 
     """Refuse files of other rows."""
     if len(other.y_true) != len(first.y_true):
         raise InputError(
-            f"{file.name} has {len(other.y_true):,} rows and {one.name} has {len(first.y_true):,}: models are compared on the "
-            "same rows"
+            f"{file.name} has {how_many(len(other.y_true), 'row')} and {one.name} has {len(first.y_true):,}: models are compared "
+            "on the same rows"
         )
     differ = first.y_true != other.y_true[rows]
     differ = differ if differ.ndim == 1 else differ.any(axis=1)
     if differ.any():
         row = int(np.flatnonzero(differ)[0])
         raise InputError(
-            f"the truth differs in {int(differ.sum()):,} rows between {one.name} and {file.name}, first in row {row}: give the "
-            "same rows in the same order, or the column that names them with --id"
+            f"the truth differs in {how_many(int(differ.sum()), 'row')} between {one.name} and {file.name}, first in row {row}: "
+            "give the same rows in the same order, or the column that names them with --id"
         )
 
 

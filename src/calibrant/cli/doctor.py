@@ -11,6 +11,7 @@ from calibrant.cli.app import Output, command, print_json
 from calibrant.cli.diagnosis import Diagnosis, Library, diagnose
 from calibrant.cli.self_test import Check
 from calibrant.planning.bench import measured
+from calibrant.planning.gpu_bench import with_gpu
 
 MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
@@ -24,7 +25,8 @@ def doctor(*, bench: Annotated[bool, Parameter(negative="")] = False, format: Ou
     Parameters
     ----------
     bench
-        measure what work costs on this machine, too, and keep it for "calibrant plan": about 20 seconds
+        measure what work costs on this machine, too, and keep it for "calibrant plan": about 20 seconds, and half a minute
+        more where there is a GPU
     """
     if bench:
         measure_costs()
@@ -40,7 +42,7 @@ def doctor(*, bench: Annotated[bool, Parameter(negative="")] = False, format: Ou
 def measure_costs() -> None:
     """Keep the rates of this machine, and say where."""
     with display.steps("Measuring") as tell:
-        place = measured(tell).save()
+        place = with_gpu(measured(tell)).save()
     with display.aside():
         display.say(f"Costs of this machine are kept in {place}.")
 

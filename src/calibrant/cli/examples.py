@@ -72,6 +72,10 @@ MONITOR = (
         "As rows come, with a state to go on from tomorrow:",
         f"cat {DIABETES.replace(' ', ' | calibrant monitor - ', 1)} --alpha 0.01 --state state.json",
     ),
+    Example(
+        "A page with the evidence row by row, and with windows:",
+        f"calibrant monitor {DIABETES} --window 50 --report stream.html",
+    ),
     Example("For programs, one JSON object a line:", f"calibrant monitor {DIABETES} --window 100 --format json"),
 )
 

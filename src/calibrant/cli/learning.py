@@ -13,7 +13,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import Recalibration, Recalibrator
 from calibrant.reports.before_after import BeforeAfter, before_and_after, in_words
-from calibrant.results import Table, brief
+from calibrant.results import Table, brief, how_many
 from calibrant.typing import Engine
 
 
@@ -139,4 +139,4 @@ def _remark(predictions: Distribution, folds: int, default: Recalibrator | None)
     what = f"{predictions.n_classes} classes" if isinstance(predictions, Categorical) else f"{kind} predictions"
     how = f"{folds} folds, each held out once"
     choice = "" if default is None else f"{brief(default)}, the usual choice for {what}; --method takes others\n"
-    return f"{choice}{len(predictions):,} rows of {what}; {how}"
+    return f"{choice}{how_many(len(predictions), 'row')} of {what}; {how}"

@@ -1,24 +1,26 @@
 """The command that watches a stream of predictions, row by row."""
 
 import json
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 from cyclopts import Parameter
 
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_count
 from calibrant.batches import Batches
 from calibrant.cli import display
-from calibrant.cli.app import OUTPUT, Fields, File, Output, Seed, check_writable, command
-from calibrant.cli.streams import DASH, is_stream
+from calibrant.cli.app import OUTPUT, Comment, Fields, File, Seed, check_writable, command
+from calibrant.cli.streams import DASH, is_stream, name_of
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.windows import Window, Windows
-from calibrant.results import jsonable, number, percent
+from calibrant.reports.monitor_verdict import evalue
+from calibrant.reports.monitored import MonitorReport, monitor_report
+from calibrant.reports.pdf import check_browser
+from calibrant.results import how_many, jsonable, number, percent
 
 HEADINGS = (
     f"{'rows':>23}  {'claimed':>8}  {'happened':>8}  {'error':>8}  {'if calibrated':>18}  {'p':>6}  {'e-value':>8}"
@@ -36,8 +38,10 @@ def monitor(
     strict: Annotated[bool, Parameter(negative="")] = False,
     stop: Annotated[bool, Parameter(negative="")] = False,
     state: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    report: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     seed: Seed = 0,
-    format: Output = "table",
+    format: Comment = "table",
 ) -> int:
     """Watch predictions as they come, and raise an alarm when they cannot be believed any more.
 
@@ -49,56 +53,99 @@ def monitor(
     alpha
         how likely a false alarm may be, over the whole stream
     window
-        rows of a line of the table; each shows its own error and p-value
+        rows of a line of the table, which shows its own error and p-value, and of a window of the page at first
     strict
         a line that cannot be used is an error; without it, such lines are counted and left out
     stop
         leave at the alarm, and do not read on
     state
         a file to go on from, where it exists, and to keep the state in
+    report
+        where to write a page, at the alarm and at the end; by its ending .json the data, .md a comment, .pdf a print
+    title
+        heading of the page
     """
     if data.sample_weight is not None:
         raise InputError("--sample-weight: the monitor takes every row once; leave it out")
-    before = _restored(state, alpha, seed)
-    out = _Lines(format == "json")
+    if report is not None:
+        check_writable(report, "--report")
+        if report.suffix.lower() == ".pdf":
+            check_browser()
+    check_count(window, "--window")
+    before = _restored(state, alpha, seed, window)
     said = {name: value for name, value in asdict(data).items() if name not in ("input_format", "sample_weight")}
     with _opened(file) as source:
         kind = None if data.input_format == "parquet" else data.input_format
         batches = Batches(source, rows=window, strict=strict, kind=kind, **said)  # type: ignore[arg-type]
-        after = _watch(batches, before, Windows(window, seed=seed, n=before.n), out, stop)
-    if batches.bad.count:
-        display.complain(str(batches.bad))
-    out.summary(after, batches.bad.count)
+        watch = _Watch(batches, _Lines(format), report, title or f"Calibration of {name_of(file)}", before)
+        try:
+            watch.run(Windows(window, seed=seed, n=before.n), stop)
+        except KeyboardInterrupt:  # an endless stream ends in no other way
+            watch.write()
+            raise
+    watch.write()
+    watch.summary()
     if state is not None:
-        state.write_text(after.to_json(), encoding="utf-8")
-    return 0 if after.alarm is None else 1
+        state.write_text(watch.state.to_json(), encoding="utf-8")
+    return 0 if watch.state.alarm is None else 1
 
 
-def _watch(batches: Batches, state: Monitor, windows: Windows, out: "_Lines", stop: bool) -> Monitor:
-    """The monitor after all rows, or at the first alarm; windows and the alarm are told as they come."""
-    for batch in batches:
-        was_quiet = state.alarm is None
-        state = state.update(batch.y_true, batch.y_pred)
-        windows, done = windows.update(batch.y_true, batch.y_pred)
-        is_new = was_quiet and state.alarm is not None
-        if is_new:
-            out.alarm(state)
-        for one in done:
-            out.window(one, state)
-        if is_new and stop:
-            return state
-    for one in windows.finish():
-        out.window(one, state)
-    return state
+@dataclass
+class _Watch:
+    """A stream that is watched, and the monitor as it stands."""
+
+    batches: Batches
+    out: "_Lines"
+    report: Path | None
+    title: str
+    state: Monitor
+
+    def run(self, windows: Windows, stop: bool) -> None:
+        """All rows, or those up to the first alarm; windows and the alarm are told as they come."""
+        for batch in self.batches:
+            was_quiet = self.state.alarm is None
+            self.state = self.state.update(batch.y_true, batch.y_pred)
+            windows, done = windows.update(batch.y_true, batch.y_pred)
+            is_new = was_quiet and self.state.alarm is not None
+            if is_new:
+                self.out.alarm(self.state)
+                self.write()
+            for one in done:
+                self.out.window(one, self.state)
+            if is_new and stop:
+                return
+        for one in windows.finish():
+            self.out.window(one, self.state)
+
+    def page(self) -> MonitorReport:
+        """The page of what came so far."""
+        bad = self.batches.bad
+        return monitor_report(self.state, title=self.title, bad_lines=bad.count, notes=[str(bad)] if bad.count else [])
+
+    def write(self) -> None:
+        """The page in its file."""
+        if self.report is not None:
+            self.page().save(self.report)
+
+    def summary(self) -> None:
+        """What is told after the last row."""
+        if self.batches.bad.count:
+            display.complain(str(self.batches.bad))
+        self.out.summary(self.state, self.batches.bad.count)
+        if self.out.format == "markdown":
+            print(self.page().to_markdown(), end="")
+        if self.out.format == "table" and self.report is not None:
+            display.say(f"Page written to {self.report}")
 
 
-def _restored(path: Path | None, alpha: float, seed: int) -> Monitor:
-    """A fresh monitor, or the one that was kept."""
+def _restored(path: Path | None, alpha: float, seed: int, window: int) -> Monitor:
+    """A fresh monitor, or the one that was kept, whose windows stay as they are."""
+    fresh = Monitor(alpha, seed, window=window)
     if path is None:
-        return Monitor(alpha, seed)
+        return fresh
     check_writable(path, "--state")
     if not path.exists():
-        return Monitor(alpha, seed)
+        return fresh
     try:
         kept = Monitor.from_dict(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -127,15 +174,16 @@ def _opened(file: Path) -> Iterator[Path | IO[bytes]]:
 
 
 class _Lines:
-    """What is told, a line at a time: for people, or one JSON object a line for programs."""
+    """What is told, a line at a time: for people, or one JSON object a line for programs; a comment has no lines."""
 
-    def __init__(self, is_json: bool) -> None:
-        self.is_json, self.has_headings = is_json, False
+    def __init__(self, format: str) -> None:
+        self.format, self.has_headings = format, False
 
     def window(self, window: Window, state: Monitor) -> None:
         """A window that is complete."""
-        if self.is_json:
+        if self.format == "json":
             self._object("window", {**window.to_dict(), "log_evalue": state.log_evalue})
+        if self.format != "table":
             return
         if not self.has_headings:
             display.say(HEADINGS)
@@ -144,33 +192,26 @@ class _Lines:
         band = f"{percent(window.null_low)} to {percent(window.null_high)}"
         display.say(
             f"{rows:>23}  {percent(window.claimed):>8}  {percent(window.happened):>8}  {percent(window.error):>8}  "
-            f"{band:>18}  {number(window.pvalue):>6}  {_evalue(state):>8}"
+            f"{band:>18}  {number(window.pvalue):>6}  {evalue(state.log_evalue):>8}"
         )
 
     def alarm(self, state: Monitor) -> None:
         """At once, not at the end of the window."""
         assert state.alarm is not None
-        if self.is_json:
+        if self.format == "json":
             self._object("alarm", asdict(state.alarm))
-        else:
+        elif self.format == "table":
             display.say(f"ALARM at {state.alarm}")
 
     def summary(self, state: Monitor, bad: int) -> None:
         """After the last row."""
-        if self.is_json:
+        if self.format == "json":
             facts = {"n": state.n, "pvalue": state.pvalue, "log_evalue": state.log_evalue, "bad_lines": bad}
             self._object("end", {**facts, "alarm": None if state.alarm is None else asdict(state.alarm)})
+        if self.format != "table":
             return
         word = "no alarm" if state.alarm is None else f"alarm at {state.alarm}"
-        display.say(f"{state.n:,} row{'' if state.n == 1 else 's'}, p = {number(state.pvalue)}: {word}")
+        display.say(f"{how_many(state.n, 'row')}, p = {number(state.pvalue)}: {word}")
 
     def _object(self, name: str, value: dict[str, Any]) -> None:
         print(json.dumps({name: jsonable(value)}, ensure_ascii=False), flush=True)
-
-
-def _evalue(state: Monitor) -> str:
-    """With three digits, also where it is out of all bounds."""
-    power = state.log_evalue / math.log(10)
-    if math.isinf(power):
-        return "infinite"
-    return f"1e{power:.0f}" if abs(power) > 5 else f"{10**power:.3g}"

@@ -34,6 +34,7 @@ from calibrant.estimators.logistic import CalibrationIntercept, CalibrationSlope
 from calibrant.estimators.marginal import MarginalError
 from calibrant.estimators.partition import Grid, KMeans, MedianVariance
 from calibrant.estimators.pinball import Pinball
+from calibrant.estimators.pit import usual_prerank
 from calibrant.estimators.pit_error import PITError
 from calibrant.estimators.quantile_error import QuantileError
 from calibrant.estimators.random_features import RandomFeatureSKCE
@@ -148,7 +149,7 @@ def default_set(predictions: Distribution) -> list[BaseEstimator]:
         return [_default_error(predictions), Brier(), LogLoss()]
     score = EnergyScore() if dimensions(predictions) else CRPS()
     density = [LogLoss()] if type(predictions).log_prob is not Distribution.log_prob else []
-    return [PITError("kuiper", prerank="average" if dimensions(predictions) else None), SKCE(), score, *density]
+    return [PITError("kuiper", prerank=usual_prerank(predictions)), SKCE(), score, *density]
 
 
 def _default_error(predictions: Distribution) -> BaseEstimator:

@@ -10,6 +10,7 @@ import numpy as np
 from calibrant._array import is_integer, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_probabilities, check_not_empty, frame_columns
 from calibrant.distributions.base import Distribution
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 
@@ -49,7 +50,7 @@ class Bernoulli(Distribution):
 
     def __repr__(self) -> str:
         names = "" if self.labels is None else f", labels={self.labels}"
-        return f"<Bernoulli: {len(self):,} predictions of {self.n_labels} labels{names}>"
+        return f"<Bernoulli: {how_many(len(self), 'prediction')} of {how_many(self.n_labels, 'label')}{names}>"
 
     @property
     def n_labels(self) -> int:

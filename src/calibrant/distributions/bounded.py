@@ -12,6 +12,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.cells import cf_by_cells, crps_by_cells, is_whole, moments_by_cells
 from calibrant.distributions.piecewise import SLICES
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 
@@ -76,7 +77,7 @@ class Bounded(Distribution):
         return self._trusted(self.base[rows], self.low[host], self.high[host])
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self):,} predictions from {type(self.base).__name__}>"
+        return f"<{type(self).__name__}: {how_many(len(self), 'prediction')} from {type(self.base).__name__}>"
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """As the base takes them, within the range."""

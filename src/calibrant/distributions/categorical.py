@@ -20,8 +20,10 @@ from calibrant._validate import (
     frame_columns,
 )
 from calibrant.distributions.base import Distribution, check_temperature, matched
+from calibrant.distributions.steps import bisected, steps_below
 from calibrant.expectation import closed_form
 from calibrant.kernels import Identity, LabelMatrix
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 SURPRISE = np.log(1000.0)
@@ -101,7 +103,7 @@ class Categorical(Distribution):
 
     def __repr__(self) -> str:
         names = "" if self.labels is None else f", labels={self.labels}"
-        return f"<Categorical: {len(self):,} predictions of {self.n_classes} classes{names}>"
+        return f"<Categorical: {how_many(len(self), 'prediction')} of {self.n_classes} classes{names}>"
 
     @property
     def n_classes(self) -> int:
@@ -202,8 +204,10 @@ class Categorical(Distribution):
         u = rng.random((size, len(self)))
         if self.n_classes == 2:
             return (u < self._second_of_two).view(np.uint8)
-        found = _steps_below(self._cumulative_there, matched(u, self._cumulative_there))
-        if not isinstance(found, np.ndarray) and self.n_classes <= 256:
+        if not on_gpu(self.probs):
+            return steps_below(self._cumulative, u, self.n_classes - 1)
+        found = bisected(self._cumulative_there, matched(u, self._cumulative_there))
+        if self.n_classes <= 256:
             found = namespace(found).astype(found, namespace(found).uint8)  # less to bring back
         return to_numpy(found).astype(np.min_scalar_type(self.n_classes - 1), copy=False)
 
@@ -222,8 +226,8 @@ class Categorical(Distribution):
 
     @cached_property
     def _cumulative_there(self) -> Array:
-        """The same digits on the GPU where the probabilities are, if they are on one."""
-        return matched(self._cumulative, self.probs) if on_gpu(self.probs) else self._cumulative
+        """The same digits on the GPU where the probabilities are."""
+        return matched(self._cumulative, self.probs)
 
     @property
     def coords(self) -> Array:
@@ -306,14 +310,3 @@ def _label_matrix(kernel: LabelMatrix, p: Categorical, q: Categorical) -> Array:
     xp = namespace(p.matrix)
     matrix = xp.astype(matched(np.asarray(kernel.matrix), p.matrix), p.matrix.dtype)
     return p.matrix @ matrix @ xp.permute_dims(q.matrix, (1, 0))
-
-
-def _steps_below(steps: Array, u: Array) -> Array:
-    """How many of each row's sorted steps ``(n, width)`` are at most u ``(m, n)``; the width is a power of two."""
-    n, width = steps.shape
-    row, found = (matched(x, steps) for x in (np.arange(n) * width, np.zeros(u.shape, dtype=np.intp)))
-    every, step = steps.reshape(-1), width // 2
-    while step:  # bisection in all rows at once
-        found += step * (every[row + found + (step - 1)] <= u)
-        step //= 2
-    return found

@@ -14,6 +14,7 @@ from calibrant.distributions.member_distances import distance_from, mean_distanc
 from calibrant.distributions.member_lists import check_members, counted, padded
 from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 FEW_MEMBERS = 4
@@ -96,7 +97,7 @@ class Ensemble(Distribution):
 
     def __repr__(self) -> str:
         how = "" if self.weights is None else "weighted "
-        return f"<Ensemble: {len(self):,} predictions of {self.members.shape[1]} {how}members>"
+        return f"<Ensemble: {how_many(len(self), 'prediction')} of {how_many(self.members.shape[1], f'{how}member')}>"
 
     @property
     def is_vector(self) -> bool:

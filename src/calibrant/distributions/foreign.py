@@ -12,6 +12,7 @@ from calibrant.distributions.base import Distribution, one_a_row
 from calibrant.distributions.cells import cf_by_cells, crps_by_cells, moments_by_cells
 from calibrant.distributions.ensemble import SLICES, Ensemble
 from calibrant.distributions.reader import Reader
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 
@@ -65,7 +66,7 @@ class Foreign(Distribution):
     def __repr__(self) -> str:
         first = self._readers[0].source
         name = getattr(getattr(first, "dist", None), "name", type(first).__name__)
-        return f"<Foreign: {len(self):,} predictions of {type(first).__module__.partition('.')[0]}, {name}>"
+        return f"<Foreign: {how_many(len(self), 'prediction')} of {type(first).__module__.partition('.')[0]}, {name}>"
 
     def _asked(self, method: str, x: np.ndarray) -> Any:
         """What the object says of values ``(..., n)``, each about its own row."""

@@ -10,6 +10,7 @@ from calibrant._array import is_array, is_traced, namespace, to_numpy
 from calibrant._validate import RANGE_SLACK, SUM_SLACK, InputError, as_array, as_probabilities, check_same_length
 from calibrant.distributions.base import matched
 from calibrant.distributions.piecewise import Piecewise
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 
@@ -80,7 +81,7 @@ class Histogram(Piecewise):
         return self._trusted(edges, self.probs[rows, :])
 
     def __repr__(self) -> str:
-        return f"<Histogram: {len(self):,} predictions of {self.probs.shape[1]} bins>"
+        return f"<Histogram: {how_many(len(self), 'prediction')} of {how_many(self.probs.shape[1], 'bin')}>"
 
     @property
     def parameters(self) -> list[Array]:

@@ -17,6 +17,7 @@ from calibrant.distributions.cells import crps_by_cells, edges_of
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.expectation import closed_form, expectation
 from calibrant.kernels import Kernel
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 
@@ -66,7 +67,7 @@ class Mixture(Distribution):
     def __repr__(self) -> str:
         names = list(dict.fromkeys(type(c).__name__ for c in self.components))
         what = f"{len(self.components)} {names[0]}" if len(names) == 1 else " and ".join(names)
-        return f"<Mixture: {len(self):,} predictions of {what} components>"
+        return f"<Mixture: {how_many(len(self), 'prediction')} of {what} components>"
 
     @property
     def _is_pure(self) -> bool:

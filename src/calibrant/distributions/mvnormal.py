@@ -12,6 +12,7 @@ from calibrant.distributions.base import Distribution, as_numbers, check_tempera
 from calibrant.distributions.location_scale import as_scale
 from calibrant.expectation import closed_form
 from calibrant.kernels import Gaussian
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 SINGULAR = 1e-15
@@ -65,7 +66,7 @@ class MultivariateNormal(Distribution):
         return self._trusted(self.loc[rows, :], scale, covariance)
 
     def __repr__(self) -> str:
-        return f"<MultivariateNormal: {len(self):,} predictions in {self.loc.shape[1]} dimensions>"
+        return f"<MultivariateNormal: {how_many(len(self), 'prediction')} in {self.loc.shape[1]} dimensions>"
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real vectors, ``(n, d)``."""

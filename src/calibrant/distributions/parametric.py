@@ -10,6 +10,7 @@ from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, check_finite, check_same_length
 from calibrant.distributions.base import Distribution, matched, one_a_row
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 
@@ -85,7 +86,7 @@ class Parametric(Distribution):
         return self._trusted(*(column[rows] for column in self.parameters))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {len(self):,} predictions>"
+        return f"<{type(self).__name__}: {how_many(len(self), 'prediction')}>"
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""

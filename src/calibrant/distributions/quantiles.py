@@ -11,6 +11,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import as_numbers, matched
 from calibrant.distributions.pieces import parts_of
 from calibrant.distributions.piecewise import Piecewise
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 Tails = str | tuple[Any, Any]
@@ -71,7 +72,7 @@ class Quantiles(Piecewise):
         return self._trusted(self.values[rows, :], self.levels, tails)
 
     def __repr__(self) -> str:
-        return f"<Quantiles: {len(self):,} predictions of {len(self.levels)} quantiles>"
+        return f"<Quantiles: {how_many(len(self), 'prediction')} of {how_many(len(self.levels), 'quantile')}>"
 
     @property
     def parameters(self) -> list[Array]:
@@ -147,7 +148,7 @@ def _check_order(values: Array, levels: np.ndarray) -> None:
     if falls.any():
         row, place = (int(i) for i in np.argwhere(falls)[0])
         raise InputError(
-            f"values cross in {int(falls.any(axis=1).sum()):,} rows, first in row {row}: {host[row, place]:g} at level "
+            f"values cross in {how_many(int(falls.any(axis=1).sum()), 'row')}, first in row {row}: {host[row, place]:g} at level "
             f"{levels[place]:g} is above {host[row, place + 1]:g} at level {levels[place + 1]:g}; "
             "Quantiles.rearranged(values, levels) sorts them"
         )

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeAlias
 
+from calibrant._fused.precision import precision_in_force
+from calibrant._tasks import MOST
 from calibrant._validate import InputError, check_count
-from calibrant.engines.gpus import on_gpu
+from calibrant.engines.gpus import PANEL, on_gpu
 from calibrant.engines.workers import asking, check_versions, explained
 
 LARGE = 1 << 16
@@ -94,6 +96,11 @@ class DaskEngine:
         self.close()
 
     @property
+    def panel(self) -> int:
+        """The most rows of a panel."""
+        return PANEL if self.gpu else MOST
+
+    @property
     def address(self) -> str:
         """Where the scheduler is."""
         scheduler = getattr(self.client, "scheduler", None)
@@ -119,7 +126,7 @@ class DaskEngine:
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
         """Apply ``fn`` to each task; all are sent at once, and results come in the order of the tasks."""
         self._check_running()
-        work = partial(on_gpu, fn) if self.gpu else fn
+        work = partial(on_gpu, fn, within=precision_in_force()) if self.gpu else fn
         light = self._light(work)
         jobs = [(light, *map(self._light, arguments)) for arguments in zip(*tasks, strict=True)]
         return self._sent([partial(self._submit, job) for job in jobs])

@@ -10,19 +10,21 @@ from typing import Any
 from calibrant._tasks import is_parallel, is_pool
 from calibrant._validate import InputError
 from calibrant.engines.cluster import DaskEngine
+from calibrant.engines.devices import DevicePool
 from calibrant.engines.pools import ParallelEngine, PoolEngine
 from calibrant.typing import Engine
 
 PORT = 8786
 """Where Dask's scheduler listens unless told otherwise."""
 
-KNOWN = "threads:8, processes:4, dask://host:8786"
+KNOWN = "threads:8, processes:4, gpus, gpus:2, dask://host:8786"
 
 
 def connect(engine: Any, *, timeout: float = 5.0, **settings: Any) -> Any:
     """The engine of a text, of a Dask client, or of anything that is one already.
 
     ``"threads:8"`` and ``"processes:4"`` are executors of the standard library (without a number, as many as there are cores);
+    ``"gpus"`` and ``"gpus:2"`` are a :class:`DevicePool` of all GPUs of this machine, or of the first two;
     ``"dask://host:8786"`` and a ``distributed.Client`` are a :class:`DaskEngine`, ``settings`` its settings. The scheduler must
     answer within ``timeout`` seconds. Whatever has the ``map`` of an executor (loky, mpi4py, ``client.get_executor()``) is given
     back as it is. Pools of multiprocessing and Ray, and joblib's ``Parallel``, become engines. All are closed by ``with``.
@@ -52,7 +54,11 @@ def _named(text: str, timeout: float, settings: dict[str, Any]) -> Any:
     kind, _, rest = text.partition(":")
     if kind == "dask":
         return _dask(text, timeout, settings)
-    pools: dict[str, Callable[[int | None], Any]] = {"threads": ThreadPoolExecutor, "processes": _processes}
+    pools: dict[str, Callable[[int | None], Any]] = {
+        "threads": ThreadPoolExecutor,
+        "processes": _processes,
+        "gpus": _gpus,
+    }
     if kind not in pools or settings:
         raise InputError(f"engine {text!r} is not known{' with settings' if settings else ''}; known: {KNOWN}")
     if rest and not (rest.isdecimal() and int(rest)):
@@ -63,6 +69,10 @@ def _named(text: str, timeout: float, settings: dict[str, Any]) -> Any:
 def _processes(count: int | None) -> ProcessPoolExecutor:
     """Fresh processes: copies of one that has threads, as compiled code does, may hang."""
     return ProcessPoolExecutor(count, get_context("spawn"))
+
+
+def _gpus(count: int | None) -> DevicePool:
+    return DevicePool(None if count is None else [f"cuda:{number}" for number in range(count)])
 
 
 def _dask(text: str, timeout: float, settings: dict[str, Any]) -> DaskEngine:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._array import namespace, on_gpu
+from calibrant._array import detached, namespace, on_gpu
 from calibrant._pairwise import Corner, Moments, tiled_corner
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.normal import Normal
@@ -22,14 +22,21 @@ MOST_FEATURES = 6
 """Residuals with more features than this make more products for the sum of squares than sorting saves."""
 
 
-GPU_TILE = 4096
-"""Rows of the tiles of panels on a GPU, which wants large ones."""
+WIDER = 8
+"""How many times the rows of a tile a GPU wants."""
 
 
-def accelerated_moments(kernel: Kernel, rows: KernelRows, **threads: int) -> Any:
-    """The moments by the best path that fits; ``threads`` are for NumPy alone."""
+ROOM = 1 << 26
+"""Numbers that are multiplied with a kernel matrix on a GPU at a time."""
+
+LEAST = 16
+"""Rows of a tile that every GPU must have room for."""
+
+
+def accelerated_moments(kernel: Kernel, rows: KernelRows, *, alone: bool = False) -> Any:
+    """The moments by the best path that fits; ``alone``, in one thread where threads are of the CPU."""
     moments = sorted_moments(kernel, rows)
-    return _compiled(kernel, rows, **threads) if moments is NotImplemented else moments
+    return _compiled(kernel, rows, alone=alone) if moments is NotImplemented else moments
 
 
 def sorted_moments(kernel: Kernel, rows: KernelRows) -> Any:
@@ -43,11 +50,31 @@ def compiled_corner(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | 
     if b is not None:
         found = _cross(form.on_predictions, a, b)
     else:
-        moments = _compiled(form.on_predictions, a, threads=1)
-        found = moments
-        if moments is not NotImplemented:
-            found = Corner(moments.row_sums, None, moments.sum_of_squares, moments.diagonal)
-    return tiled_corner(form, GPU_TILE if on_gpu(a.coords) else tile, a, b) if found is NotImplemented else found
+        found = _compiled(form.on_predictions, a, alone=True)
+        if found is not NotImplemented:
+            found = Corner(found.row_sums, None, found.sum_of_squares, found.diagonal)
+    if found is not NotImplemented:
+        return found
+    return _large_tiles(form, tile, a, b) if on_gpu(a.coords) else tiled_corner(form, tile, a, b)
+
+
+def _large_tiles(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | None) -> Corner:
+    """Tiles for a GPU; where it has no room for them, smaller ones."""
+    from calibrant._fused.room import in_smaller, room_for
+
+    def corner(size: int) -> Corner:
+        return tiled_corner(form, size, a, b)
+
+    with room_for("tiles of pairs", len(a)):
+        return in_smaller(corner, WIDER * tile, min(tile, LEAST), "tiles of {:,} rows")
+
+
+def moments_in_large_tiles(form: KernelForm, tile: int, rows: KernelRows) -> Any:
+    """The moments of rows on a GPU that nothing is compiled for, and of those with gradients."""
+    if not on_gpu(detached(rows.coords)):
+        return NotImplemented
+    whole = _large_tiles(form, tile, rows, None)
+    return Moments(whole.along, whole.squares, whole.diagonal)
 
 
 def _weighted_features(rows: KernelRows) -> Any:
@@ -64,6 +91,31 @@ def accelerated_block_sums(kernel: Kernel, rows: KernelRows, size: int) -> Any:
     from calibrant._fused.cuda import block_sums
 
     return block_sums(rows.coords, features, *law, size)
+
+
+def accelerated_product(kernel: Kernel, coords: Array) -> Any:
+    """``K @ v`` as a function of v ``(n, q)``, both on the GPU where the points are."""
+    law = compiled_law(kernel)
+    if law is None or not on_gpu(coords):
+        return NotImplemented
+    from calibrant._fused.cuda import matmul
+
+    return lambda v: matmul(coords, v, *law)
+
+
+def accelerated_matmul(kernel: Kernel, rows: KernelRows, v: Array) -> Any:
+    """``H @ v`` for explicit residuals on a GPU: ``sum_a r_a * K (r_a * v)`` over their features a."""
+    features, product = _weighted_features(rows), accelerated_product(kernel, rows.coords)
+    if features is None or product is NotImplemented or not on_gpu(features, v):
+        return NotImplemented
+    xp, (n, q) = namespace(features), features.shape
+
+    def some(columns: Array) -> Array:
+        met = product(xp.reshape(features[:, :, None] * columns[:, None, :], (n, -1)))
+        return xp.sum(features[:, :, None] * xp.reshape(met, (n, q, -1)), axis=1)
+
+    step = max(1, ROOM // (n * q))
+    return xp.concat([some(v[:, i : i + step]) for i in range(0, v.shape[1], step)], axis=1)
 
 
 def _sorted(kernel: Kernel, coords: Array, features: Array) -> Any:
@@ -112,13 +164,14 @@ def _library(*arrays: Array) -> Any:
     return import_module("calibrant._fused.cpu") if all(isinstance(x, np.ndarray) for x in arrays) else None
 
 
-def _compiled(kernel: Kernel, rows: KernelRows, **threads: int) -> Any:
-    """Explicit residuals, or normal predictions; ``threads`` are for NumPy alone."""
+def _compiled(kernel: Kernel, rows: KernelRows, *, alone: bool = False) -> Any:
+    """Explicit residuals, or normal predictions; ``alone``, in one thread where threads are of the CPU."""
     features, law = _weighted_features(rows), compiled_law(kernel)
+    threads = {"threads": 1} if alone and isinstance(rows.coords, np.ndarray) else {}
     if features is None:
-        return _normal(kernel, rows, **threads)
+        return _normal(kernel, rows, threads)
     library = _library(rows.coords, features)
-    if law is None or library is None or (threads and on_gpu(features)):
+    if law is None or library is None:
         return NotImplemented
     sums, squares = library.feature_moments(rows.coords, features, *law, **threads)
     xp = namespace(features)
@@ -126,22 +179,27 @@ def _compiled(kernel: Kernel, rows: KernelRows, **threads: int) -> Any:
 
 
 def _cross(kernel: Kernel, a: KernelRows, b: KernelRows) -> Any:
-    """The sums over pairs of two panels of NumPy arrays."""
+    """The sums over pairs of two panels."""
     law, target = compiled_law(kernel), _gaussian_target(a)
-    if law is None or not isinstance(a.coords, np.ndarray):
+    left, right = ((rows.coords, *(_columns(rows) or ())) for rows in (a, b))
+    if law is None or len(left) == 1 or len(left) != len(right):
         return NotImplemented
-    from calibrant._fused.cpu import feature_cross, normal_cross
+    library = _library(*left, *right)
+    if library is None:
+        return NotImplemented
+    if a.residuals.features is not None:
+        along, down, squares = library.feature_cross(left, right, *law)
+    elif target is None:
+        return NotImplemented
+    else:
+        along, down, squares = library.normal_cross(left, right, *law, target.unit)
+    return Corner(along, down, namespace(along).asarray(2 * squares))
 
-    left, right = _weighted_features(a), _weighted_features(b)
-    if left is not None:
-        along, down, squares = feature_cross((a.coords, left), (b.coords, right), *law)
-        return Corner(along, down, np.asarray(2 * squares))
-    normals = _isotropic(a.residuals), _isotropic(b.residuals)
-    if normals[0] is None or normals[1] is None or target is None:
-        return NotImplemented
-    panels = (a.coords, *normals[0]), (b.coords, *normals[1])
-    along, down, squares = normal_cross(*panels, *law, target.unit)
-    return Corner(along, down, np.asarray(2 * squares))
+
+def _columns(rows: KernelRows) -> tuple[Array, ...] | None:
+    """What compiled code knows of residuals: features, or those of normal predictions."""
+    features = _weighted_features(rows)
+    return _isotropic(rows.residuals) if features is None else (features,)
 
 
 def _gaussian_target(rows: KernelRows) -> Gaussian | None:
@@ -150,13 +208,13 @@ def _gaussian_target(rows: KernelRows) -> Gaussian | None:
     return target if rows.weights is None and isinstance(target, Gaussian) and target.is_euclidean else None
 
 
-def _normal(kernel: Kernel, rows: KernelRows, **threads: int) -> Any:
+def _normal(kernel: Kernel, rows: KernelRows, threads: dict[str, int]) -> Any:
     """Normal predictions, in several dimensions with one spread for all, and a Gaussian kernel on targets."""
     target, normals = _gaussian_target(rows), _isotropic(rows.residuals)
     if normals is None or target is None:
         return NotImplemented
     law, library = compiled_law(kernel), _library(rows.coords, *normals)
-    if law is None or library is None or (threads and on_gpu(rows.coords)):
+    if law is None or library is None:
         return NotImplemented
     sums, squares = library.normal_moments(rows.coords, *normals, *law, target.unit, **threads)
     mu, scale, y = normals

@@ -9,6 +9,9 @@ import numpy as np
 from calibrant.estimators.binning import Bins
 from calibrant.lenses import Event
 
+CACHED = 1 << 16
+"""Classes that are looked up at a time, so that they stay in the cache."""
+
 
 def lp_norm(gap: np.ndarray, weight: np.ndarray, norm: float) -> np.ndarray:
     """Weighted Lp norm over the last axis; entries without weight do not count."""
@@ -40,10 +43,14 @@ class BinCounts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class EventCounts:
-    """Counts of one event: a product with the indicator matrix of its bins."""
+    """Counts of one event: rows are put in the order of their bins, and each stretch is summed.
+
+    A product with the indicator matrix of bins takes two to three times as long, and much more room.
+    """
 
     event: Event
-    indicator: np.ndarray
+    stretches: "Stretches"
+    weights: np.ndarray | None
     weight: np.ndarray
     predicted: np.ndarray
 
@@ -51,18 +58,49 @@ class EventCounts:
     def of(cls, event: Event, bins: Bins, weights: np.ndarray | None) -> Self:
         """Prepare the redraws of an event."""
         p = event.probability
-        # float32 holds counts exactly below 2^24 and doubles the speed of the product.
-        exact = np.float32 if weights is None and len(p) < 1 << 24 else np.float64
-        indicator = np.zeros((len(p), len(bins)), dtype=exact)
-        indicator[np.arange(len(p)), bins.of_rows(p, slice(None))] = 1 if weights is None else weights
-        return cls(
-            event, indicator, indicator.sum(axis=0, dtype=np.float64)[None], (p.astype(np.float64) @ indicator)[None]
-        )
+        stretches = Stretches.of(bins.of_rows(p, slice(None)), len(bins))
+        w = stretches.ordered(np.ones(len(p)) if weights is None else weights)
+        predicted = stretches.sums(w * stretches.ordered(p.astype(np.float64)))
+        return cls(event, stretches, None if weights is None else w, stretches.sums(w)[None], predicted[None])
 
     def happened(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows where the event happened, ``(m, 1, bins)``."""
-        counts = self.event.happened(targets).astype(self.indicator.dtype) @ self.indicator
-        return counts.astype(np.float64)[:, None, :]
+        happened = self.stretches.ordered(self.event.happened(targets))
+        return self.stretches.sums(happened if self.weights is None else happened * self.weights)[:, None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Rows in the order of their cells: what that order is, where the stretch of each filled cell starts, and how many there are.
+
+    >>> stretches = Stretches.of(np.array([2, 0, 2]), 4)
+    >>> stretches.sums(stretches.ordered(np.array([[0.5, 1.0, 2.0]])))
+    array([[1. , 0. , 2.5, 0. ]])
+    """
+
+    order: np.ndarray | None
+    filled: np.ndarray
+    starts: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, cell: np.ndarray, size: int) -> Self:
+        """From the number of each row's cell, of so many; small integers are sorted in O(n)."""
+        count = np.bincount(cell, minlength=size)
+        filled = np.flatnonzero(count)
+        order = np.argsort(cell.astype(np.min_scalar_type(size)), kind="stable") if len(filled) > 1 else None
+        return cls(order, filled, (np.cumsum(count) - count)[filled], size)
+
+    def ordered(self, values: np.ndarray) -> np.ndarray:
+        """Rows on the last axis, put in order; not to ask whether they exist is faster."""
+        return values if self.order is None else np.take(values, self.order, axis=-1, mode="clip")
+
+    def sums(self, ordered: np.ndarray) -> np.ndarray:
+        """The sum over each cell, ``(..., size)``; truth values are counted."""
+        total = np.zeros((*ordered.shape[:-1], self.size))
+        dtype = np.uint32 if ordered.dtype == bool else np.float64
+        total[..., self.filled] = np.add.reduceat(ordered, self.starts, axis=-1, dtype=dtype)
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +130,18 @@ class ClassCounts:
 
     def happened(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows of each class that occurred, ``(m, k, bins)``."""
-        m, n = targets.shape
-        cell = self.cell[np.arange(n), targets] + self.weight.size * np.arange(m)[:, None]
-        w = None if self.weights is None else np.broadcast_to(self.weights, (m, n)).ravel()
-        return np.bincount(cell.ravel(), weights=w, minlength=m * self.weight.size).reshape(m, *self.weight.shape)
+        n, k = self.cell.shape
+        every, first = self.cell.reshape(-1), np.arange(n) * k
+        size = max(1, CACHED // n)
+        parts = [self._counts(every, first + targets[i : i + size]) for i in range(0, len(targets), size)]
+        return np.concatenate(parts)
+
+    def _counts(self, every: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Of some redraws, from all cells and where those of the classes that occurred stand among them."""
+        m, size = len(index), self.weight.size
+        cell = np.take(every, index, mode="clip") + size * np.arange(m)[:, None]
+        w = None if self.weights is None else np.broadcast_to(self.weights, index.shape).ravel()
+        return np.bincount(cell.ravel(), weights=w, minlength=m * size).reshape(m, *self.weight.shape)
 
 
 @dataclass(frozen=True, eq=False)

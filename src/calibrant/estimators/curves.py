@@ -1,28 +1,19 @@
 """How often an event happens at each score, as a curve fitted to the rows."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from calibrant._validate import InputError
-
-LEAST, MOST = 1e-4, 10.0
-"""Bandwidths in use: below, the grid would grow without end; above, every curve is a constant."""
-
-FINE, COARSE = 32, 8
-"""Nodes a bandwidth, for the curve and for the choice of its bandwidth: relative errors of order 1/(8 FINE^2)."""
+from calibrant.estimators.smoothing_grid import FINE, LEAST, MOST, Places, bandwidth_of, cells_of, grids_of
 
 TRUSTED = 1e-9
 """Sums of kernels below this share of the largest are rounding: there the curve is drawn from its neighbours."""
-
-ALONE = 0.01
-"""A row whose neighbours together weigh less than this share of it has none."""
-
-CANDIDATES = np.geomspace(2, 0.02, 12)
-"""Bandwidths tried, in standard deviations of the scores, the smoothest first."""
 
 
 class FittedCurve(ABC):
@@ -41,6 +32,10 @@ class Curve(ABC):
     @abstractmethod
     def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> FittedCurve:
         """The curve of one event: scores in [0, 1], whether it happened, and how much each row counts, all ``(n,)``."""
+
+    def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], FittedCurve]:
+        """:meth:`fit` as a function of what happened, ``(n,)``; what scores and weights decide may be done once."""
+        return lambda happened: self.fit(scores, happened, weights)
 
 
 class Rows(NamedTuple):
@@ -91,12 +86,21 @@ class Isotonic(Curve):
 
     def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> StepCurve:
         """The curve, as one step a pool."""
+        return self.given(scores, weights)(happened)
+
+    def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], StepCurve]:
+        """Scores are sorted once, and equal ones found."""
+        rows = Rows.of(scores, np.zeros(len(scores)), weights)
+        distinct, which = np.unique(rows.scores, return_inverse=True)
+        return partial(self._pooled, weights, distinct, which, np.bincount(which, weights=rows.weights))
+
+    def _pooled(
+        self, weights: np.ndarray | None, distinct: np.ndarray, which: np.ndarray, weight: np.ndarray, y: np.ndarray
+    ) -> StepCurve:
         from scipy.optimize import isotonic_regression  # slow to import, and few need it
 
-        rows = Rows.of(scores, happened, weights)
-        distinct, which = np.unique(rows.scores, return_inverse=True)
-        weight = np.bincount(which, weights=rows.weights)
-        frequency = np.bincount(which, weights=rows.weights * rows.happened) / weight
+        _, happened, w = Rows.of(y, y, weights)
+        frequency = np.bincount(which, weights=w * happened) / weight
         pools = isotonic_regression(frequency, weights=weight)
         first = pools.blocks[:-1]
         return StepCurve(self, distinct[first], np.clip(pools.x[first], 0, 1))
@@ -148,91 +152,25 @@ class KernelSmooth(Curve):
 
     def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> SmoothCurve:
         """The curve with the bandwidth given, or else chosen."""
-        rows = Rows.of(scores, happened, weights)
-        h = _chosen_bandwidth(rows) if self.bandwidth is None else float(self.bandwidth)
-        (weight, event) = Grid.of(rows, FINE / h).smoothed(np.array([h]))[:, 0]
+        return self.given(scores, weights)(happened)
+
+    def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], SmoothCurve]:
+        """Rows find their places on grids once."""
+        rows = Rows.of(scores, np.zeros(len(scores)), weights)
+        grids = grids_of(rows.scores, rows.weights)
+        choose = bandwidth_of(rows.scores, rows.weights, grids) if self.bandwidth is None else None
+        return partial(self._smoothed, weights, grids, choose)
+
+    def _smoothed(
+        self,
+        weights: np.ndarray | None,
+        grids: Callable[[int], Places],
+        choose: Callable[[np.ndarray], float] | None,
+        y: np.ndarray,
+    ) -> SmoothCurve:
+        happened = Rows.of(y, y, weights).happened
+        h = float(self.bandwidth) if choose is None else choose(happened)  # type: ignore[arg-type]
+        (weight, event) = grids(cells_of(FINE / h)).grid(happened).smoothed(np.array([h]))[:, 0]
         known = np.flatnonzero(weight > TRUSTED * weight.max())
         values = np.interp(np.arange(len(weight)), known, event[known] / weight[known])
         return SmoothCurve(replace(self, bandwidth=h), np.clip(values, 0, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Rows shared out linearly between the nodes of a grid: weight, and weight of the events."""
-
-    weight: np.ndarray
-    event: np.ndarray
-
-    @classmethod
-    def of(cls, rows: Rows, least: float) -> Self:
-        """A grid of ``2^m + 1`` nodes, at least 513 and at least so many."""
-        cells = max(512, 1 << int(np.ceil(np.log2(least))))
-        place = rows.scores * cells
-        left = np.minimum(place.astype(np.intp), cells - 1)
-        share = rows.weights * (place - left)
-
-        def mass(right: np.ndarray, total: np.ndarray) -> np.ndarray:
-            return np.bincount(left, total - right, cells + 1) + np.bincount(left + 1, right, cells + 1)
-
-        return cls(mass(share, rows.weights), mass(share * rows.happened, rows.weights * rows.happened))
-
-    def smoothed(self, bandwidths: np.ndarray) -> np.ndarray:
-        """Weight and events under the reflected kernel, up to one factor, ``(2, bandwidths, nodes)``."""
-        from scipy.fft import dct, idct
-
-        # A cosine series is even around 0 and 1: all reflections at once. End nodes are their own mirror images.
-        mass = np.stack([self.weight, self.event])
-        mass[:, [0, -1]] *= 2
-        return idct(dct(mass, type=1)[:, None] * self._damping(bandwidths), type=1)
-
-    def kernel(self, bandwidths: np.ndarray) -> np.ndarray:
-        """The kernel, on the circle of two mirrored intervals, at distances of 0, 1, 2, ... cells."""
-        from scipy.fft import idct
-
-        return idct(self._damping(bandwidths), type=1)
-
-    def own(self, bandwidths: np.ndarray) -> np.ndarray:
-        """What a row of weight one at each node adds there, ``(bandwidths, nodes)``."""
-        kernel = self.kernel(bandwidths)
-        nodes = np.arange(kernel.shape[-1])
-        mirror = 2 * np.minimum(nodes, nodes[::-1])
-        return kernel[:, :1] + kernel[:, mirror]
-
-    def _damping(self, bandwidths: np.ndarray) -> np.ndarray:
-        """What the kernel leaves of each frequency."""
-        return np.exp(-((np.pi * bandwidths[:, None] * np.arange(len(self.weight))) ** 2) / 2)
-
-
-def _chosen_bandwidth(rows: Rows) -> float:
-    """The bandwidth with the least leave-one-out squared error; of equals the smoothest."""
-    bandwidths = np.clip(CANDIDATES * _spread(rows), LEAST, MOST)
-    grid = Grid.of(rows, COARSE / bandwidths[-1])
-    errors = _left_out_errors(grid, bandwidths, _unit(rows.weights))
-    equal = errors <= errors.min() * (1 + 1e-9) + 1e-12 * rows.weights.sum()
-    return float(bandwidths[np.argmax(equal)])
-
-
-def _spread(rows: Rows) -> float:
-    """Standard deviation of the scores; one where they are all equal, and no bandwidth matters."""
-    if np.ptp(rows.scores) == 0:
-        return 1.0
-    mean = np.average(rows.scores, weights=rows.weights)
-    return float(np.sqrt(np.average((rows.scores - mean) ** 2, weights=rows.weights)))
-
-
-def _unit(weights: np.ndarray) -> float:
-    """The weight of one row: a whole weight stands for so many rows, others have their mean, weighted by themselves."""
-    return 1.0 if np.all(weights == np.floor(weights)) else float(weights @ weights / weights.sum())
-
-
-def _left_out_errors(grid: Grid, bandwidths: np.ndarray, unit: float) -> np.ndarray:
-    """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth."""
-    weight, event = grid.smoothed(bandwidths)
-    own = unit * grid.own(bandwidths)
-    others = weight - own
-    alone = others < ALONE * own
-    total = max(grid.weight.sum() - unit, unit)
-    others = np.where(alone, total, others)
-    missed = np.where(alone, grid.event.sum() - unit, event - own) / others  # the fit to the others, for an event
-    false = np.where(alone, grid.event.sum(), event) / others  # and for a row where it did not happen
-    return (1 - missed) ** 2 @ grid.event + false**2 @ (grid.weight - grid.event)

@@ -1,12 +1,13 @@
 """Kernel regression on the simplex with Dirichlet kernels: what happened at predictions like this one."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import as_double, detached, gammaln, is_traced, namespace, on_gpu
+from calibrant._array import as_double, detached, gammaln, is_traced, namespace, on_gpu, to_numpy
 from calibrant._pairwise import Pairwise
 from calibrant._softmax import Softmax
 from calibrant._tasks import UNIT, by_pieces
@@ -106,10 +107,15 @@ def _compiled(rows: DirichletRows, labels: np.ndarray, n_classes: int, engine: E
 
 
 def _on_gpu(rows: DirichletRows, labels: Array, n_classes: int) -> Any:
-    """With gradients; not where there are too many classes for the registers of a GPU."""
+    """With gradients; not where there are too many classes for the registers of a GPU, or too many rows for its memory."""
     from calibrant._fused.cuda import class_averages
+    from calibrant._fused.room import NoRoomError
 
-    averages = class_averages(rows.queries, rows.keys, matched(labels, rows.queries), n_classes)
+    try:
+        averages = class_averages(rows.queries, rows.keys, matched(labels, rows.queries), n_classes)
+    except NoRoomError:
+        warnings.warn(f"the GPU has no room for {len(rows):,} rows at once: in tiles now", RuntimeWarning, stacklevel=4)
+        return NotImplemented
     return NotImplemented if averages is NotImplemented else Softmax(*averages)
 
 
@@ -132,7 +138,9 @@ def smoothed(
 
 
 def log_sums(rows: DirichletRows, chosen: np.ndarray) -> np.ndarray:
-    """Logarithms of the sums of kernels around some rows, without themselves, ``(chosen,)``; NumPy arrays."""
+    """Logarithms of the sums of kernels around some rows, without themselves, ``(chosen,)``; tensors stay on their device."""
+    if not isinstance(rows.queries, np.ndarray):
+        return to_numpy(_log_sums_of_tensors(rows, matched(chosen, rows.queries)))
     if len(rows) <= FEW:
         return np.concatenate([top + np.log(total) for _, _, top, total in _panels(rows, chosen)])
     from calibrant._fused.softmax import class_sums
@@ -140,6 +148,20 @@ def log_sums(rows: DirichletRows, chosen: np.ndarray) -> np.ndarray:
     one = np.zeros(len(rows), dtype=np.int64)
     top, sums, _ = class_sums(rows.queries[chosen], rows.keys, one, 1, chosen)
     return top + np.log(np.where(np.isinf(top), 1.0, sums[:, 0]))
+
+
+def _log_sums_of_tensors(rows: DirichletRows, chosen: Array) -> Array:
+    xp = namespace(rows.queries)
+    every = xp.arange(len(rows), device=rows.queries.device)
+
+    def around(own: Array) -> Array:
+        values = log_kernel(DirichletRows(rows.queries[own, :], rows.keys[own, :], rows.may_vanish), rows)
+        values = xp.where(every[None, :] == own[:, None], -xp.inf, values)
+        top = xp.max(values, axis=1, keepdims=True)
+        top = xp.where(xp.isinf(top), 0.0, top)
+        return top[:, 0] + xp.log(xp.sum(xp.exp(values - top), axis=1))
+
+    return xp.concat([around(chosen[start : start + PANEL]) for start in range(0, len(chosen), PANEL)])
 
 
 def influences(

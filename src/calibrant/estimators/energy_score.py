@@ -51,7 +51,8 @@ class EnergyScore(Score):
         if self.fair:
             check_fair(predictions)
         elif predictions[:1].sample(np.random.default_rng(self.seed), 1).dtype.kind != "f":
-            raise InputError(f"EnergyScore scores numbers and vectors; got {type(predictions).__name__} predictions")
+            kind, instead = type(predictions).__name__, "Brier" if hasattr(predictions, "squared_error") else "CRPS"
+            raise InputError(f"EnergyScore scores real numbers and vectors; got {kind} predictions: use {instead}()")
         members = members_of(predictions, self.n_draws, self.seed)
         shares = shares_of(predictions)
         different = 1 - predictions.coincidence if isinstance(predictions, Ensemble) and not self.fair else 1.0

@@ -5,12 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import is_traced, namespace, to_numpy
+from calibrant._array import as_double, is_traced, namespace
 from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
 from calibrant.kernels import Gaussian, Identity, Kernel
-from calibrant.kernels.bandwidth import thinned
+from calibrant.kernels.bandwidth import thinned, where_they_are
 from calibrant.kernels.base import as_points
 from calibrant.residuals import Residuals, Route, residuals
 from calibrant.spectral import mean_embedding
@@ -60,9 +60,11 @@ def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
     parameters = predictions.parameters
     if any(is_traced(x) for x in parameters):
         raise InputError("give a length scale for targets: there is no median of values that are being traced")
-    host = [to_numpy(x).astype(np.float64).reshape(len(predictions), -1) for x in parameters]
-    rows = namespace(parameters[0]).asarray(thinned(np.concatenate(host, axis=1)))
-    return kernel.resolve(as_points(predictions[rows].sample(np.random.default_rng(0), 1)[0]))
+    here = [as_double(where_they_are(x)) for x in parameters]
+    xp = namespace(*here)
+    rows = thinned(xp.concat([xp.reshape(x, (len(predictions), -1)) for x in here], axis=1))
+    chosen = predictions[matched(rows, parameters[0])]
+    return kernel.resolve(as_points(chosen.sample(np.random.default_rng(0), 1)[0]))
 
 
 def coordinates(
@@ -112,5 +114,5 @@ def resolve_problem(
 ) -> tuple[Kernel, Kernel, KernelRows]:
     """Both kernels with their numbers fixed, and the rows to sum over; weights are scaled to mean 1."""
     on_predictions, on_targets, coords = resolve_kernels(on_predictions, on_targets, predictions)
-    w = None if weights is None else namespace(coords).asarray(unit_weights(weights, len(weights)))
+    w = None if weights is None else matched(unit_weights(weights, len(weights)), coords)
     return on_predictions, on_targets, KernelRows(coords, residuals(on_targets, targets, predictions, route), w)

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._pairwise import CALL, Pairwise
-from calibrant.distributions.base import Distribution
+from calibrant._pairwise import Pairwise
+from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.ensemble import Ensemble
-from calibrant.distributions.laplace import Laplace
-from calibrant.estimators.accelerated import accelerated_moments
+from calibrant.estimators.accelerated import accelerated_moments, accelerated_product
+from calibrant.estimators.gpu_redraws import GpuLabelRedraws, redraws_on_gpu
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.expectation import expectation
@@ -37,6 +37,12 @@ BATCH = 64
 ROOM = 20_000_000
 """Numbers that the residuals of one batch may take."""
 
+TABLES = 150
+"""Up to so many rows, tables of all pairs of many redraws are faster than compiled code, which is called for each."""
+
+CACHED = 50_000
+"""Pairs of such a table that are made at a time."""
+
 FEW_OF_MANY = 100
 """Up to so many rows, tiles are as fast as compiled code even where it is loaded once for many redraws."""
 
@@ -53,33 +59,58 @@ class LabelRedraws:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The statistic of each redraw, ``(m,)``."""
-        points = to_numpy(coordinates(self.predictions, self.kernel, self.on_targets)).astype(np.float64)
+        points = self._points
         if (
             points.shape[1] == 1
             and len(points) > SORTED
             and isinstance(self.on_targets, Identity)
             and self.kernel.has_product
         ):
-            return self._on_a_line(targets, points[:, 0])
-        multiply, diagonal = _multiplication(self.kernel, points), self.kernel.diagonal(points)
+            return np.concatenate(
+                [self._on_a_line(targets[i : i + ON_A_LINE]) for i in range(0, len(targets), ON_A_LINE)]
+            )
+        multiply, diagonal = _multiplication(self.kernel, points, self._coords), self.kernel.diagonal(points)
         size = min(BATCH, max(1, ROOM // (len(points) * self.predictions.n_classes)))
         batches = [targets[i : i + size] for i in range(0, len(targets), size)]
         return np.concatenate([self._batch(batch, multiply, diagonal) for batch in batches])
 
-    def _on_a_line(self, targets: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def moved_by(self, move: Callable[[Any], Any]) -> "LabelRedraws | GpuLabelRedraws":
+        """The same where predictions are moved to; weights stay on the host."""
+        predictions = move(self.predictions)
+        if redraws_on_gpu(self.kernel, self.on_targets, predictions):
+            return GpuLabelRedraws(self.kernel, predictions, self.weights, self.unbiased)
+        return replace(self, predictions=predictions)
+
+    @cached_property
+    def _coords(self) -> Array:
+        """Points where the predictions are."""
+        return coordinates(self.predictions, self.kernel, self.on_targets)
+
+    @cached_property
+    def _points(self) -> np.ndarray:
+        """The same on the host."""
+        return to_numpy(self._coords).astype(np.float64)
+
+    @cached_property
+    def _line(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The order of the points; the points, probabilities and weights in it."""
+        order = np.argsort(self._points[:, 0])
+        p = to_numpy(self.predictions.probability(1)).astype(np.float64)
+        return order, self._points[order, 0], p[order], unit_weights(self.weights, len(p))[order]
+
+    def _on_a_line(self, targets: np.ndarray) -> np.ndarray:
         """Two classes: residuals are numbers, kept in the order of the points."""
-        n = len(x)
-        order = np.argsort(x)
-        x, p = x[order], to_numpy(self.predictions.probability(1)).astype(np.float64)[order, None]
-        w = unit_weights(self.weights, n)[order, None]
-        diagonal, sums, squares = self.kernel.diagonal(x[:, None]), [], []
-        for start in range(0, len(targets), ON_A_LINE):
-            error = 2**0.5 * w * (targets[start : start + ON_A_LINE, order].T - p)  # (-e, e) has the length sqrt2 |e|
-            sums.append(2 * self.kernel.pair_sums(x, error))
-            squares.append(np.einsum("n,nm,nm->m", diagonal, error, error))
-        if not self.unbiased:
-            return (np.concatenate(sums) + np.concatenate(squares)) / n**2
-        return np.concatenate(sums) / (n**2 - (w**2).sum())
+        order, x, p, w = self._line
+        error = np.empty((len(x), len(targets)))
+        # (-e, e) has the length sqrt2 |e|
+        np.multiply(2**0.5 * w, np.take(targets, order, axis=1, mode="clip") - p, out=error.T)
+        sums = 2 * self.kernel.pair_sums(x, error)
+        if self.unbiased:
+            return sums / (len(x) ** 2 - (w**2).sum())
+        return (sums + np.einsum("n,nm,nm->m", self.kernel.diagonal(x[:, None]), error, error)) / len(x) ** 2
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("_coords", "_points", "_line")}
 
     def _batch(
         self, targets: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray
@@ -125,10 +156,14 @@ class TargetRedraws:
             return self._term_by_term(targets, rows)
         return np.array([self._alone(self._targets(y), rows) for y in targets])
 
+    def moved_by(self, move: Callable[[Any], Any]) -> Self:
+        """The same where predictions are moved to; weights stay on the host."""
+        return replace(self, predictions=move(self.predictions))
+
     def _has_room(self, rows: KernelRows) -> bool:
         """Whether tables of all pairs can be kept, and there is nothing faster."""
         n = len(rows)
-        return n <= CALL or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
+        return n <= TABLES or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
 
     def _waves(self, targets: np.ndarray, route: Route) -> Any:
         """What predictions, or the quantiles that stand for them, expect of waves in the range of all redraws."""
@@ -183,13 +218,13 @@ class TargetRedraws:
         assert spread is not None
         fixed = float((matrix * self._expected(spread, spread)).sum())
         sums = np.empty(m)
-        step = max(1, ROOM // (20 * n * n))
+        step = max(1, CACHED // (n * n))
         for start in range(0, m, step):
             some = targets[start : start + step]
-            drawn = [as_points(self._targets(y)) for y in some]
-            points = spread.point(self._targets(some.reshape(len(some) * n, *some.shape[2:])))
-            cross = self._expected(points, spread).reshape(len(some), n, n)
-            own = np.stack([to_numpy(self.on_targets(x, x)) for x in drawn])
+            drawn = self._targets(some.reshape(len(some) * n, *some.shape[2:]))
+            cross = self._expected(spread.point(drawn), spread).reshape(len(some), n, n)
+            points = as_points(drawn).reshape(len(some), n, -1)
+            own = np.stack([to_numpy(self.on_targets(x, x)) for x in points])
             sums[start : start + step] = np.einsum("mij,ij->m", own - 2 * cross, matrix)
         return (sums + fixed) / size
 
@@ -201,42 +236,18 @@ class TargetRedraws:
         return np.concatenate([to_numpy(expectation(self.on_targets, part, q)) for part in cuts])
 
 
-def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
-    """Multiplications that one redraw costs, roughly."""
-    if isinstance(predictions, Categorical):
-        is_line = dimensions == 1 and kernel.has_product
-        return work_of_labels(len(predictions), predictions.n_classes, is_line=is_line)
-    if isinstance(predictions, Ensemble) and predictions.is_vector:
-        return 200.0 * len(predictions) ** 2 * int(predictions.members.shape[1])  # sums over members
-    if isinstance(predictions, Laplace):
-        return 200.0 * work_of_numbers(len(predictions))  # its closed forms are long
-    return work_of_numbers(len(predictions))
+def _multiplication(kernel: Kernel, points: np.ndarray, coords: Array) -> Callable[[np.ndarray], np.ndarray]:
+    """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again.
 
-
-def work_of_labels(n: int, n_classes: int, *, is_line: bool) -> float:
-    """Multiplications that one redraw of n labels costs: on a line none of pairs.
-
-    >>> work_of_labels(1000, 10, is_line=False), work_of_labels(1000, 2, is_line=True)
-    (10000000.0, 20000.0)
+    Points on a GPU, ``coords``, are multiplied there.
     """
-    return 20.0 * n if is_line else float(n) ** 2 * n_classes
-
-
-def work_of_numbers(n: int) -> float:
-    """Multiplications that one redraw of n numbers costs: four exponentials a pair.
-
-    >>> work_of_numbers(1000)
-    50000000.0
-    """
-    return 50.0 * float(n) ** 2
-
-
-def _multiplication(kernel: Kernel, points: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """``K @ v`` as a function of v ``(n, q)``: by sorting on a line, else with the matrix kept or made again."""
     if points.shape[1] == 1 and len(points) > SORTED and kernel.has_product:
         order = np.argsort(points[:, 0])
         line, inverse = points[order, 0], np.argsort(order)
         return lambda v: kernel.product(line, v[order], diagonal=True)[inverse]
     if len(points) <= STORED:
         return kernel(points, points).__matmul__
+    product = accelerated_product(kernel, coords)
+    if product is not NotImplemented:
+        return lambda v: to_numpy(product(matched(v, coords)))
     return Pairwise(kernel, points).matmul

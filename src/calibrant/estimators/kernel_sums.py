@@ -1,11 +1,10 @@
 """Means of ``h_ij`` over pairs of rows, with their standard errors."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from calibrant._array import is_traced, namespace, on_gpu, to_numpy
+from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._pairwise import CALL, Moments, Pairwise, moments_of_panels
 from calibrant._tasks import elsewhere, mapping, pieces
 from calibrant._validate import InputError
@@ -13,6 +12,7 @@ from calibrant.estimators.accelerated import (
     accelerated_block_sums,
     accelerated_moments,
     compiled_corner,
+    moments_in_large_tiles,
     sorted_moments,
 )
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows
@@ -79,32 +79,36 @@ def block_sums(form: KernelForm, rows: KernelRows, size: int, engine: Engine | N
 def _task_of_blocks(form: KernelForm, size: int, rows: KernelRows) -> Array:
     """What a worker does with its rows, in one thread; on a GPU if the rows came there."""
     fused = accelerated_block_sums(form.on_predictions, rows, size)
-    alone = {} if on_gpu(rows.coords) else {"threads": 1}
-    return _sums_of_blocks(form, size, rows, **alone) if fused is NotImplemented else fused
+    return _sums_of_blocks(form, size, rows, alone=True) if fused is NotImplemented else fused
 
 
-def _sums_of_blocks(form: KernelForm, size: int, rows: KernelRows, **threads: Any) -> Array:
+def _sums_of_blocks(form: KernelForm, size: int, rows: KernelRows, *, alone: bool = False) -> Array:
     if size <= FEW:
         return Pairwise(form, rows, min(size, tile_of(rows))).block_sums(size)
     blocks = [rows[i * size : (i + 1) * size] for i in range(len(rows) // size)]
-    totals = [moments_of(form, block, FEW, **threads).total for block in blocks]
+    totals = [moments_of(form, block, FEW, alone=alone).total for block in blocks]
     return namespace(totals[0]).stack(totals)
 
 
 def moments_of(
-    form: KernelForm, rows: KernelRows, few: int = FEW, engine: Engine | None = None, **threads: int
+    form: KernelForm, rows: KernelRows, few: int = FEW, engine: Engine | None = None, *, alone: bool = False
 ) -> Moments:
-    """The moments of all pairs; more than ``few`` rows take the faster paths. Points on a line need no engine."""
+    """The moments of all pairs; more than ``few`` rows take the faster paths. Points on a line need no engine.
+
+    Without one, all threads of compiled code take part, or one ``alone``.
+    """
     tile, is_long, engine = tile_of(rows), len(rows) > few, elsewhere(engine)
     moments = NotImplemented
     if is_long:
         kernel = form.on_predictions
-        moments = accelerated_moments(kernel, rows, **threads) if engine is None else sorted_moments(kernel, rows)
+        moments = accelerated_moments(kernel, rows, alone=alone) if engine is None else sorted_moments(kernel, rows)
     if moments is not NotImplemented:
         return moments
     if engine is not None and is_long:
         return moments_of_panels(partial(compiled_corner, form, tile), rows, tile, engine)
-    return Pairwise(form, rows, tile, engine).moments()
+    if engine is None:
+        moments = moments_in_large_tiles(form, tile, rows)
+    return Pairwise(form, rows, tile, engine).moments() if moments is NotImplemented else moments
 
 
 def _standard_error(moments: Moments, n: int) -> float | None:

@@ -6,8 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import pdist
 
+from calibrant._array import to_numpy
+from calibrant.distributions.base import matched
 from calibrant.estimators.dirichlet import DirichletRows, log_sums
-from calibrant.kernels.bandwidth import thinned
+from calibrant.kernels.bandwidth import thinned, where_they_are
+from calibrant.typing import Array
 
 LEAST, MOST = 1e-5, 1.0
 """Bandwidths that are considered."""
@@ -37,31 +40,34 @@ class Bandwidth(NamedTuple):
     note: str | None = None
 
 
-def likeliest_bandwidth(points: np.ndarray, weights: np.ndarray | None = None) -> Bandwidth:
+def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Bandwidth:
     """The bandwidth that maximises ``sum_j log sum_{i != j} k(f_j; f_i)`` for points ``(n, K)`` of the simplex.
 
     The best of a grid, refined by golden section. Predictions with copies would be the more likely the narrower the
     kernel, without end: they do not judge, and where all have copies, each is left out with its copies. Predictions of
     fewer than twenty values need no smoothing: the kernel is made too narrow to reach from one to the next. More than a
     thousand judges are thinned. Predictions that are spread evenly have no likeliest bandwidth, and get the widest, with a
-    note. O(n K) for each bandwidth tried, some thirty. Duin (1976).
+    note. O(n K) for each bandwidth tried, some thirty, on the GPU where the points are. Duin (1976).
 
     >>> rng = np.random.default_rng(0)
     >>> round(likeliest_bandwidth(rng.dirichlet([8, 3, 2], 500)).value, 3)
     0.015
     """
+    there, host = where_they_are(points), to_numpy(points)
     if weights is not None:
-        points, weights = points[weights > 0], weights[weights > 0]
-    values, which, copies = np.unique(points, axis=0, return_inverse=True, return_counts=True)
-    if len(values) < min(FEWEST, len(points)):
+        host, weights = host[weights > 0], weights[weights > 0]
+    values, which, copies = np.unique(host, axis=0, return_inverse=True, return_counts=True)
+    if len(values) < min(FEWEST, len(host)):
         return _few(values)
     mass = np.bincount(which.ravel(), weights)
     singles = np.flatnonzero(copies == 1)
     candidates = singles if len(singles) >= FEWEST else np.arange(len(values))
     judges = candidates[thinned(values[candidates])[:JUDGES]]
 
+    different = matched(values, there)
+
     def likelihood(bandwidth: float) -> np.ndarray:
-        return log_sums(DirichletRows.of(values, bandwidth, mass), judges)
+        return log_sums(DirichletRows.of(different, bandwidth, mass), judges)
 
     seen = np.isfinite(likelihood(MOST))  # a prediction alone on its face of the simplex is never likely
     if not seen.any():
@@ -69,7 +75,7 @@ def likeliest_bandwidth(points: np.ndarray, weights: np.ndarray | None = None) -
     value = _maximum(lambda h: float(np.average(likelihood(h)[seen], weights=mass[judges][seen])))
     if value > EDGE * MOST:
         return Bandwidth(MOST, "predictions are too even to choose a bandwidth: this is the widest")
-    tied = len(points) - len(singles)
+    tied = len(host) - len(singles)
     part = "do not choose the bandwidth" if len(singles) >= FEWEST else "are left out together with them"
     return Bandwidth(value, f"{tied:,} rows have copies and {part}" if tied else None)
 

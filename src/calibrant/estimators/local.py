@@ -15,7 +15,7 @@ from calibrant.estimators.leave_one_out import Bandwidth, likeliest_bandwidth
 from calibrant.estimators.lensed import check_lens
 from calibrant.estimators.questions import Question, questions
 from calibrant.lenses import Lens
-from calibrant.results import Estimate, Table
+from calibrant.results import Estimate, Table, how_many
 from calibrant.typing import Array, Engine
 
 INDICATORS = 1 << 24
@@ -43,7 +43,7 @@ class Around:
         if self.bandwidth.note:
             yield self.bandwidth.note
         if not is_traced(self.is_empty) and (alone := int(to_numpy(self.is_empty).sum())):
-            yield f"{alone:,} rows are alone with the zeros of their probabilities and left out"
+            yield f"{how_many(alone, 'row is', 'rows are')} alone with the zeros of their probabilities and left out"
 
 
 class Redraws:
@@ -142,7 +142,7 @@ class LocalEstimator(BaseEstimator):
             return Bandwidth(float(self.bandwidth))
         if is_traced(question.points):
             raise InputError("give a bandwidth: none can be found for values that are being traced")
-        return likeliest_bandwidth(to_numpy(question.points), weights)
+        return likeliest_bandwidth(question.points, weights)
 
     def _standard_error(self, around: list[Around]) -> float | None:
         """The infinitesimal jackknife: the root of the sum of squared influences."""

@@ -56,6 +56,11 @@ def levels_of(predictions: Distribution, asker: object, prerank: Prerank | None 
     return FamilyLevels(predictions)
 
 
+def usual_prerank(predictions: Distribution) -> Prerank | None:
+    """How targets are ordered where nothing is said: vectors by their average ranks, numbers as they are."""
+    return "average" if dimensions(predictions) else None
+
+
 def check_prerank(prerank: Prerank | None, seed: int) -> None:
     """Refuse settings that are none."""
     if prerank is not None:
@@ -68,7 +73,12 @@ def randomised(levels: tuple[np.ndarray, np.ndarray], seed: int) -> np.ndarray:
     low, high = levels
     if low is high:
         return low
-    return low + np.random.default_rng([seed, 1]).random(low.shape[-1]) * (high - low)
+    return low + shares_of(low.shape[-1], seed) * (high - low)
+
+
+def shares_of(n: int, seed: int) -> np.ndarray:
+    """How far the levels of n targets lie between their least and their largest."""
+    return np.random.default_rng([seed, 1]).random(n)
 
 
 def share_upto(levels: tuple[np.ndarray, np.ndarray], level: float) -> np.ndarray:

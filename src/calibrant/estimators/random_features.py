@@ -20,8 +20,11 @@ LEAST_WAVES = 16
 MAKING = 50
 """Multiplications that it takes to make one feature of one redrawn target, roughly."""
 
-BATCH = 20_000_000
-"""Numbers that the features of redraws made together may take."""
+BATCH = 8_000_000
+"""Numbers that the features of redraws made together may take: room below 32 MiB is used again without being cleared."""
+
+CACHED = 1_000_000
+"""The same where rows are fewer than waves, and little else is read."""
 
 ROOM = 100_000_000
 """Numbers that the waves of all rows may take."""
@@ -150,19 +153,37 @@ class WaveSums:
         waves *= self.weights.astype(np.float32)
         return waves, waves @ self.features.expected.astype(np.float32)
 
+    @cached_property
+    def _pairs(self) -> np.ndarray:
+        """Inner products of the weighted waves of different rows, ``(n, n)``."""
+        waves, _ = self._fixed
+        pairs = waves.T @ waves
+        np.fill_diagonal(pairs, 0.0)
+        return pairs
+
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The statistic of each redraw, ``(m,)``."""
+        """The statistic of each redraw, ``(m,)``; of fewer rows than waves from their pairs."""
+        n, is_few = len(self.points), len(self.points) < 2 * len(self.frequencies)
+        size = max(1, (CACHED if is_few else BATCH) // (n * self.features.width))  # redraws that read the waves once
+        values = self._by_pairs if is_few else self._by_sums
+        found = [values(targets[start : start + size]) for start in range(0, len(targets), size)]
+        return np.concatenate(found) / (n**2 - (self.weights**2).sum())
+
+    def _by_pairs(self, targets: np.ndarray) -> np.ndarray:
+        """``sum_{i != j} w_i w_j <phi(P_i), phi(P_j)> <r_i, r_j>``."""
+        expected = self.features.expected.astype(np.float32)
+        residuals = self.features.of_targets.of_redraws(targets) - expected[:, None, :]  # (n, m, q)
+        product = (self._pairs @ residuals.reshape(len(expected), -1)).reshape(residuals.shape)
+        product *= residuals
+        return product.sum(axis=(0, 2), dtype=np.float64)
+
+    def _by_sums(self, targets: np.ndarray) -> np.ndarray:
+        """The square of the sum less its diagonal."""
         waves, expected = self._fixed
-        squares, n, q = self.weights**2, len(self.points), self.features.width
-        size = max(1, BATCH // (n * q))  # redraws that read the waves once
-        values = []
-        for start in range(0, len(targets), size):
-            batch = targets[start : start + size]
-            features = np.stack([self.features.of_targets(y) for y in batch], axis=1)  # (n, m, q)
-            sums = (waves @ features.reshape(n, -1)).reshape(-1, len(batch), q) - expected[:, None, :]
-            diagonal = np.array([squares @ self.features.squares(y) for y in batch])
-            values.append(np.square(sums, dtype=np.float64).sum(axis=(0, 2)) - diagonal)
-        return np.concatenate(values) / (n**2 - squares.sum())
+        features = self.features.of_targets.of_redraws(targets)  # (n, m, q)
+        sums = (waves @ features.reshape(len(features), -1)).reshape(-1, *features.shape[1:]) - expected[:, None, :]
+        diagonal = np.array([self.weights**2 @ self.features.squares(y) for y in targets])
+        return np.square(sums, dtype=np.float64).sum(axis=(0, 2)) - diagonal
 
     def __getstate__(self) -> dict[str, object]:
-        return {key: value for key, value in self.__dict__.items() if key != "_fixed"}
+        return {key: value for key, value in self.__dict__.items() if key not in ("_fixed", "_pairs")}

@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.results import Estimate
 from calibrant.typing import Array
@@ -37,8 +38,11 @@ class Score(BaseEstimator):
         return Estimate(self.name, mean, n, self, standard_error=error)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The mean over rows of every redraw at once."""
-        return _MeanLoss(self, predictions, np.full(len(predictions), 1.0) if weights is None else weights)
+        """The mean over rows of every redraw at once; of two classes by one product."""
+        w = np.ones(len(predictions)) if weights is None else weights
+        if isinstance(predictions, Categorical) and predictions.n_classes == 2:
+            return _MeanOfTwo.of(self, predictions, w)
+        return _MeanLoss(self, predictions, w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,33 @@ class _MeanLoss:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         return self.score.losses(targets, self.predictions) @ self.weights / self.weights.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanOfTwo:
+    """The weighted sum of losses were the first of two classes to happen, and what rows add where the second does.
+
+    ``rare`` rows, where either loss is infinite, are looked up.
+    """
+
+    first: float
+    more: np.ndarray
+    rare: np.ndarray
+    losses: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, score: Score, predictions: Categorical, w: np.ndarray) -> Self:
+        losses = np.stack([score.losses(np.full(len(w), label), predictions) for label in (0, 1)])
+        rare = np.flatnonzero(~np.isfinite(losses).all(axis=0))
+        common = losses.copy()
+        common[:, rare] = 0
+        return cls(float(common[0] @ w), (common[1] - common[0]) * w, rare, losses[:, rare], w)
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        common = self.first + targets.astype(np.float64) @ self.more
+        looked_up = self.losses[targets[:, self.rare], np.arange(len(self.rare))] @ self.weights[self.rare]
+        return (common + looked_up) / self.weights.sum()
 
 
 @dataclass(frozen=True)

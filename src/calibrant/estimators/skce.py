@@ -11,9 +11,10 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.gpu_redraws import OF_A_GPU, GpuLabelRedraws, redraws_on_gpu
 from calibrant.estimators.kernel_problem import KernelForm, resolve_kernels, resolve_problem
-from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws, work_of_redraw
+from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws
 from calibrant.estimators.kernel_sums import all_pairs, block_mean
 from calibrant.estimators.random_features import RandomFeatureSKCE, affordable_waves
+from calibrant.estimators.redraw_work import work_of_redraw
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route
 from calibrant.results import Estimate
@@ -87,6 +88,15 @@ class SKCE(BaseEstimator):
             notes=notes,
         )
 
+    def resolved(self, predictions: Distribution) -> "SKCE":
+        """With the length scales that these predictions give it.
+
+        >>> round(SKCE().resolved(Categorical([0.25, 0.5, 0.75])).on_predictions.unit, 4)
+        0.3536
+        """
+        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
+        return replace(self, on_predictions=on_predictions, on_targets=on_targets)
+
     def affordable(self, predictions: Distribution, n_redraws: int, budget: float) -> BaseEstimator:
         """Random waves where redraws of all pairs cost too much; as many as budget and memory allow."""
         if self.block is not None or not self.unbiased or self.route not in (None, Route.FEATURES):
@@ -102,10 +112,9 @@ class SKCE(BaseEstimator):
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Redraws share kernels and coordinates; redrawn class labels share the tiles of the kernel on predictions, too."""
-        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
         if self.block is not None:
-            fixed = replace(self, on_predictions=on_predictions, on_targets=on_targets)
-            return EachDraw(fixed, predictions, weights)
+            return EachDraw(self.resolved(predictions), predictions, weights)
+        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
         if isinstance(predictions, Categorical) and redraws_on_gpu(on_predictions, on_targets, predictions):
             return GpuLabelRedraws(on_predictions, predictions, weights, self.unbiased)
         if isinstance(predictions, Categorical) and isinstance(on_targets, Identity | LabelMatrix):

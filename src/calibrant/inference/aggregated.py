@@ -17,7 +17,7 @@ from calibrant.estimators.kernel_problem import resolve_kernels
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.exact import BUDGET, statistic_of, within_budget
 from calibrant.inference.pool import Pool
-from calibrant.kernels import Exponential
+from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
 from calibrant.results import TestResult, brief
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
@@ -103,6 +103,11 @@ def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:
     if isinstance(predictions, Bernoulli):
         return tuple(ECE(EqualMass(bins)) for bins in BINS)
     on_predictions, on_targets, _ = resolve_kernels(Exponential(), None, predictions)
+    return scales_around(on_predictions, on_targets)
+
+
+def scales_around(on_predictions: Kernel, on_targets: Kernel) -> tuple[SKCE, ...]:
+    """Kernel errors with multiples of the length scales of these kernels."""
     assert isinstance(on_predictions, Exponential)
     scaled = partial(replace, on_predictions)
     unit = on_predictions.unit

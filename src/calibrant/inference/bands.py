@@ -1,8 +1,9 @@
 """Bands around a reliability curve: what chance alone would show, and where the truth may lie."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
@@ -11,8 +12,9 @@ from calibrant._array import to_numpy
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.binning import Binning, Bins
 from calibrant.estimators.counts import EventCounts
-from calibrant.estimators.curves import FINE, Curve, Grid, Isotonic, Rows, SmoothCurve
+from calibrant.estimators.curves import Curve, FittedCurve, Isotonic, Rows, SmoothCurve
 from calibrant.estimators.integrated import quantiles
+from calibrant.estimators.smoothing_grid import FINE, Places, cells_of
 from calibrant.inference.draws import draw
 from calibrant.inference.proportions import Band, clopper_pearson
 from calibrant.lenses import Event
@@ -101,8 +103,14 @@ class CurveLine(Line):
 
     def redrawn(self, targets: np.ndarray) -> np.ndarray:
         """A curve is fitted to each set of targets, with all that this chooses."""
-        scores, rule, weights = self.event.probability, self.rule, self.weights
-        return np.stack([rule.fit(scores, self.event.happened(y), weights)(self.places) for y in targets])
+        return np.stack([self._fit(self.event.happened(y))(self.places) for y in targets])
+
+    @cached_property
+    def _fit(self) -> Callable[[np.ndarray], FittedCurve]:
+        return self.rule.given(self.event.probability, self.weights)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in self.__dict__.items() if key != "_fit"}
 
     def confidence(self, targets: Array, how: Resampling) -> Band:
         """Intervals of the true frequency at each place, widened to hold the curve."""
@@ -159,9 +167,9 @@ def monotone_band(rows: Rows, places: np.ndarray, tail: float) -> Band:
 
 def local_rows(rows: Rows, bandwidth: float, places: np.ndarray) -> np.ndarray:
     """How many rows of equal weight a kernel mean rests on, ``(sum w k)^2 / sum w^2 k^2``, at the node next to each place."""
-    grid, squares = (
-        Grid.of(Rows(rows.scores, rows.happened, w), FINE / bandwidth) for w in (rows.weights, rows.weights**2)
-    )
+    cells = cells_of(FINE / bandwidth)
+    first, second = (Places.of(rows.scores, w, cells) for w in (rows.weights, rows.weights**2))
+    grid, squares = (each.grid(rows.happened) for each in (first, second))
     kernel = grid.kernel(np.array([bandwidth]))[0]
     nodes = np.arange(len(kernel))
     counts = []

@@ -11,6 +11,7 @@ from calibrant._array import namespace, on_gpu, to_numpy
 from calibrant._pairwise import Moments, Pairwise
 from calibrant._tasks import elsewhere
 from calibrant.distributions.base import Distribution, matched
+from calibrant.estimators.accelerated import accelerated_matmul
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, resolve_problem
 from calibrant.estimators.kernel_redraws import STORED
 from calibrant.estimators.kernel_sums import FEW, moments_of, tile_of
@@ -93,7 +94,11 @@ class KernelMatrix:
             return self._sorted_product(v, self._order)
         if len(self) <= STORED:
             return self.dense @ v
-        return _on_host(Pairwise(self.form, self.rows, tile_of(self.rows)).matmul(_alike(v, self.rows.coords)))
+        there = _alike(v, self.rows.coords)
+        product = accelerated_matmul(self.form.on_predictions, self.rows, there)
+        if product is NotImplemented:
+            product = Pairwise(self.form, self.rows, tile_of(self.rows)).matmul(there)
+        return _on_host(product)
 
     def multiplying(self, engine: Engine | None) -> Callable[[np.ndarray], np.ndarray]:
         """``v -> H @ v`` by an engine, whose tasks are some rows of the product; here where that is quick."""

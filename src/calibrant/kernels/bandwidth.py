@@ -2,19 +2,25 @@
 
 import numpy as np
 
-from calibrant._array import is_traced, to_numpy
+from calibrant._array import as_double, detached, is_traced, namespace, on_gpu, to_numpy
 from calibrant._validate import InputError
-from calibrant.kernels.metrics import Metric
+from calibrant.kernels.metrics import DIRECT, Euclidean, Metric
 from calibrant.typing import Array
 
 MOST_ROWS = 2000
 """Larger samples are thinned to so many rows."""
 
-SPREAD = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number near the golden section of 2^64: products with it spread over all bits."""
+SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)
+"""An odd number near the golden section of 2^64, with a sign: products with it spread over all bits."""
 
-COARSE = np.uint32(0xFFFFE000)
+COARSE = 0xFFFFE000
 """The leading bits of a float32, about three digits."""
+
+BITS = 16
+"""Leading bits that tell most hashes apart."""
+
+UNSIGNED = -(1 << 63)
+"""The bit that differs between the order of whole numbers with a sign and that of their bits."""
 
 
 def median_distance(points: Array, metric: Metric) -> float:
@@ -26,43 +32,90 @@ def median_distance(points: Array, metric: Metric) -> float:
     >>> median_distance(np.array([[0.0], [1.0], [3.0]]), Euclidean())
     2.0
     """
-    from scipy.spatial.distance import pdist
-
     if is_traced(points):
         raise InputError("give a length scale: the median distance of values that are being traced is not known yet")
-    host = to_numpy(points).astype(np.float64)
-    if len(host) > MOST_ROWS:
-        host = host[thinned(host)]
-    distances = pdist(host, metric.name)
+    here = where_they_are(points)
+    distances = _distances(here[thinned(here)] if len(here) > MOST_ROWS else here, metric)
     if not distances.any():
         return 1.0
     median = float(np.median(distances))
     return median if median > 0 else float(distances[distances > 0].mean())
 
 
-def thinned(host: np.ndarray) -> np.ndarray:
+def where_they_are(points: Array) -> Array:
+    """Rows on a GPU stay there; those of other libraries become arrays of NumPy."""
+    plain = detached(points)
+    return plain if on_gpu(plain) else to_numpy(plain)
+
+
+def _distances(points: Array, metric: Metric) -> np.ndarray:
+    """Of all pairs: by products of matrices where there are many coordinates."""
+    from scipy.spatial.distance import pdist
+
+    if isinstance(metric, Euclidean) and points.shape[1] > DIRECT:
+        exact = as_double(points)
+        return to_numpy(metric(exact, exact))[np.triu_indices(len(points), 1)]
+    return pdist(to_numpy(points).astype(np.float64), metric.name)
+
+
+def thinned(points: Array) -> Array:
     """At most ``MOST_ROWS`` row numbers, as good as random, in an order that does not depend on that of the rows.
 
     Rows are taken by their digits: the leading ones decide, so that float32 and float64 take much the same rows, the others
-    put rows in order that agree in those.
+    put rows in order that agree in those. Arrays of NumPy, and tensors, give the same. Sorting numbers is all it costs:
+    which rows they belong to is asked of few.
     """
-    values = host.reshape(len(host), -1) + 0.0  # no negative zeros
-    coarse = _hashed((values.astype(np.float32).view(np.uint32) & COARSE).astype(np.uint64))
-    order = np.lexsort((_hashed(values.astype(np.float64).view(np.uint64)), coarse))
-    keys = coarse[order]
-    first = np.concatenate([[True], keys[1:] != keys[:-1]])
-    copy = np.arange(len(keys)) - np.maximum.accumulate(np.where(first, np.arange(len(keys)), 0))
-    return order[np.argsort(_mixed(keys ^ _mixed(copy.astype(np.uint64))), kind="stable")[:MOST_ROWS]]
+    xp = namespace(points)
+    values = xp.reshape(points, (len(points), -1)) + 0.0  # no negative zeros
+    coarse = _hashed(xp.astype(xp.astype(values, xp.float32).view(xp.int32), xp.int64) & COARSE)
+    ordered = xp.sort(coarse)
+    keys = _keys(ordered)
+    limit = _smallest(keys, MOST_ROWS)
+    rows = _among(coarse, ordered[keys <= limit])
+    fine = _hashed(xp.astype(values[rows], xp.float64).view(xp.int64)) ^ UNSIGNED
+    rows = rows[xp.argsort(fine, stable=True)]
+    rows = rows[xp.argsort(coarse[rows], stable=True)]
+    keys = _keys(coarse[rows])
+    return rows[keys <= limit][xp.argsort(keys[keys <= limit])]
 
 
-def _hashed(bits: np.ndarray) -> np.ndarray:
+def _keys(ordered: Array) -> Array:
+    """A number for each of these, which are in order: from itself, and how many equal ones stand before it."""
+    xp = namespace(ordered)
+    places = xp.arange(len(ordered), dtype=xp.int64, device=getattr(ordered, "device", None))
+    return _mixed(ordered ^ _mixed(places - xp.searchsorted(ordered, ordered))) ^ UNSIGNED
+
+
+def _smallest(keys: Array, count: int) -> Array:
+    """The last of so many smallest numbers, or of all; most likely among those below a bound, as keys are spread evenly."""
+    xp, n = namespace(keys), len(keys)
+    few = keys[keys <= UNSIGNED + (1 << 63) * min(4 * count, n) // n]
+    return xp.sort(few if len(few) >= count else keys)[min(count, n) - 1]
+
+
+def _among(values: Array, some: Array) -> Array:
+    """The places of values that are among some, which are in order; their leading bits tell most apart."""
+    xp = namespace(values)
+    seen = xp.zeros(1 << BITS, dtype=xp.bool, device=getattr(values, "device", None))
+    seen[_leading(some)] = True
+    places = xp.nonzero(seen[_leading(values)])[0]
+    found = xp.clip(xp.searchsorted(some, values[places]), 0, len(some) - 1)
+    return places[some[found] == values[places]]
+
+
+def _leading(values: Array) -> Array:
+    return (values >> (64 - BITS)) + (1 << (BITS - 1))
+
+
+def _hashed(bits: Array) -> Array:
     """One number a row, from whole numbers only: the same wherever the row stands."""
-    hashed = np.zeros(len(bits), dtype=np.uint64)
-    for column in bits.T:
-        hashed = _mixed(hashed ^ column)
+    hashed = 0 * bits[:, 0]
+    for c in range(bits.shape[1]):
+        hashed = _mixed(hashed ^ bits[:, c])
     return hashed
 
 
-def _mixed(x: np.ndarray) -> np.ndarray:
+def _mixed(x: Array) -> Array:
+    """Products beyond 64 bits lose their leading ones."""
     x = (x + SPREAD) * SPREAD
-    return (x ^ (x >> np.uint64(29))) * SPREAD
+    return (x ^ ((x >> 29) & ((1 << 35) - 1))) * SPREAD

@@ -58,5 +58,16 @@ class LabelMatrix(Kernel):
     def __call__(self, x: Array, y: Array) -> Array:
         """Looked up."""
         xp = namespace(x, y)
-        rows, columns = (to_numpy(points)[:, 0] for points in (x, y))
-        return xp.asarray(np.asarray(self.matrix)[np.ix_(rows, columns)])
+        rows, columns = (self._checked(to_numpy(points)[:, 0]) for points in (x, y))
+        return xp.asarray(np.asarray(self.matrix)[np.ix_(rows, columns)], device=getattr(x, "device", None))
+
+    def _checked(self, labels: np.ndarray) -> np.ndarray:
+        k = len(self.matrix)
+        if labels.dtype.kind not in "iub":
+            raise InputError(
+                f"a label matrix is for class labels, integers from 0 to {k - 1}; got {labels.dtype} numbers"
+            )
+        strange = labels[(labels < 0) | (labels >= k)]
+        if len(strange):
+            raise InputError(f"a label matrix of {k} classes takes labels from 0 to {k - 1}; found {strange[0]}")
+        return labels

@@ -17,6 +17,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.normal import Normal
+from calibrant.results import how_many
 
 Outputs: TypeAlias = Tensor | tuple[Tensor, ...]
 """What a network puts out: a tensor with the rows first, or several."""
@@ -207,7 +208,7 @@ def _double(x: Tensor, name: str) -> Tensor:
         bad = (~is_finite).reshape(len(x), -1).any(dim=1)
         row = int(bad.int().argmax())
         raise InputError(
-            f"{name} has NaN or infinite values in {int(bad.sum()):,} rows, first in row {row} "
+            f"{name} has NaN or infinite values in {how_many(int(bad.sum()), 'row')}, first in row {row} "
             f"({x[row].detach().tolist()}): lower the learning rate, clip gradients, or repair the inputs of that row"
         )
     lifted = x * 1 if x.dtype == torch.float64 else x.double()  # not the caller's tensor: the hook is for this use

@@ -81,6 +81,15 @@ class ClassBets(Bets):
         upper = [f"probabilities of {name} are too high" for name in self.names]
         return shared([level_words("confidences"), SURENESS, lower + upper, self.parts.words("confidences")])
 
+    def class_of(self, words: str) -> int | None:
+        """The class that a bet is about, ``None`` of bets about all.
+
+        >>> ClassBets(("cat", "dog", "bird")).class_of("probabilities of dog are too high")
+        1
+        """
+        said = [{f"probabilities of {name} are too {side}" for side in ("low", "high")} for name in self.names]
+        return next((i for i, both in enumerate(said) if words in both), None)
+
     def log_ratios(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:
         """Of the favoured class, of the tempered probabilities, and of each class against the rest."""
         probs = to_numpy(predictions.probs).astype(np.float64)  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.coordinates import dimensions
 from calibrant.monitoring.bets import Bets
 from calibrant.monitoring.class_bets import ClassBets, EventBets, LabelBets
+from calibrant.monitoring.history import History
 from calibrant.monitoring.level_bets import LevelBets
 from calibrant.monitoring.wealth import CELLS, Wealth
 from calibrant.results import SCHEMA, Result, number
@@ -45,7 +46,8 @@ class Monitor(Result):
     probability at most alpha; ``pvalue`` is 1 over its largest so far, and may be read at any time.
 
     A monitor is a value: :meth:`update` gives a new one. Memory does not grow with the rows, and how rows come together
-    changes no digit beyond rounding. O(bets) a row: 66 for two classes, about 2 k more for k classes.
+    changes no digit beyond rounding. ``history`` keeps sums in windows of ``window`` rows or more for the page,
+    :func:`calibrant.monitor_report`; no alarm depends on them. O(bets) a row: 66 for two classes, about 2 k more for k classes.
     Ramdas, Grünwald, Vovk & Shafer (2023); Arnold, Henzi & Ziegel (2023).
 
     >>> from calibrant import Monitor
@@ -66,16 +68,20 @@ class Monitor(Result):
     wealth: Wealth | None = None
     peak: float = 0.0
     alarm: Alarm | None = None
+    window: int = 1000
+    history: History | None = None
 
     def __post_init__(self) -> None:
         check_fraction(self.alpha, "alpha")
         check_count(self.seed, "seed", least=0)
+        check_count(self.window, "window")
 
     def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> Self:
         """The monitor after these rows too."""
         targets, predictions = as_problem(y_true, y_pred)
         bets = self._bets(predictions)
-        state = replace(self, bets=bets, wealth=self.wealth or Wealth.fresh(bets.shares))
+        history = self.history or History.fresh(bets, self.window, self.n)
+        state = replace(self, bets=bets, wealth=self.wealth or Wealth.fresh(bets.shares), history=history)
         step, y = max(1, CELLS // len(bets.shares)), to_numpy(targets)
         for start in range(0, len(predictions), step):
             rows = slice(start, start + step)
@@ -92,13 +98,15 @@ class Monitor(Result):
     def _after(self, targets: np.ndarray, predictions: Distribution) -> Self:
         assert self.bets is not None
         assert self.wealth is not None
+        assert self.history is not None
         ratios = self.bets.log_ratios(targets, predictions, self.wealth.n)
         steps = self.wealth.after(ratios)
         alarm, enough = self.alarm, -np.log(self.alpha)
         if alarm is None and (reached := steps.log_evalues >= enough).any():
             alarm = self._alarm(steps.upto(int(np.argmax(reached))))
         peak = max(self.peak, float(steps.log_evalues.max()))
-        return replace(self, wealth=steps.upto(len(targets) - 1), peak=peak, alarm=alarm)
+        history = self.history.after(targets, predictions, steps.log_evalues)
+        return replace(self, wealth=steps.upto(len(targets) - 1), peak=peak, alarm=alarm, history=history)
 
     def _alarm(self, wealth: Wealth) -> Alarm:
         assert self.bets is not None
@@ -126,7 +134,7 @@ class Monitor(Result):
 
     def restart(self) -> Self:
         """A fresh monitor with the same settings, as after a new model was put in place."""
-        return replace(self, bets=None, wealth=None, peak=0.0, alarm=None)
+        return replace(self, bets=None, wealth=None, peak=0.0, alarm=None, history=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, from which :meth:`from_dict` goes on."""
@@ -150,6 +158,8 @@ class Monitor(Result):
             "alarm": None if self.alarm is None else asdict(self.alarm),
             "bets": None if self.bets is None else {"kind": self.bets.kind, **asdict(self.bets)},  # type: ignore[call-overload]
             "wealth": wealth,
+            "window": self.window,
+            "history": None if self.history is None else self.history.to_dict(),
         }
 
     @classmethod
@@ -165,7 +175,10 @@ class Monitor(Result):
             begun = np.array(data["wealth"]["begun"], dtype=np.int64)
             wealth = Wealth(bets.shares, data["wealth"]["n"], stakes, won, begun)
         alarm = None if data["alarm"] is None else Alarm(**data["alarm"])
-        return cls(data["alpha"], data["seed"], bets, wealth, float(data["peak"]), alarm)
+        kept = data.get("history")  # states of before there were histories have none
+        history = None if kept is None or bets is None else History.from_dict(kept, bets)
+        window = data.get("window", 1000)
+        return cls(data["alpha"], data["seed"], bets, wealth, float(data["peak"]), alarm, window, history)
 
     def _lines(self) -> list[tuple[str, str]]:
         words = "none" if self.alarm is None else str(self.alarm)

@@ -3,12 +3,12 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,9 +35,11 @@ QUICK = 0.01
 DRAWN = 0.1
 """Weight of the usual coefficients, beside one for each measurement."""
 
-LINEAR = {"n": (2000, 20_000)}
+Sizes: TypeAlias = dict[str, tuple[int, ...]]
 
-TRIALS: dict[str, dict[str, tuple[int, ...]]] = {
+LINEAR: Sizes = {"n": (2000, 20_000)}
+
+TRIALS: dict[str, Sizes] = {
     "mean embedding": {"n": (2000, 10_000)},
     "kernel error on a line": {"n": (2000, 200_000)},
     "kernel error of all pairs": {"n": (1000, 5000)},
@@ -88,48 +90,56 @@ def completed(family: Family, loads: Sequence[Load], seconds: Sequence[float]) -
     return [*seconds, *(pace * each for each in expected[len(seconds) :])]
 
 
-def trials(family: Family, kind: Kind) -> Iterator[Load]:
+def trials(family: Family, kind: Kind, of: Mapping[str, Sizes] = TRIALS) -> Iterator[Load]:
     """The loads at which a family is tried: every pair of sizes and widths."""
-    sizes = TRIALS.get(family.name, LINEAR)
+    sizes = of.get(family.name, LINEAR)
     for k, *values in product(WIDTHS[kind], *sizes.values()):
         tried: dict[str, Any] = dict(zip(sizes, values, strict=True))
         yield replace(Load(1, k, kind), **tried)
 
 
-def timed(family: Family, loads: Sequence[Load], share: float = np.inf) -> list[float]:
+def timed(
+    family: Family,
+    loads: Sequence[Load],
+    share: float = np.inf,
+    *,
+    seconds: Callable[[], float] = time.process_time,
+    move: Callable[[np.ndarray], Any] = np.asarray,
+) -> list[float]:
     """Processor seconds at each load, or at the first few where those take more than a share of the time by the clock.
 
-    Quick ones are the best of three runs. What has to be compiled is compiled before.
+    Quick ones are the best of three runs. What has to be compiled is compiled before. ``move`` brings predictions to where they
+    are worked on.
     """
     start = time.perf_counter()
-    _work(family, loads[0])()
+    _work(family, loads[0], move)()
     is_early = time.perf_counter() - start <= share / 4
     if is_early:
-        _work(family, loads[-1])()
+        _work(family, loads[-1], move)()
     found: list[float] = []
     for load in loads:
         if found and not (is_early and time.perf_counter() - start <= share):
             break
-        found.append(_best(_work(family, load)))
+        found.append(_best(_work(family, load, move), seconds))
     return found
 
 
-def _work(family: Family, load: Load) -> Callable[[], object]:
-    measure, (y_true, y_pred) = family.make(load), problem(load)
+def _work(family: Family, load: Load, move: Callable[[np.ndarray], Any]) -> Callable[[], object]:
+    measure, (y_true, y_pred) = family.make(load), problem(load, move)
     if isinstance(measure, Recalibrator):
         return lambda: measure.fit(y_true, y_pred, folds=0)
     return lambda: measure(y_true, y_pred)
 
 
-def _best(work: Callable[[], object]) -> float:
-    first = _run(work)
-    return min(first, _run(work), _run(work)) if first < QUICK else first
+def _best(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    first = _run(work, clock)
+    return min(first, _run(work, clock), _run(work, clock)) if first < QUICK else first
 
 
-def _run(work: Callable[[], object]) -> float:
-    start = time.process_time()
+def _run(work: Callable[[], object], clock: Callable[[], float]) -> float:
+    start = clock()
     work()
-    return max(time.process_time() - start, 1e-7)
+    return max(clock() - start, 1e-7)
 
 
 def fitted(
@@ -152,17 +162,17 @@ def fitted(
     return tuple((nnls(np.concatenate([relative, prior]), right)[0] / scale).tolist())
 
 
-def problem(load: Load) -> tuple[np.ndarray, Any]:
-    """Calibrated predictions of that many rows, and their targets."""
+def problem(load: Load, move: Callable[[np.ndarray], Any] = np.asarray) -> tuple[np.ndarray, Any]:
+    """Calibrated predictions of that many rows, moved to where they are to be, and their targets."""
     rng = np.random.default_rng(0)
     if load.kind == "classes":
-        predictions: Any = Categorical(rng.dirichlet(np.ones(load.k), load.n))
+        predictions: Any = Categorical(move(rng.dirichlet(np.ones(load.k), load.n)))
     elif load.kind == "binary":
-        predictions = Categorical(rng.random(load.n))
+        predictions = Categorical(move(rng.random(load.n)))
     elif load.kind == "numbers":
-        predictions = Normal(rng.normal(size=load.n), 1 + rng.random(load.n))
+        predictions = Normal(move(rng.normal(size=load.n)), move(1 + rng.random(load.n)))
     else:
-        predictions = Ensemble(rng.normal(size=(load.n, 1)) + rng.normal(size=(load.n, load.k)))
+        predictions = Ensemble(move(rng.normal(size=(load.n, 1)) + rng.normal(size=(load.n, load.k))))
     return predictions.sample(rng, 1)[0], predictions
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from calibrant._validate import InputError, check_one_of
-from calibrant.estimators.gpu_redraws import OF_A_GPU
 from calibrant.planning.engines import EngineName, Place, Quote, place_for, workers_for
 from calibrant.planning.load import KINDS, Kind, Load
 from calibrant.planning.machine import Machine, this_machine
@@ -58,8 +57,13 @@ def plan(
     wanted = [(role, [place.quoted(option, used) for option in role.options]) for role in place.offered(roles(load))]
     choices, left_out = _chosen(wanted, seconds, place)
     notes = tuple(_notes(wanted, place, load, choices, seconds))
-    source = f"{used.source}: calibrant doctor --bench measures this machine" if used.is_shipped else used.source
-    return Plan(load, seconds, place.memory, place.words, choices, left_out, source, notes)
+    return Plan(load, seconds, place.memory, place.words, choices, left_out, _source(used, place), notes)
+
+
+def _source(rates: Rates, place: Place) -> str:
+    """Where costs are from."""
+    here = f"{rates.source}: calibrant doctor --bench measures this machine" if rates.is_shipped else rates.source
+    return f"{here}; sums over pairs as on an {rates.gpu_name}" if place.name == "gpu" else here
 
 
 def _load(n: int, k: int, kind: Kind | None, members: int | None) -> Load:
@@ -140,8 +144,6 @@ def _notes(
         yield from _remedies(wanted, place)
     if place.name == "batches":
         yield "the data do not fit into memory three times over; reading them is not counted"
-    if place.name == "gpu":
-        yield f"a GPU is taken to sum pairs {OF_A_GPU:g} times as fast"
     if choices and place.name in ("process", "gpu"):
         yield from _better_test(wanted, place, choices, budget)
         redraws = affordable(REDRAWS[0], load.n, TEST_WORK, least=REDRAWS[1])

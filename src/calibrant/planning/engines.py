@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from calibrant._validate import InputError
-from calibrant.estimators.gpu_redraws import OF_A_GPU
 from calibrant.planning.load import Load
 from calibrant.planning.machine import Machine
 from calibrant.planning.rates import Rates
 from calibrant.planning.roles import Option, Role
+from calibrant.results import how_many
 
 EngineName: TypeAlias = Literal["process", "batches", "gpu", "cluster"]
 ENGINES: tuple[EngineName, ...] = ("process", "batches", "gpu", "cluster")
@@ -45,9 +45,7 @@ class Place:
 
     def quoted(self, option: Option, rates: Rates) -> Quote:
         """What the option costs here."""
-        seconds = rates.predicted(option.family, option.load, self.machine.threads)
-        if self.name == "gpu" and "of all pairs" in option.family.name:
-            seconds /= OF_A_GPU
+        seconds = rates.predicted(option.family, option.load, self.machine.threads, on_gpu=self.name == "gpu")
         if self.name == "cluster" and is_divisible(option):
             seconds /= self.workers
         held = replace(option.load, n=self.batch(option.load)) if self._in_batches(option) else option.load
@@ -73,18 +71,18 @@ class Place:
     @property
     def words(self) -> str:
         """For people."""
-        threads = f"{self.machine.threads} thread{'s' if self.machine.threads > 1 else ''}"
+        threads = how_many(self.machine.threads, "thread")
         return {
             "process": f"this process, {threads}",
             "batches": f"batches of rows through states, {threads}: calibrant.batches.Batches and calibrant.state",
             "gpu": f"GPU, {self.machine.gpu or 'none found here'}: predictions as torch.cuda arrays",
-            "cluster": f"a Dask cluster of {self.workers} workers: engine=engines.connect(client)",
+            "cluster": f"a Dask cluster of {self.workers} workers: --engine dask://host:8786, or calibrant.engines.connect",
         }[self.name]
 
 
 def is_divisible(option: Option) -> bool:
-    """Whether workers can share the work: redraws are tasks of their own."""
-    return option.load.redraws > 0
+    """Whether workers can share the work: redraws, and pairs of panels of rows, are tasks of their own."""
+    return option.load.redraws > 0 or option.family.name == "kernel error of all pairs"
 
 
 def place_for(load: Load, machine: Machine, memory: float, engine: EngineName | None) -> Place:
@@ -96,7 +94,7 @@ def place_for(load: Load, machine: Machine, memory: float, engine: EngineName | 
     if engine is not None and engine not in ENGINES:
         raise InputError(f"engine must be one of {', '.join(ENGINES)}; got {engine!r}")
     if engine is None:
-        engine = "process" if machine.gpu is None or load.kind != "classes" else "gpu"
+        engine = "gpu" if machine.gpu is not None and load.kind in ("classes", "numbers") else "process"
         engine = "batches" if COPIES * load.data_bytes > memory else engine
     return Place(engine, machine, memory)
 

@@ -6,9 +6,10 @@ from functools import partial
 
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
-from calibrant.estimators.kernel_redraws import ROOM, STORED, work_of_labels, work_of_numbers
+from calibrant.estimators.kernel_redraws import ROOM, STORED
 from calibrant.estimators.pit_error import PITError
 from calibrant.estimators.random_features import BATCH, RandomFeatureSKCE, work_of_waves
+from calibrant.estimators.redraw_work import work_of_labels, work_of_numbers
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.aggregated import SCALES, SCALES_OF_BOTH, AggregatedTest
 from calibrant.inference.draws import CHUNK

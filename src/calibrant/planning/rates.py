@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,31 +22,38 @@ AGGREGATED = "aggregated "
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds of one processor a unit of each monomial, by kind of predictions and family.
+    """Seconds of one processor, or of a GPU, a unit of each monomial, by kind of predictions and family.
 
-    >>> shipped().source
-    'built-in rates'
+    >>> shipped().source, shipped().gpu_name
+    ('built-in rates', 'NVIDIA H200')
     """
 
     seconds: Mapping[str, tuple[float, ...]]
     machine: Mapping[str, str]
     source: str
+    gpu_seconds: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    gpu_name: str | None = None
 
     @property
     def is_shipped(self) -> bool:
         """Whether they were measured elsewhere."""
         return self.source == BUILT_IN
 
-    def predicted(self, family: Family, load: Load, threads: int = 1) -> float:
-        """Seconds that the work takes with so many threads."""
-        rates = self.seconds[key_of(family, load)]
+    def predicted(self, family: Family, load: Load, threads: int = 1, *, on_gpu: bool = False) -> float:
+        """Seconds that the work takes with so many threads, or on the GPU where that has a way of its own for it."""
+        key = key_of(family, load)
+        by_gpu = on_gpu and key in self.gpu_seconds
+        rates = self.gpu_seconds[key] if by_gpu else self.seconds[key]
         total = sum(rate * term for rate, term in zip(rates, family.terms(load), strict=True))
-        return total / threads if family.is_shared else total
+        return total / threads if family.is_shared and not by_gpu else total
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        seconds = {key: list(rates) for key, rates in self.seconds.items()}
-        return {"schema": SCHEMA, "kind": "rates", "machine": dict(self.machine), "seconds": seconds}
+        seconds, on_gpu = (
+            {key: list(rates) for key, rates in some.items()} for some in (self.seconds, self.gpu_seconds)
+        )
+        found = {"schema": SCHEMA, "kind": "rates", "machine": dict(self.machine), "seconds": seconds}
+        return found if self.gpu_name is None else {**found, "gpu": {"name": self.gpu_name, "seconds": on_gpu}}
 
     def save(self) -> Path:
         """Keep them for later plans; says where."""
@@ -72,8 +79,11 @@ def current() -> Rates:
         found = _read(kept(), f"rates measured here, {kept()}")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return shipped()
-    same = {key: len(rates) for key, rates in shipped().seconds.items()}
-    return found if {key: len(rates) for key, rates in found.seconds.items()} == same else shipped()
+    if _lengths(found.seconds) != _lengths(shipped().seconds):
+        return shipped()
+    if _lengths(found.gpu_seconds) == _lengths(shipped().gpu_seconds):
+        return found
+    return replace(found, gpu_seconds=shipped().gpu_seconds, gpu_name=shipped().gpu_name)
 
 
 @cache
@@ -84,5 +94,14 @@ def shipped() -> Rates:
 
 def _read(path: Path, source: str) -> Rates:
     data = json.loads(path.read_text("utf-8"))
-    seconds = {str(key): tuple(map(float, rates)) for key, rates in data["seconds"].items()}
-    return Rates(seconds, data["machine"], source)
+    gpu = data.get("gpu", {"name": None, "seconds": {}})
+    return Rates(_rates(data["seconds"]), data["machine"], source, _rates(gpu["seconds"]), gpu["name"])
+
+
+def _rates(seconds: Mapping[str, Sequence[float]]) -> dict[str, tuple[float, ...]]:
+    return {str(key): tuple(map(float, rates)) for key, rates in seconds.items()}
+
+
+def _lengths(seconds: Mapping[str, tuple[float, ...]]) -> dict[str, int]:
+    """What is known of whether rates are those of this version."""
+    return {key: len(rates) for key, rates in seconds.items()}

@@ -5,7 +5,7 @@ from typing import Any
 
 from calibrant.planning.load import Load
 from calibrant.planning.quantities import duration, size
-from calibrant.results import SCHEMA, Result, number
+from calibrant.results import SCHEMA, Result, how_many, number
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Choice:
 
     def words(self, n: int) -> str:
         """One line."""
-        some = "" if self.rows == n else f", on {number(self.rows)} rows drawn at random"
+        some = "" if self.rows == n else f", on {how_many(self.rows, 'row')} drawn at random"
         return f"{self.setting}{some}: {duration(self.seconds)}, {size(self.memory)}"
 
 
@@ -93,7 +93,7 @@ class Plan(Result):
         }
 
     def _lines(self) -> list[tuple[str, str]]:
-        rows = f"{number(self.load.n)} rows of {_described(self.load)}"
+        rows = f"{how_many(self.load.n, 'row')} of {_described(self.load)}"
         cost = f"{duration(self.seconds)} of {duration(self.budget)}, {size(self.memory)} of {size(self.available)}"
         headline = f"{rows}: {cost}" if self.fits else f"{rows}: nothing fits into {duration(self.budget)}"
         return [

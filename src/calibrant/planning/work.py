@@ -9,8 +9,8 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_problem import resolve_kernels
-from calibrant.estimators.kernel_redraws import work_of_redraw
 from calibrant.estimators.random_features import RandomFeatureSKCE, work_of_waves
+from calibrant.estimators.redraw_work import work_of_redraw
 from calibrant.estimators.skce import SKCE
 from calibrant.estimators.target_features import target_features
 

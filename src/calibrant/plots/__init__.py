@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from calibrant.plots.bias_curves import BiasDisplay, bias
     from calibrant.plots.class_panels import ClasswiseDisplay, classwise
     from calibrant.plots.confusion_map import ConfusionDisplay, confusion
+    from calibrant.plots.control_chart import WindowsDisplay, windows
     from calibrant.plots.coverage_curve import CoverageDisplay, coverage
+    from calibrant.plots.drift_map import DriftDisplay, drift
+    from calibrant.plots.evidence_line import EvidenceDisplay, evidence
     from calibrant.plots.fan_chart import FanDisplay, fan
     from calibrant.plots.level_deviation import LevelCurveDisplay, level_curve
     from calibrant.plots.level_histogram import LevelsDisplay, levels
@@ -32,6 +35,8 @@ _HOME = {
     "ComparisonDisplay": "model_rows",
     "ConfusionDisplay": "confusion_map",
     "CoverageDisplay": "coverage_curve",
+    "DriftDisplay": "drift_map",
+    "EvidenceDisplay": "evidence_line",
     "FanDisplay": "fan_chart",
     "LevelCurveDisplay": "level_deviation",
     "LevelsDisplay": "level_histogram",
@@ -40,6 +45,7 @@ _HOME = {
     "SharpnessDisplay": "sharpness_chart",
     "SimplexDisplay": "simplex_map",
     "SpreadDisplay": "spread_curve",
+    "WindowsDisplay": "control_chart",
     "WitnessDisplay": "witness_map",
     "before_after": "side_by_side",
     "bias": "bias_curves",
@@ -47,6 +53,8 @@ _HOME = {
     "comparison": "model_rows",
     "confusion": "confusion_map",
     "coverage": "coverage_curve",
+    "drift": "drift_map",
+    "evidence": "evidence_line",
     "fan": "fan_chart",
     "level_curve": "level_deviation",
     "levels": "level_histogram",
@@ -55,6 +63,7 @@ _HOME = {
     "sharpness": "sharpness_chart",
     "simplex": "simplex_map",
     "spread": "spread_curve",
+    "windows": "control_chart",
     "witness": "witness_map",
 }
 
@@ -65,6 +74,8 @@ __all__ = [
     "ComparisonDisplay",
     "ConfusionDisplay",
     "CoverageDisplay",
+    "DriftDisplay",
+    "EvidenceDisplay",
     "FanDisplay",
     "LevelCurveDisplay",
     "LevelsDisplay",
@@ -73,6 +84,7 @@ __all__ = [
     "SharpnessDisplay",
     "SimplexDisplay",
     "SpreadDisplay",
+    "WindowsDisplay",
     "WitnessDisplay",
     "before_after",
     "bias",
@@ -80,6 +92,8 @@ __all__ = [
     "comparison",
     "confusion",
     "coverage",
+    "drift",
+    "evidence",
     "fan",
     "level_curve",
     "levels",
@@ -88,6 +102,7 @@ __all__ = [
     "sharpness",
     "simplex",
     "spread",
+    "windows",
     "witness",
 ]
 

@@ -11,6 +11,7 @@ from calibrant.distributions.normal import Normal
 from calibrant.plots.legend import add_legend
 from calibrant.plots.picture import Drawing, Tables, plotting_library, room
 from calibrant.plots.style import Theme, palette_of, settings
+from calibrant.results import how_many
 from calibrant.typing import ArrayLike
 
 if TYPE_CHECKING:
@@ -35,17 +36,16 @@ class Display:
         """Draw on these axes, or on a new figure of pyplot."""
         mpl, palette = plotting_library(), palette_of(theme)
         legend = legend and bool(self.drawing.marks(self.tables))
-        left = 0.3
+        layout, left = self.drawing.layout(self.tables, legend=legend), 0.3
         with mpl.rc_context(settings(palette)):
             if ax is None:
                 from matplotlib import pyplot
 
-                layout = self.drawing.layout(self.tables, legend=legend)
                 ax = room(pyplot.figure(figsize=layout.size, facecolor=palette.paper), layout)
                 left = layout.margins[0] - 0.4
             self.drawing.draw(ax, self.tables, palette)
             if legend:
-                add_legend(ax, self.drawing.marks(self.tables), palette, raised=self.drawing.raised, left=left)
+                add_legend(ax, self.drawing.marks(self.tables), palette, raised=layout.raised, left=left)
         self._axes = ax
         return self
 
@@ -68,7 +68,7 @@ class Display:
         return figure
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{name}: {table.n_rows} rows" for name, table in self.tables.items())
+        sizes = ", ".join(f"{name}: {how_many(table.n_rows, 'row')}" for name, table in self.tables.items())
         return f"<{type(self).__name__} ({sizes})>"
 
     def _repr_svg_(self) -> str | None:

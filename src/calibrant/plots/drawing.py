@@ -5,7 +5,10 @@ from calibrant.plots import model_curves
 from calibrant.plots.bias_curves import BiasDisplay
 from calibrant.plots.class_panels import ClasswiseDisplay
 from calibrant.plots.confusion_map import ConfusionDisplay
+from calibrant.plots.control_chart import WindowsDisplay
 from calibrant.plots.coverage_curve import CoverageDisplay
+from calibrant.plots.drift_map import DriftDisplay
+from calibrant.plots.evidence_line import EvidenceDisplay
 from calibrant.plots.fan_chart import FanDisplay
 from calibrant.plots.level_deviation import LevelCurveDisplay
 from calibrant.plots.level_histogram import LevelsDisplay
@@ -27,6 +30,8 @@ DRAWINGS: dict[str, Drawing] = {
     "confusion": ConfusionDisplay.drawing,
     "coverage": CoverageDisplay.drawing,
     "curves": model_curves.DRAWING,
+    "drift": DriftDisplay.drawing,
+    "evidence": EvidenceDisplay.drawing,
     "fan": FanDisplay.drawing,
     "level_curve": LevelCurveDisplay.drawing,
     "levels": LevelsDisplay.drawing,
@@ -35,6 +40,7 @@ DRAWINGS: dict[str, Drawing] = {
     "sharpness": SharpnessDisplay.drawing,
     "simplex": SimplexDisplay.drawing,
     "spread": SpreadDisplay.drawing,
+    "windows": WindowsDisplay.drawing,
     "witness": WitnessDisplay.drawing,
 }
 """What draws which kind of picture."""

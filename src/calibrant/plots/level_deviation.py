@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from calibrant.distributions.conversion import as_distribution
-from calibrant.distributions.coordinates import dimensions
-from calibrant.estimators.member_ranks import Prerank
+from calibrant.estimators.pit import usual_prerank
 from calibrant.inference.pit_curve import PITCurve
 from calibrant.inference.reliability import beyond_chance
 from calibrant.plots.display import PredictionDisplay, plotter
@@ -70,8 +69,7 @@ class LevelCurveDisplay(PredictionDisplay):
     ) -> Self:
         """The curve at ``n_points - 1`` levels."""
         predictions = as_distribution(y_pred)
-        prerank: Prerank | None = "average" if dimensions(predictions) else None
-        made = PITCurve(n_points, level, prerank=prerank, seed=seed)
+        made = PITCurve(n_points, level, prerank=usual_prerank(predictions), seed=seed)
         table = made(y_true, predictions, sample_weight=sample_weight)
         return cls({"level_curve": table, "settings": Table(level=[level])})
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from calibrant.distributions.conversion import as_distribution
-from calibrant.distributions.coordinates import dimensions
-from calibrant.estimators.member_ranks import Prerank
+from calibrant.estimators.pit import usual_prerank
 from calibrant.inference.pit_histogram import PITHistogram
 from calibrant.plots.display import PredictionDisplay, plotter
 from calibrant.plots.picture import Drawing, Legend, Tables, level_in
@@ -81,8 +80,7 @@ class LevelsDisplay(PredictionDisplay):
     ) -> Self:
         """The histogram with ``n_bins`` bars; ``seed`` is that of levels of single values with a probability of their own."""
         predictions = as_distribution(y_pred)
-        prerank: Prerank | None = "average" if dimensions(predictions) else None
-        made = PITHistogram(n_bins, level, prerank=prerank, seed=seed)
+        made = PITHistogram(n_bins, level, prerank=usual_prerank(predictions), seed=seed)
         table = made(y_true, predictions, sample_weight=sample_weight)
         return cls({"levels": table, "settings": Table(level=[level])})
 

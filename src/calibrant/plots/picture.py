@@ -34,10 +34,12 @@ HEADROOM = 0.26
 
 @dataclass(frozen=True)
 class Layout:
-    """Width and height in inches, and the margins left, right, below and above of the axes."""
+    """Width and height in inches, and the margins left, right, below and above of the axes; words above the axes have the
+    legend ``raised`` by so many."""
 
     size: tuple[float, float] = (5.2, 4.3)
     margins: tuple[float, float, float, float] = MARGINS
+    raised: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,10 +66,10 @@ class Drawing:
 
     def layout(self, tables: Tables, *, legend: bool = False) -> Layout:
         """The room of these tables, more of it above with a legend."""
-        plain = Layout(self.size, self.margins) if self.layout_of is None else self.layout_of(tables)
+        plain = Layout(self.size, self.margins, self.raised) if self.layout_of is None else self.layout_of(tables)
         (width, height), (left, right, below, above) = plain.size, plain.margins
         more = HEADROOM * legend
-        return Layout((width, height + more), (left, right, below, above + more))
+        return Layout((width, height + more), (left, right, below, above + more), max(plain.raised, self.raised))
 
     def to_svg(self, tables: Tables, palette: Palette = CSS) -> str:
         """The picture as an inline SVG element without a fixed size; its colours are CSS variables, or those of a palette."""

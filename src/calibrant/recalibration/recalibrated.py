@@ -14,6 +14,7 @@ from calibrant.distributions.cells import LEVELS, crps_by_cells, edges_of, momen
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.normal import Normal
 from calibrant.recalibration.normal_scores import HIGHEST, at_normal_scores, check_levels, normal_scores
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 FARTHEST = 37.0
@@ -119,7 +120,7 @@ class Recalibrated(Distribution):
         return part
 
     def __repr__(self) -> str:
-        return f"<Recalibrated: {len(self):,} predictions from {type(self.base).__name__}>"
+        return f"<Recalibrated: {how_many(len(self), 'prediction')} from {type(self.base).__name__}>"
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """As the base takes them."""

@@ -13,6 +13,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, two_classes
 from calibrant.recalibration.logistic import Coefficients, fitted_log_odds
 from calibrant.recalibration.weights import shares
+from calibrant.results import how_many
 
 FINEST = 2.0**-53
 """Probabilities below this count as this in a fit: no double lies between 1 and 1 minus this."""
@@ -50,7 +51,9 @@ def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray
     log_p = np.log(np.maximum(p, least))
     wrong = int((p[np.arange(len(p)), targets] == 0).sum())
     notes = (
-        (f"{wrong:,} rows had probability 0 for what happened; the map leaves 0 and 1 as they are",) if wrong else ()
+        (f"{how_many(wrong, 'row')} had probability 0 for what happened; the map leaves 0 and 1 as they are",)
+        if wrong
+        else ()
     )
     return _Problem(log_p[:, 1], log_p[:, 0], targets == 1, w, rows, notes)
 

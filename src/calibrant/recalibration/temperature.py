@@ -10,6 +10,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import Found, Map, Recalibrator, check_number
+from calibrant.results import how_many
 
 COLDEST, HOTTEST = -7.0, 7.0
 """Logarithms of temperatures that are considered."""
@@ -55,7 +56,7 @@ class Temperature(Recalibrator):
         if min(loss(COLDEST), loss(hottest)) <= best.fun < loss(0.0):
             notes.append("the likelihood grows up to the end of the temperatures considered")
         if impossible := len(targets) - len(possible):
-            notes.append(f"{impossible:,} rows had probability 0 for what happened, at any temperature")
+            notes.append(f"{how_many(impossible, 'row')} had probability 0 for what happened, at any temperature")
         n_classes = predictions.n_classes if isinstance(predictions, Categorical) else None
         found = Tempering(type(predictions).__name__, float(np.exp(best.x)), n_classes)
         return Found(found, bool(best.success), tuple(notes))

@@ -10,11 +10,11 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.distributions.categorical import Categorical
 from calibrant.reports.after import picture_of, problem_after
-from calibrant.reports.candidates import FOLDS, Trial, Trials, is_sample, thinned, tried
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.model import Advice, Picture
 from calibrant.reports.problem import Problem
-from calibrant.results import Interval, Table, percent
+from calibrant.reports.trials import FOLDS, Trial, Trials, is_sample, thinned, tried
+from calibrant.results import Interval, Table, how_many, percent
 
 LEAST = 50
 """Rows that a map can be learned from."""
@@ -43,7 +43,7 @@ def advise(problem: Problem, *, is_calibrated: bool, source: Sequence[str] | Non
     """Try the recalibrators that suit a problem on held-out rows, and say which to use, if any.
 
     ``source`` are the words of a command that name the file and its columns. Large data are thinned, at random, which the
-    advice says. How one is chosen: :attr:`~calibrant.reports.candidates.Trials.chosen`.
+    advice says. How one is chosen: :attr:`~calibrant.reports.trials.Trials.chosen`.
     """
     n = len(problem)
     if (few := too_few(problem)) is not None:
@@ -67,11 +67,11 @@ def too_few(problem: Problem) -> str | None:
     """Why nothing can be learned: few rows, or hardly any but those of one class."""
     n = len(problem) if problem.weights is None else int((problem.weights > 0).sum())
     if n < LEAST:
-        return f"{n:,} row{'s are' if n > 1 else ' is'} too few to learn from."
+        return f"{how_many(n, 'row is', 'rows are')} too few to learn from."
     if isinstance(problem.predictions, Categorical):
         others = n - int(np.bincount(to_numpy(problem.targets)).max())
         if others < EVENTS:
-            return f"All but {others} rows are of one class: too few of others to learn from."
+            return f"All but {how_many(others, 'row')} are of one class: too few of others to learn from."
     return None
 
 

@@ -11,6 +11,7 @@ from calibrant.reports.class_pictures import reliability_of
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.forecast_pictures import histogram_of
 from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, levels_of_targets
+from calibrant.reports.level_redraws import LevelsOfParts, redraws_of_levels
 from calibrant.reports.model import Picture
 from calibrant.reports.problem import Problem
 
@@ -21,9 +22,13 @@ def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
         return replace(problem, predictions=in_order(parts).checked())  # targets are columns already
     assert isinstance(problem, ForecastProblem)
     levels, targets = np.empty(len(problem)), to_numpy(problem.targets)
+    redraws = []
     for part in parts:
-        levels[part.rows] = levels_of_targets(targets[part.rows], part.predictions)
-    return problem.at(levels)
+        own = targets[part.rows]
+        levels[part.rows] = levels_of_targets(own, part.predictions)
+        redraws.append((part.rows, redraws_of_levels(own, part.predictions)))
+    is_uniform = all(one is None for _, one in redraws)
+    return problem.at(levels, None if is_uniform else LevelsOfParts(tuple(redraws), len(problem)))
 
 
 def claims_of(problem: Problem) -> Picture:

@@ -61,7 +61,7 @@ def evaluate(
     """
     problem, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
     advise = partial(advise_on, problem, source=source) if advice else None
-    return _report(problem, outline, title, progress or _silent, advise)
+    return report_of(problem, outline, title, progress or silent, advise)
 
 
 def judge(
@@ -114,13 +114,14 @@ def planned(
     return forecasts, outline_of_forecasts(forecasts, dict(by or {}))
 
 
-def _report(
+def report_of(
     problem: Problem,
     outline: Outline[Any],
     title: str,
     progress: Progress,
-    advise: Callable[..., Advised] | None,
+    advise: Callable[..., Advised] | None = None,
 ) -> Report:
+    """All that the outline lists, made."""
     tell = announcer([*outline.steps, *([] if advise is None else [ADVICE])], progress)
 
     def made(parts: Sequence[tuple[str, Callable[[Any], T]]], evidence: Any) -> list[T]:
@@ -150,7 +151,7 @@ def _report(
         subject=outline.subject,
         verdict=verdict,
         numbers=tuple(numbers),
-        pictures=tuple(pictures),
+        pictures=tuple(picture for picture in pictures if not picture.is_empty),
         sections=tuple(sections),
         notes=tuple(outline.notes()),
         settings=settings_of(problem),
@@ -161,14 +162,21 @@ def _report(
 def settings_of(problem: Problem) -> dict[str, object]:
     """What repeats the run: versions, redraws, seed and level."""
     return {
+        **versions(),
+        "redraws": problem.n_resamples,
+        "seed": str(problem.seeds.entropy),
+        "level": 0.95,
+    }
+
+
+def versions() -> dict[str, object]:
+    """What numbers may depend on."""
+    return {
         "calibrant": calibrant.__version__,
         "numpy": np.__version__,
         "scipy": version("scipy"),
         "numba": _installed("numba"),
         "python": platform.python_version(),
-        "redraws": problem.n_resamples,
-        "seed": str(problem.seeds.entropy),
-        "level": 0.95,
     }
 
 
@@ -179,5 +187,5 @@ def _installed(name: str) -> str:
         return "not installed"
 
 
-def _silent(step: str, done: float, total: float) -> None:
+def silent(step: str, done: float, total: float) -> None:
     """Report no progress."""

@@ -4,11 +4,11 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant.distributions.categorical import Categorical
-from calibrant.reports.candidate import Candidate
 from calibrant.reports.claim_groups import STANDS_OUT, ClaimGroups, bound
 from calibrant.reports.class_problem import ClassProblem, claims, event_claims
 from calibrant.reports.leaning import Leaning, beyond
 from calibrant.reports.local_faults import local_faults
+from calibrant.reports.possible_fault import PossibleFault
 from calibrant.reports.verdict import Fault
 from calibrant.results import percent
 
@@ -42,21 +42,23 @@ def fault_of_classes(problem: ClassProblem, part: tuple[str, np.ndarray] | None 
     return Fault(loudest.finding, f"{loudest.words}, and {second.words}", loudest.means, where)
 
 
-def _means(problem: ClassProblem) -> list[Candidate]:
+def _means(problem: ClassProblem) -> list[PossibleFault]:
     """Means over all rows that may be off: the confidence, the rate of an event, the rates of classes."""
     confidence = Leaning.of(*claims(problem), problem.weights)
     side = "over" if confidence.is_high else "under"
-    sure = Candidate(confidence.z, f"{side}-confident", f"the model is {side}-confident", _mean_confidence(confidence))
+    sure = PossibleFault(
+        confidence.z, f"{side}-confident", f"the model is {side}-confident", _mean_confidence(confidence)
+    )
     if isinstance(problem.predictions, Categorical) and problem.kind == "multi-class":
         return [sure, *_one_class(problem, problem.predictions)]
     rate = Leaning.of(*event_claims(problem), problem.weights)
     side = "high" if rate.is_high else "low"
     means = f"They average {percent(rate.claimed)}, and the event happened {percent(rate.happened)} of the time"
     # Where all predictions lie on one side of 1/2 the two differ by rounding only: then it is the rate.
-    return [Candidate(1.001 * rate.z, f"too {side}", f"they are too {side}", means), sure]
+    return [PossibleFault(1.001 * rate.z, f"too {side}", f"they are too {side}", means), sure]
 
 
-def _one_class(problem: ClassProblem, predictions: Categorical) -> list[Candidate]:
+def _one_class(problem: ClassProblem, predictions: Categorical) -> list[PossibleFault]:
     """The class whose mean probability is furthest off, unless by chance."""
     p, y = to_numpy(predictions.probs), to_numpy(problem.targets)
     leanings = [Leaning.of(p[:, k], y == k, problem.weights) for k in range(p.shape[1])]
@@ -68,18 +70,18 @@ def _one_class(problem: ClassProblem, predictions: Categorical) -> list[Candidat
     means = (
         f"Class {name} is claimed {percent(found.claimed)} on average, and {percent(found.happened)} of rows are of it"
     )
-    return [Candidate(found.z, "class", f"class {name} is claimed too {often}", means)]
+    return [PossibleFault(found.z, "class", f"class {name} is claimed too {often}", means)]
 
 
-def _explain(candidates: list[Candidate], groups: ClaimGroups) -> bool:
+def _explain(possible: list[PossibleFault], groups: ClaimGroups) -> bool:
     """Whether the means that are off account for a good part of the error of single groups of claims."""
-    if any(c.finding == "class" for c in candidates):
+    if any(fault.finding == "class" for fault in possible):
         return True
     total = float((groups.cells.z**2).sum()) - len(groups.cells.z)
-    return sum(c.z**2 for c in candidates) > EXPLAINED * total
+    return sum(fault.z**2 for fault in possible) > EXPLAINED * total
 
 
-def _adds(problem: ClassProblem, second: Candidate, first: Candidate) -> bool:
+def _adds(problem: ClassProblem, second: PossibleFault, first: PossibleFault) -> bool:
     """Whether the second fault is clear beyond what the first one explains."""
     if problem.kind == "multi-class":
         return abs(second.z) > max(CLEAR, abs(first.z) / 2)

@@ -12,6 +12,7 @@ from calibrant.estimators.scores import LogLoss
 from calibrant.inference.dependence import Memory
 from calibrant.reports.class_problem import ClassProblem, claims
 from calibrant.reports.data_notes import duplicated, effective_rows, listed, precision
+from calibrant.results import how_many
 
 RARE = 10
 """Classes with fewer rows than this say little by themselves."""
@@ -70,7 +71,7 @@ def _certainty(problem: ClassProblem, p: np.ndarray) -> list[str]:
     if certain > CERTAIN:
         notes.append(f"{100 * certain:.1f} % of the probabilities are exactly 0 or 1.")
     if impossible := int(np.isinf(LogLoss().losses(problem.targets, problem.predictions)).sum()):
-        notes.append(f"{impossible:,} rows had probability 0 for what happened: the log loss is infinite.")
+        notes.append(f"{how_many(impossible, 'row')} had probability 0 for what happened: the log loss is infinite.")
     if len(p) > 1 and (p == p[:1]).all():
         notes.append("All predictions are the same: only their mean can be judged.")
     return notes

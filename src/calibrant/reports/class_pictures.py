@@ -16,7 +16,7 @@ from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.evidence import Evidence
 from calibrant.reports.model import Picture
 from calibrant.reports.null_picture import null_of
-from calibrant.results import Table, percent
+from calibrant.results import Table, how_many, percent
 
 MAP_WORK = 100_000_000
 """Redrawn targets that a map or a smooth curve may cost."""
@@ -51,9 +51,14 @@ def reliability_of(problem: ClassProblem) -> Picture:
         "What was claimed, what happened",
         f"Each mark is a group of rows with similar {what}; larger marks hold more. On the dashed line, claims come true as "
         "often as stated. A calibrated model leaves the band in about one group of twenty.",
-        f"Reliability diagram, observed frequency against predicted probability in {_beyond(tables, 'groups')}.",
+        f"Reliability diagram, observed frequency against predicted probability in {_beyond(tables, 'group')}.",
         tables,
     )
+
+
+def curve_of(problem: ClassProblem) -> Table:
+    """The curve of that diagram, without the band."""
+    return _tables(ReliabilityDisplay, problem, axis="auto", band=None)["curve"]
 
 
 def _smooth(problem: ClassProblem) -> Picture:
@@ -63,7 +68,7 @@ def _smooth(problem: ClassProblem) -> Picture:
         "The same without groups",
         "Observed frequency as a smooth curve of the prediction, which shows what groups may hide. A calibrated model leaves the "
         "band over about a twentieth of its length.",
-        f"Smooth reliability curve, observed frequency against predicted probability at {_beyond(tables, 'points')}.",
+        f"Smooth reliability curve, observed frequency against predicted probability at {_beyond(tables, 'point')}.",
         tables,
     )
 
@@ -97,7 +102,7 @@ def _confusion(problem: ClassProblem) -> Picture:
         "Rows by the class that the model favours, columns by class: mean probability less how often it happened. Orange: "
         "claimed too often; blue: too seldom. On the diagonal lies over-confidence, beside it where the probability should "
         "have gone. Framed cells are beyond chance; a calibrated model has none in nineteen of twenty data sets.",
-        f"Map of gaps by favoured class and class: {_framed(cells, 'cells')}.",
+        f"Map of gaps by favoured class and class: {_framed(cells, 'cell')}.",
         tables,
     )
 
@@ -109,7 +114,7 @@ def _witness(problem: ClassProblem) -> Picture:
         "Where it goes wrong",
         "By the favoured class and the confidence in it: how much more was claimed than came true. Orange: over-confident; blue: "
         "under-confident. Dots mark places beyond chance; a calibrated model has none in nineteen of twenty data sets.",
-        f"Map of gaps by favoured class and confidence: {_framed(tables['cells'], 'places')}.",
+        f"Map of gaps by favoured class and confidence: {_framed(tables['cells'], 'place')}.",
         tables,
     )
 
@@ -122,7 +127,8 @@ def _simplex(problem: ClassProblem) -> Picture:
         "All three probabilities at once",
         "Each corner is certainty of one class. Arrows lead from the mean prediction of rows alike to how often the classes "
         "happened there; towards the middle they say over-confidence.",
-        f"Map of three classes with an arrow a cell: {beyond} of {tables['cells'].n_rows} cells are beyond chance.",
+        f"Map of three classes with an arrow a cell: {beyond} of "
+        f"{how_many(tables['cells'].n_rows, 'cell is', 'cells are')} beyond chance.",
         tables,
     )
 
@@ -164,7 +170,8 @@ def _outside(tables: dict[str, Table]) -> np.ndarray:
 def _beyond(tables: dict[str, Table], noun: str) -> str:
     """How many points chance does not explain, and the furthest of them."""
     curve, outside = tables["curve"], _outside(tables)
-    said = f"{curve.n_rows} {noun}: {int(outside.sum())} lie beyond what chance shows"
+    beyond = how_many(int(outside.sum()), "lies", "lie")
+    said = f"{how_many(curve.n_rows, noun)}: {beyond} beyond what chance shows"
     if not outside.any():
         return said
     gap = np.abs(curve["predicted"] - curve["observed"])
@@ -176,7 +183,7 @@ def _beyond(tables: dict[str, Table], noun: str) -> str:
 def _framed(cells: Table, noun: str) -> str:
     """How many cells are beyond chance, and the furthest."""
     outside = cells["adjusted"] <= 0.05
-    said = f"{int(outside.sum())} of {cells.n_rows} {noun} are beyond chance"
+    said = f"{int(outside.sum())} of {how_many(cells.n_rows, f'{noun} is', f'{noun}s are')} beyond chance"
     if not outside.any():
         return said
     worst = int(np.nanargmax(np.where(outside, np.abs(cells["gap"]), -1)))

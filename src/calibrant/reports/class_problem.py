@@ -1,6 +1,7 @@
 """The problem of a report on class probabilities."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -42,7 +43,7 @@ class ClassProblem(Problem):
         """Mean probability of the events, and how often they happened."""
         return means_of(*event_claims(self), self.weights)
 
-    @property
+    @cached_property
     def kernel_error(self) -> SKCE | None:
         """That of all classes at once; labels have no common one."""
         return super().kernel_error if isinstance(self.predictions, Categorical) else None

@@ -1,7 +1,7 @@
 """Several models of the same targets: their numbers, how far they lie apart, and which is better."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +9,17 @@ import numpy as np
 
 from calibrant._validate import InputError, check_same_length
 from calibrant.inference.multiplicity import holm
-from calibrant.reports.build import evaluate, planned, settings_of
+from calibrant.reports.build import planned, report_of, settings_of, silent
 from calibrant.reports.comparison_pictures import pictures_of
 from calibrant.reports.comparison_verdict import judge_models
 from calibrant.reports.costs import LAST, Progress
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.model import Picture, Report, Section, Verdict
 from calibrant.reports.model_differences import Losses, all_equal, differences_of, error_of, losses_of
+from calibrant.reports.outline import Outline
 from calibrant.reports.problem import Problem
 from calibrant.reports.slices import Slicing, slicings_of
-from calibrant.results import SCHEMA, Result, Table
+from calibrant.results import SCHEMA, Result, Table, how_many
 from calibrant.results.markdown import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -30,7 +31,7 @@ MOST = 12
 class Comparison(Result):
     """Several models of the same targets, as data; :func:`calibrant.compare` makes it.
 
-    ``reports`` has the report of each model without advice and slices: its numbers with intervals and null bands.
+    ``reports`` has the report of each model without advice, slices and pictures: its numbers with intervals and null bands.
     ``differences`` has a row a measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
     the table (Holm). ``sections`` have the scores of slices.
     """
@@ -95,7 +96,7 @@ class Comparison(Result):
         """Verdict, evidence and differences in GitHub's Markdown, for a comment on a pull request."""
         evidence = "\n".join(f"- {escaped(sentence, longest=600)}" for sentence in self.verdict.evidence)
         heading = f"### {escaped(self.verdict.headline, longest=600)}"
-        title = f"{escaped(self.title)} · {self.n:,} rows · {escaped(self.kind)}"
+        title = f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}"
         return "\n\n".join([heading, title, evidence, self.differences.to_markdown()]) + "\n"
 
     def save(self, path: str | Path) -> Path:
@@ -134,21 +135,13 @@ def compare(
     >>> result.verdict.headline
     'plain is better calibrated than bold, and has the lower log loss.'
     """
-    problems = _problems(y_true, models, by, sample_weight, n_resamples, rng, engine)
-    step, total = progress or _silent, float(len(problems) + 1)
+    plans = _plans(y_true, models, by, sample_weight, n_resamples, rng, engine)
+    problems = {name: problem for name, (problem, _) in plans.items()}
+    step, total = progress or silent, float(len(problems) + 1)
     reports = {}
-    for i, (name, y_pred) in enumerate(models.items()):
+    for i, (name, (problem, outline)) in enumerate(plans.items()):
         step(name, i, total)
-        reports[name] = evaluate(
-            y_true,
-            y_pred,
-            sample_weight=sample_weight,
-            title=name,
-            n_resamples=n_resamples,
-            rng=problems[name].fresh_seeds,
-            engine=engine,
-            advice=False,
-        )
+        reports[name] = report_of(problem, replace(outline, pictures=()), name, silent)
     step("Differences", total - 1, total)
     first, scores = next(iter(problems.values())), list(losses_of(list(problems.values())))
     differences, error = differences_of(problems, scores), error_of(first)[0]
@@ -168,7 +161,7 @@ def compare(
     return result
 
 
-def _problems(
+def _plans(
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
     by: Mapping[str, ArrayLike] | None,
@@ -176,21 +169,20 @@ def _problems(
     n_resamples: int,
     rng: Seed,
     engine: Engine | None,
-) -> dict[str, Problem]:
-    """The checked problems, all of one kind."""
+) -> dict[str, tuple[Problem, Outline[Any]]]:
+    """The checked problems, all of one kind, and what their reports consist of."""
     if not isinstance(models, Mapping) or not 2 <= len(models) <= MOST:
         raise InputError(f"models must be 2 to {MOST} predictions by name, {{'a': y_pred, 'b': other_pred}}")
     if not isinstance(by, Mapping | None):
         raise InputError("by must map names to columns, such as by={'site': column}")
-    found: dict[str, Problem] = {}
+    found: dict[str, tuple[Problem, Outline[Any]]] = {}
     for name, y_pred in models.items():
         try:
-            problem, _ = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine)
+            found[name] = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine)
         except InputError as error:
             raise InputError(f"model {name!r}: {error}") from error
-        found[name] = problem
-        rng = problem.fresh_seeds
-    kinds = {name: _target_of(problem) for name, problem in found.items()}
+        rng = found[name][0].fresh_seeds
+    kinds = {name: _target_of(problem) for name, (problem, _) in found.items()}
     if len(set(kinds.values())) > 1:
         raise InputError(
             f"models must predict the same: {', '.join(f'{name!r} {kind}' for name, kind in kinds.items())}"
@@ -251,7 +243,3 @@ def _notes(problems: Mapping[str, Problem], scores: Sequence[Losses]) -> tuple[s
     if not any(score.name == "Log loss" for score in scores):
         found.append("The log loss is infinite, or there is no density, for at least one model: it is not compared.")
     return tuple(found)
-
-
-def _silent(step: str, done: float, total: float) -> None:
-    """Report no progress."""

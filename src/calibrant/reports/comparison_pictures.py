@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from calibrant.inference.coverage import coverage
-from calibrant.reports.class_pictures import reliability_of
+from calibrant.reports.class_pictures import curve_of
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.forecast_pictures import COVERED
 from calibrant.reports.forecast_problem import ForecastProblem
@@ -81,7 +81,7 @@ def curves_of(problems: Mapping[str, Problem]) -> Picture:
 
 def _curve(problem: Problem, name: str) -> Table:
     if isinstance(problem, ClassProblem):
-        curve = reliability_of(problem).tables["curve"]
+        curve = curve_of(problem)
         predicted, observed = curve["predicted"], curve["observed"]
     else:
         assert isinstance(problem, ForecastProblem)

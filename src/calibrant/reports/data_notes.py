@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from calibrant.results import how_many
+
 MOST_NAMES = 10
 """Names that a list shows."""
 
@@ -15,7 +17,7 @@ def effective_rows(weights: np.ndarray | None) -> list[str]:
     """How many rows of equal weight tell as much: ``(sum w)^2 / sum w^2``.
 
     >>> effective_rows(np.array([1.0, 1.0, 0.0, 4.0]))
-    ['Weights are unequal: these 4 rows tell as much as 2 of equal weight; 1 have none.']
+    ['Weights are unequal: these 4 rows tell as much as 2 of equal weight; 1 has none.']
     """
     if weights is None:
         return []
@@ -23,7 +25,7 @@ def effective_rows(weights: np.ndarray | None) -> list[str]:
     if effective > 0.999 * len(weights):
         return []
     idle = int((weights == 0).sum())
-    more = f"; {idle:,} have none" if idle else ""
+    more = f"; {how_many(idle, 'has', 'have')} none" if idle else ""
     return [f"Weights are unequal: these {len(weights):,} rows tell as much as {effective:,.0f} of equal weight{more}."]
 
 

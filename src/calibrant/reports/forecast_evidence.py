@@ -12,7 +12,6 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.evidence import Evidence, gather
 from calibrant.reports.forecast_problem import ForecastProblem, coordinate_levels
-from calibrant.reports.level_redraws import redraws_of_levels
 from calibrant.reports.slices import Slicing
 from calibrant.results import TestResult, number
 
@@ -62,7 +61,7 @@ def gather_forecasts(
 ) -> ForecastEvidence:
     """Redraw levels, outcomes and coordinates."""
     groups = groups_of(problem)
-    found = gather(problem.levels, of_levels, [*groups, *slicings], redrawn_from=redraws_of_levels(problem))
+    found = gather(problem.levels, of_levels, [*groups, *slicings], redrawn_from=problem.levels.redrawn_from)
     levels = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
     outcomes = None if problem.is_ensemble else gather(problem, of_outcomes, ())
     coordinates: tuple[TestResult, ...] = ()

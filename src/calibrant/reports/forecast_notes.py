@@ -8,6 +8,7 @@ from calibrant._array import to_numpy
 from calibrant.inference.dependence import Memory
 from calibrant.reports.data_notes import duplicated, effective_rows
 from calibrant.reports.forecast_problem import ForecastProblem
+from calibrant.results import how_many
 
 
 def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
@@ -28,7 +29,9 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
     found += _repeated(to_numpy(problem.targets), problem.kind)
     outside = int(((levels <= 0) | (levels >= 1)).sum())
     if outside:
-        found.append(f"{outside:,} outcomes lie where their forecast has no probability at all.")
+        found.append(
+            f"{how_many(outside, 'outcome lies where its', 'outcomes lie where their')} forecast has no probability at all."
+        )
     return found
 
 

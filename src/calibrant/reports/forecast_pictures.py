@@ -18,7 +18,7 @@ from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem, sp
 from calibrant.reports.model import Picture
 from calibrant.reports.null_picture import null_of
 from calibrant.reports.problem import Problem
-from calibrant.results import Table, number, percent
+from calibrant.results import Table, how_many, number, percent
 
 COVERED = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
 """Levels of the intervals whose coverage is drawn."""
@@ -85,8 +85,8 @@ def _level_curve(problem: ForecastProblem) -> Picture:
         "How many more outcomes than expected lie below each level. A calibrated forecast stays within the band everywhere in "
         "nineteen of twenty data sets. First up, then down: too sure; first down, then up: too timid; all up: too high; all "
         "down: too low.",
-        f"Curve of levels less the diagonal: {int(_outside(table).sum())} of {table.n_rows} points leave the band; at level "
-        f"{table['level'][worst]:.2g} there are {100 * abs(gap[worst]):.1f} points {side} outcomes below than expected.",
+        f"Curve of levels less the diagonal: {int(_outside(table).sum())} of {how_many(table.n_rows, 'point')} beyond the band; at "
+        f"level {table['level'][worst]:.2g} there are {100 * abs(gap[worst]):.1f} points {side} outcomes below than expected.",
         tables,
     )
 
@@ -112,6 +112,7 @@ def _fan(problem: ForecastProblem) -> Picture:
     tables = FanDisplay.from_predictions(problem.targets, problem.predictions).tables
     fan = tables["fan"]
     outside = int(((fan["outcome"] < fan["low_0.95"]) | (fan["outcome"] > fan["high_0.95"])).sum())
+    beyond = how_many(outside, "outcome lies outside its", "outcomes lie outside their")
     rule, expected = (
         "One outcome of twenty should lie outside the widest.",
         f", where {0.05 * fan.n_rows:.0f} are expected",
@@ -122,20 +123,13 @@ def _fan(problem: ForecastProblem) -> Picture:
         "fan",
         "Forecasts and outcomes, row by row",
         f"Rows in the order of their medians, evenly picked: central intervals, darker for smaller ones, and what happened. {rule}",
-        f"Fan chart of {fan.n_rows} rows: {outside} outcomes lie outside their 95 % interval{expected}.",
+        f"Fan chart of {how_many(fan.n_rows, 'row')}: {beyond} 95 % interval{expected}.",
         tables,
     )
 
 
 def _spread(problem: ForecastProblem) -> Picture:
-    tables = SpreadDisplay.from_predictions(
-        problem.targets,
-        problem.predictions,
-        n_resamples=_redraws(problem),
-        sample_weight=problem.weights,
-        rng=problem.fresh_seeds,
-        engine=problem.engine,
-    ).tables
+    tables = _redrawn(SpreadDisplay, problem)
     table = tables["spread"]
     few = " The spread of few members is itself by chance, which flattens the curve." if problem.is_ensemble else ""
     ends = [
@@ -146,20 +140,14 @@ def _spread(problem: ForecastProblem) -> Picture:
         "How wide forecasts are, and how far off",
         "Root mean squared error of the forecast mean against the predicted standard deviation, in groups of equally many "
         f"rows. Above the dashed line, the forecast is surer than it should be.{few}",
-        f"Errors against predicted spread in {table.n_rows} groups: where the spread is {ends[0]}; where it is {ends[1]}.",
+        f"Errors against predicted spread in {how_many(table.n_rows, 'group')}: where the spread is {ends[0]}; where it is "
+        f"{ends[1]}.",
         tables,
     )
 
 
 def _witness(problem: ForecastProblem) -> Picture:
-    tables = WitnessDisplay.from_predictions(
-        problem.targets,
-        problem.predictions,
-        n_resamples=_redraws(problem),
-        sample_weight=problem.weights,
-        rng=problem.fresh_seeds,
-        engine=problem.engine,
-    ).tables
+    tables = _redrawn(WitnessDisplay, problem)
     beyond = int((tables["cells"]["adjusted"] <= 0.05).sum())
     return Picture(
         "witness",
@@ -181,8 +169,16 @@ def _as_levels(problem: ForecastProblem) -> tuple[np.ndarray, object]:
     return problem.levels.targets, problem.levels.predictions
 
 
-def _redraws(problem: ForecastProblem) -> int:
-    return affordable(min(199, problem.n_resamples), len(problem), MAP_WORK, least=99)
+def _redrawn(display: type[SpreadDisplay | WitnessDisplay], problem: ForecastProblem) -> dict[str, Table]:
+    """The tables of a display that redraws, with the settings of the problem."""
+    return display.from_predictions(
+        problem.targets,
+        problem.predictions,
+        n_resamples=affordable(min(199, problem.n_resamples), len(problem), MAP_WORK, least=99),
+        sample_weight=problem.weights,
+        rng=problem.fresh_seeds,
+        engine=problem.engine,
+    ).tables
 
 
 def _outside(table: Table) -> np.ndarray:

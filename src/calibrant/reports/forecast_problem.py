@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.uniform import Uniform
 from calibrant.estimators.levels_within import LevelsWithin
-from calibrant.estimators.pit import PIT
+from calibrant.estimators.pit import PIT, usual_prerank
 from calibrant.estimators.pit_error import PITError
+from calibrant.inference.exact import ExactTest
+from calibrant.inference.pool import Pool
+from calibrant.reports.level_redraws import LevelRedraws, redraws_of_levels
 from calibrant.reports.problem import Problem
+from calibrant.results import TestResult
 
 CENTRAL = 0.9
 """The level of the intervals that words speak of."""
@@ -29,13 +33,40 @@ class LevelProblem(Problem):
     """Levels of targets as outcomes of uniform predictions.
 
     Under the hypothesis the levels of any family are uniform, those of its ensembles too, whose members and target are then
-    equally likely to be the target: members are not taken for the whole distribution, as redraws from them would.
+    equally likely to be the target: members are not taken for the whole distribution, as redraws from them would. Where single
+    values have a probability, levels are so only over all random shares; given those, they are ``redrawn_from`` the forecasts.
     """
+
+    redrawn_from: LevelRedraws | None = None
 
     @property
     def kind(self) -> str:
         """What is predicted."""
         return "levels"
+
+    def rows(self, index: np.ndarray) -> Self:
+        """Levels of these rows alone, and what they are redrawn from."""
+        return replace(
+            super().rows(index), redrawn_from=None if self.redrawn_from is None else self.redrawn_from.rows(index)
+        )
+
+    def test(self, estimator: Any, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
+        """The exact test of an estimator, against levels that calibrated forecasts would show."""
+        if self.redrawn_from is None:
+            return super().test(estimator, two_sided=two_sided, least_resamples=least_resamples)
+        draws = max(self.n_resamples, least_resamples)
+        pool = Pool.draw(
+            {"": estimator.given(self.predictions, self.weights)},
+            self.targets,
+            self.redrawn_from,
+            draws,
+            two_sided=[""] if two_sided else [],
+            rng=self.fresh_seeds,
+            engine=self.engine,
+        )
+        estimate = estimator.estimate(self.targets, self.predictions, self.weights)
+        how = ExactTest(estimator, draws, "two-sided" if two_sided else "greater")
+        return TestResult(float(estimate), pool.pvalue(""), len(self), how, estimate, pool.null(""))
 
     @property
     def error(self) -> PITError:
@@ -91,13 +122,15 @@ class ForecastProblem(Problem):
     @cached_property
     def levels(self) -> LevelProblem:
         """The levels of targets; of vectors, one in all."""
-        return self.at(levels_of_targets(to_numpy(self.targets), self.predictions))
+        targets = to_numpy(self.targets)
+        return self.at(levels_of_targets(targets, self.predictions), redraws_of_levels(targets, self.predictions))
 
-    def at(self, levels: np.ndarray) -> LevelProblem:
+    def at(self, levels: np.ndarray, redrawn_from: LevelRedraws | None) -> LevelProblem:
         """Levels with the settings of this problem."""
         n = len(self)
         uniform = Uniform(np.zeros(n), np.ones(n))
-        return LevelProblem(levels, uniform, self.weights, self.n_resamples, self.seeds, self.engine)
+        settings = (self.weights, self.n_resamples, self.seeds, self.engine)
+        return LevelProblem(levels, uniform, *settings, redrawn_from)
 
     def rows(self, index: np.ndarray) -> Self:
         """The problem of these rows alone, their levels as they are."""
@@ -108,7 +141,7 @@ class ForecastProblem(Problem):
 
 def levels_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndarray:
     """One level a row, of vectors too."""
-    return PIT(prerank="average" if dimensions(predictions) else None).of(targets, predictions)
+    return PIT(prerank=usual_prerank(predictions)).of(targets, predictions)
 
 
 def spread_of(problem: ForecastProblem) -> np.ndarray | None:

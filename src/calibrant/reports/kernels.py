@@ -6,7 +6,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.skce import SKCE
-from calibrant.inference.aggregated import default_grid
+from calibrant.inference.aggregated import scales_around
 from calibrant.inference.exact import within_budget
 from calibrant.planning.work import KERNEL_WORK, work_of
 
@@ -22,8 +22,10 @@ def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_redraws: int
     >>> list(kernel_errors(Categorical([0.2, 0.7]), SKCE(), 10**9))
     []
     """
-    left, found = KERNEL_WORK, {}
-    for name, wished in _wished(predictions, kernel):
+    if kernel is None or isinstance(predictions, Bernoulli):  # labels have no common kernel
+        return {}
+    left, found = KERNEL_WORK, dict[str, BaseEstimator]()
+    for name, wished in _wished(kernel.resolved(predictions)):
         chosen, _ = within_budget(wished, predictions, n_redraws, KERNEL_WORK / 4)
         if name == "kernel" and chosen is not wished:
             continue
@@ -34,13 +36,11 @@ def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_redraws: int
     return found
 
 
-def _wished(predictions: Distribution, kernel: SKCE | None) -> Iterator[tuple[str, BaseEstimator]]:
-    if kernel is None or isinstance(predictions, Bernoulli):  # labels have no common kernel
-        return
+def _wished(kernel: SKCE) -> Iterator[tuple[str, SKCE]]:
+    assert kernel.on_targets is not None
     if kernel.block is None:
         yield "kernel", kernel
     # From coarse to fine, but the finest second: two scales far from each other see more than two close ones.
-    coarse, *rest = reversed(default_grid(predictions))
+    coarse, *rest = reversed(scales_around(kernel.on_predictions, kernel.on_targets))
     for i, estimator in enumerate([coarse, *reversed(rest)]):
-        assert isinstance(estimator, SKCE)
         yield f"kernel {i + 1}", estimator

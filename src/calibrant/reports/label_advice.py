@@ -22,11 +22,11 @@ from calibrant.reports.advice import (
     too_few,
 )
 from calibrant.reports.after import picture_of
-from calibrant.reports.candidates import Trials, thinned, tried
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.model import Advice
 from calibrant.reports.problem import Problem
-from calibrant.results import Table
+from calibrant.reports.trials import Trials, thinned, tried
+from calibrant.results import Table, how_many
 
 MOST = 20
 """Labels that are looked at."""
@@ -64,7 +64,11 @@ def advise_on(problem: Problem, *, is_calibrated: bool, source: Sequence[str] | 
 def _left_out(labels: int, looked: int, found: int) -> list[str]:
     """What the advice does not speak of."""
     more = [f"The first {looked} labels of {labels}."] if looked < labels else []
-    few = [f"{looked - found} labels have too few rows of either kind to learn from."] if found < looked else []
+    few = (
+        [f"{how_many(looked - found, 'label has', 'labels have')} too few rows of either kind to learn from."]
+        if found < looked
+        else []
+    )
     return [*more, *few]
 
 

@@ -5,10 +5,10 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
-from calibrant.reports.candidate import Candidate
 from calibrant.reports.claim_groups import STANDS_OUT, ClaimGroups, bound
 from calibrant.reports.class_problem import ClassProblem, claims, event_claims
 from calibrant.reports.leaning import Cells, Leaning
+from calibrant.reports.possible_fault import PossibleFault
 from calibrant.results import percent
 
 LOCAL = 0.4
@@ -18,17 +18,19 @@ RIGHT = 2.0
 """Standard errors up to which the rest counts as right."""
 
 
-def local_faults(problem: ClassProblem, groups: ClaimGroups, part: tuple[str, np.ndarray] | None) -> list[Candidate]:
+def local_faults(
+    problem: ClassProblem, groups: ClaimGroups, part: tuple[str, np.ndarray] | None
+) -> list[PossibleFault]:
     """Those where the rest of the rows is right; ``part`` is the name of a slice and its rows."""
     found = [_some_claims(problem, groups), None if part is None else _one_slice(problem, *part)]
     if isinstance(problem.predictions, Bernoulli):
         found.append(_one_label(problem, problem.predictions))
     elif problem.kind == "multi-class":
         found.append(_one_favourite(problem, problem.predictions))
-    return [candidate for candidate in found if candidate is not None]
+    return [fault for fault in found if fault is not None]
 
 
-def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> Candidate | None:
+def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | None:
     """Claims within one range are wrong, all others right."""
     run, cells = groups.run(), groups.cells
     if run is None or cells.weight[run].sum() > LOCAL * cells.weight.sum():
@@ -43,7 +45,7 @@ def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> Candidate | None
     what = "confidence is" if problem.kind == "multi-class" else "they are"
     words = f"{what} too {side} where the claim lies between {percent(low)} and {percent(high)}, and right elsewhere"
     means = f"There {percent(found.claimed)} is claimed on average, and {percent(found.happened)} came true"
-    return Candidate(found.z, "local", words, means)
+    return PossibleFault(found.z, "local", words, means)
 
 
 def _leans(
@@ -60,7 +62,7 @@ def _leans(
     return any(abs(leaning.z) > RIGHT for leaning in means)
 
 
-def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> Candidate | None:
+def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> PossibleFault | None:
     """A slice is wrong, all other rows are right."""
     p, happened = event_claims(problem)
     inside = np.isin(np.arange(len(p)), rows)
@@ -72,10 +74,10 @@ def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> Candidate 
     side = "high" if found.is_high else "low"
     what = "confidence is" if problem.kind == "multi-class" else "they are"
     means = f"There {percent(found.claimed)} is claimed on average, and {percent(found.happened)} came true"
-    return Candidate(found.z, "slice", f"{what} too {side} where {name}, and right elsewhere", means)
+    return PossibleFault(found.z, "slice", f"{what} too {side} where {name}, and right elsewhere", means)
 
 
-def _one_label(problem: ClassProblem, predictions: Bernoulli) -> Candidate | None:
+def _one_label(problem: ClassProblem, predictions: Bernoulli) -> PossibleFault | None:
     """Few labels are wrong, all others right."""
     p, happened = event_claims(problem)
     leanings = [Leaning.of(p[:, k], happened[:, k], problem.weights) for k in range(p.shape[1])]
@@ -89,10 +91,10 @@ def _one_label(problem: ClassProblem, predictions: Bernoulli) -> Candidate | Non
     name, found = predictions.label_names[worst], leanings[worst]
     side = "high" if found.is_high else "low"
     means = f"Label {name} is claimed {percent(found.claimed)} on average, and happened {percent(found.happened)} of the time"
-    return Candidate(found.z, "label", f"label {name} is too {side}", means)
+    return PossibleFault(found.z, "label", f"label {name} is too {side}", means)
 
 
-def _one_favourite(problem: ClassProblem, predictions: Categorical) -> Candidate | None:
+def _one_favourite(problem: ClassProblem, predictions: Categorical) -> PossibleFault | None:
     """The confidence is wrong where one class is favoured, and right where others are."""
     confidence, right = claims(problem)
     favoured = to_numpy(predictions.probs).argmax(axis=1)
@@ -104,4 +106,4 @@ def _one_favourite(problem: ClassProblem, predictions: Categorical) -> Candidate
     side, name = "over" if cells.z[i] > 0 else "under", predictions.class_names[i]
     claimed, happened = percent(cells.claimed[i]), percent(cells.happened[i])
     means = f"Where it favours class {name} it claims {claimed} on average, and is right {happened} of the time"
-    return Candidate(cells.z[i], "class", f"the model is {side}-confident where it favours class {name}", means)
+    return PossibleFault(cells.z[i], "class", f"the model is {side}-confident where it favours class {name}", means)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from calibrant.reports.model import Advice, KeyNumber, Report
 from calibrant.reports.standouts import as_text, standouts
-from calibrant.results import Table, number
+from calibrant.results import Table, how_many, number
 from calibrant.results.markdown import details, escaped, table
 
 MARKS = {"good": "✅", "unsure": "⚠️", "bad": "❌"}
@@ -25,7 +25,7 @@ def _parts(report: Report) -> Iterator[str]:
     verdict = report.verdict
     yield f"### {MARKS[verdict.tone]} {_sentence(verdict.headline)}"
     subject = f" · {escaped(report.subject)}" if report.subject else ""
-    yield f"{escaped(report.title)} · {report.n:,} rows · {escaped(report.kind)}{subject}"
+    yield f"{escaped(report.title)} · {how_many(report.n, 'row')} · {escaped(report.kind)}{subject}"
     yield "\n".join(f"- {_sentence(sentence)}" for sentence in verdict.evidence)
     yield _numbers(report.numbers)
     yield _standing_out(report)

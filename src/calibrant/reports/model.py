@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from calibrant.results import SCHEMA, Interval, Result, Table, number, percent
+import numpy as np
+
+from calibrant.results import SCHEMA, Interval, Result, Table, how_many, number, percent
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,14 @@ class Picture:
     description: str
     tables: Mapping[str, Table]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw: a line through one point, or a map of cells with too few rows."""
+        if self.kind == "witness":
+            return bool(np.isnan(self.tables["cells"]["gap"]).all())
+        curve = self.tables.get("curve")
+        return self.kind == "reliability" and curve is not None and "weight" not in curve and curve.n_rows < 2
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         tables = {name: table.to_dict() for name, table in self.tables.items()}
@@ -211,6 +221,6 @@ class Report(Result):
     def __repr__(self) -> str:
         (_, headline), *numbers = self._lines()
         width = max(len(label) for label, _ in numbers)
-        title = f"{self.title} ({self.kind}, {self.n:,} rows)"
+        title = f"{self.title} ({self.kind}, {how_many(self.n, 'row')})"
         lines = [f"  {label:<{width}}  {text}" for label, text in numbers]
         return "\n".join([title, headline, *(f"  {sentence}" for sentence in self.verdict.evidence), *lines])

@@ -1,7 +1,7 @@
 """How far models of the same targets lie apart: paired differences of their scores and calibration errors."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -131,7 +131,10 @@ def error_of(problem: Problem) -> tuple[str, BaseEstimator, Problem]:
     if isinstance(problem, ForecastProblem):
         return "Error of levels (PIT)", problem.levels.error, problem.levels
     assert isinstance(problem, ClassProblem)
-    return SQUARED, SquaredError(DebiasedECE(EqualMass(15), lens=problem.lens)), problem
+    error, targets, predictions = DebiasedECE(EqualMass(15), lens=problem.lens).reduce(
+        problem.targets, problem.predictions
+    )
+    return SQUARED, SquaredError(error), replace(problem, targets=targets, predictions=predictions)  # type: ignore[arg-type]
 
 
 def differences_of(problems: Mapping[str, Problem], scores: Sequence[Losses]) -> Table:

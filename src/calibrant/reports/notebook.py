@@ -2,14 +2,18 @@
 
 import re
 from html import escape
+from typing import TYPE_CHECKING
 
 from calibrant._validate import InputError
 from calibrant.reports.legible import visible
 from calibrant.reports.model import Advice, Report
 from calibrant.reports.standouts import standouts
-from calibrant.results import number
+from calibrant.results import how_many, number
 from calibrant.results.markdown import plain_text
 from calibrant.results.notebook import LABEL, NUMBER, TABLE, TEXT, TONES, frame
+
+if TYPE_CHECKING:
+    from calibrant.reports.monitored import MonitorReport
 
 MOST = 5
 """Flagged slices that are shown."""
@@ -34,15 +38,29 @@ COLOURS = {
 
 def to_notebook(report: Report) -> str:
     """A summary that fits a cell; the page, with all pictures and tables, is a file: ``report.save("report.html")``."""
-    tone = TONES[report.verdict.tone]
     subject = f" · {_short(report.subject)}" if report.subject else ""
-    about = f"{_short(report.title)} · {report.n:,} rows · {_short(report.kind)}{subject}"
-    evidence = "".join(f"<div>{escape(sentence)}</div>" for sentence in report.verdict.evidence)
     left = f"{_numbers(report)}{_standing_out(report)}{_advice(report.advice)}"
+    return _summary(report, f"{how_many(report.n, 'row')} · {_short(report.kind)}{subject}", left)
+
+
+def stream_to_notebook(report: "MonitorReport") -> str:
+    """The same of a watched stream: verdict, numbers, and the line of evidence."""
+    rows = [
+        f"<tr title='{escape(fact.meaning)}'><td style='{TEXT}'>{escape(fact.label)}</td>"
+        f"<td style='{NUMBER}'><b>{escape(fact.text)}</b></td></tr>"
+        for fact in report.facts
+    ]
+    left = f"<table style='{TABLE}'>{''.join(rows)}</table>"
+    return _summary(report, f"{how_many(report.n, 'row')} · {_short(report.kind)}", left)
+
+
+def _summary(report: "Report | MonitorReport", about: str, left: str) -> str:
+    """The verdict over what stands beside the first picture."""
+    evidence = "".join(f"<div>{escape(sentence)}</div>" for sentence in report.verdict.evidence)
     colours = ";".join(f"{name}:{colour}" for name, colour in COLOURS.items())
     shown = frame(
-        f"<div style='{colours};border-left:4px solid {tone};padding-left:14px;max-width:1000px'>"
-        f"<div style='opacity:.7'>{about}</div>"
+        f"<div style='{colours};border-left:4px solid {TONES[report.verdict.tone]};padding-left:14px;max-width:1000px'>"
+        f"<div style='opacity:.7'>{_short(report.title)} · {about}</div>"
         f"<div style='font-size:17px;font-weight:600;margin:2px 0 6px'>{escape(report.verdict.headline)}</div>{evidence}"
         "<div style='display:flex;flex-wrap:wrap;gap:8px 28px;margin-top:10px;align-items:flex-start'>"
         f"<div style='flex:1 1 420px;min-width:0;overflow-x:auto'>{left}</div>{_picture(report)}</div>"
@@ -91,7 +109,7 @@ def _advice(advice: Advice | None) -> str:
     return f"{head}{sentences}{shown}"
 
 
-def _picture(report: Report) -> str:
+def _picture(report: "Report | MonitorReport") -> str:
     """The first picture, where what draws it is installed."""
     if not report.pictures:
         return ""

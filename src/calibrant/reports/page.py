@@ -14,7 +14,7 @@ from calibrant.reports.figures import charts_of
 from calibrant.reports.legible import json_for_script, shortened, unbroken, visible
 from calibrant.reports.model import KeyNumber, Report
 from calibrant.reports.tables import candidate_columns, columns_of, flags_of, pvalue
-from calibrant.results import Result
+from calibrant.results import Result, how_many
 from calibrant.typing import ArrayLike, Engine, Seed
 
 
@@ -102,6 +102,7 @@ def rendered(template: str, report: Result, *, download: str = "calibrant-report
 
 FILTERS = {
     "columns": columns_of,
+    "how_many": how_many,
     "candidate_columns": candidate_columns,
     "flags": flags_of,
     "pvalue": pvalue,

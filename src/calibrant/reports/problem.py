@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self, TypeVar
 
 import numpy as np
@@ -70,11 +71,12 @@ class Problem(ABC):
         weights = None if self.weights is None else self.weights[index]
         return replace(self, targets=self.targets[index], predictions=self.predictions[index], weights=weights)
 
-    @property
+    @cached_property
     def kernel_error(self) -> SKCE | None:
-        """The kernel error of whole predictions; of blocks of rows where all pairs are too many."""
+        """The kernel error of whole predictions, length scales found; of blocks of rows where all pairs are too many."""
         n = len(self) if self.weights is None else int((self.weights > 0).sum())
-        return affordable_kernel(n, PAIRS, is_line=self.kernel_width == 0, in_blocks=self.weights is None)
+        found = affordable_kernel(n, PAIRS, is_line=self.kernel_width == 0, in_blocks=self.weights is None)
+        return None if found is None else found.resolved(self.predictions)
 
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
         """The exact test of an estimator."""

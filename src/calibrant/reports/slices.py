@@ -75,7 +75,7 @@ class EachSlice:
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """Each on its own rows."""
         pairs = zip(self.statistics, self.rows, strict=True)
-        return np.stack([statistic(targets[:, rows]) for statistic, rows in pairs], axis=1)
+        return np.stack([statistic(np.take(targets, rows, axis=1, mode="clip")) for statistic, rows in pairs], axis=1)
 
 
 def slicings_of(problem: Problem, by: Mapping[str, ArrayLike]) -> tuple[Slicing, ...]:

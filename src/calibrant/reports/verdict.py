@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from calibrant.reports.model import KeyNumber, Section, Verdict
-from calibrant.results import number, percent
+from calibrant.results import how_many, number, percent
 
 DOUBT, CERTAINTY = 0.05, 0.02
 """P-values below which miscalibration is likely, and below which it is taken as shown."""
@@ -64,7 +64,7 @@ def consistent(pvalue: float, tests: str, main: KeyNumber, n: int, noun: str) ->
         evidence.append(f"An error of up to {main.text(limit)} would go unnoticed.")
         return Verdict(
             "unsure",
-            f"{n:,} row{'s are' if n > 1 else ' is'} too few to tell.",
+            f"{how_many(n, 'row is', 'rows are')} too few to tell.",
             tuple(evidence),
             pvalue,
             "too few rows",

@@ -6,7 +6,7 @@ from calibrant.results.interval import Interval
 from calibrant.results.outcome import TestResult
 from calibrant.results.plain import SCHEMA, jsonable
 from calibrant.results.table import Table
-from calibrant.results.words import brief, number, percent
+from calibrant.results.words import brief, how_many, number, percent
 
 __all__ = [
     "SCHEMA",
@@ -16,6 +16,7 @@ __all__ = [
     "Table",
     "TestResult",
     "brief",
+    "how_many",
     "jsonable",
     "number",
     "percent",

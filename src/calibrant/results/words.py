@@ -14,6 +14,15 @@ def number(x: float) -> str:
     return f"{x:,.1f}" if abs(x) >= 1000 else f"{x:.4g}"
 
 
+def how_many(n: int, one: str, many: str | None = None) -> str:
+    """So many of something, in the singular where it is one; the plural is the singular with an s unless it is given.
+
+    >>> how_many(1, "row"), how_many(1_200, "row"), how_many(1, "row is", "rows are")
+    ('1 row', '1,200 rows', '1 row is')
+    """
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"
+
+
 def percent(x: float) -> str:
     """A share in percent, with three significant digits where it is small.
 

@@ -17,7 +17,7 @@ from calibrant.lab.problems import Tempered
 from calibrant.recalibration.scaling import Platt
 from calibrant.recalibration.temperature import Temperature
 from calibrant.reports.advice import too_few
-from calibrant.reports.candidates import AS_THEY_ARE, Trial, Trials, candidates_for, thinned, tried
+from calibrant.reports.trials import AS_THEY_ARE, Trial, Trials, candidates_for, thinned, tried
 
 
 def names(predictions):

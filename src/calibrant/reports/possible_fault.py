@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PossibleFault:
     """A way to err: standard errors that speak for it, its one word, its words, and the two means that show it."""
 
     z: float
