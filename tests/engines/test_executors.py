@@ -19,10 +19,11 @@ from calibrant import (
     ExactTest,
     Normal,
     TopLabel,
+    Variational,
     evaluate,
 )
 from calibrant.checks import check_engine
-from calibrant.engines import connect
+from calibrant.engines import DevicePool, connect
 from calibrant.inference.block import BlockTest
 from calibrant.inference.gamma_test import GammaTest
 from calibrant.inference.jackknife import Jackknife
@@ -50,6 +51,7 @@ def answers(engine):
         SKCE(block=30)(*some, engine=engine),
         SKCE(block=2050)(y, p, engine=engine),
         KDE(bandwidth=0.1)(y, p, engine=engine),
+        Variational()(*some, engine=engine),
         Bootstrap(ECE(lens=TopLabel()), 99)(*some, engine=engine),
         Jackknife(Brier())(*few, engine=engine),
     ]
@@ -60,7 +62,7 @@ def answers(engine):
         WildBootstrapTest(n_resamples=49)(*few, engine=engine),
         GammaTest()(*few, engine=engine),
     ]
-    found = [x for e in estimates for x in (e.value, e.standard_error or 0.0, *(e.interval or ()))]
+    found = [x for e in estimates for x in (e.value, e.standard_error or 0.0, *(e.interval or ())) if np.isfinite(x)]
     found += [x for test in tests for x in (test.statistic, test.pvalue)]
     return found + [number.value for number in evaluate(*few, n_resamples=99, engine=engine).numbers]
 
@@ -110,6 +112,11 @@ def ray():
         ray.shutdown()
 
 
+def devices():
+    pytest.importorskip("torch", reason=f"torch {MISSING}")
+    return DevicePool(["cpu", "cpu"])
+
+
 EXECUTORS = {
     "threads": lambda: ThreadPoolExecutor(2),
     "threads of a pool": lambda: ThreadPool(2),
@@ -118,6 +125,7 @@ EXECUTORS = {
     "joblib's loky": lambda: reusable("joblib.externals.loky", "joblib"),
     "joblib's Parallel": parallel,
     "loky": lambda: reusable("loky", "loky"),
+    "devices": devices,
     "mpi4py": mpi,
     "Ray's pool": ray,
 }

@@ -9,6 +9,7 @@ from calibrant.engines import gpus
 from calibrant.engines.gpus import moved, on_gpu, there
 from calibrant.estimators.kernel_problem import KernelRows
 from calibrant.kernels import Exponential, Gaussian
+from calibrant.recalibration.held_out import HeldOut
 from calibrant.residuals import residuals
 
 
@@ -80,3 +81,10 @@ def test_arrays_of_every_kind_go_there(kind):
     found = there("cpu", made)
     assert isinstance(found, np.ndarray if kind == "text" else torch.Tensor)
     assert np.asarray(found).tolist() == made.tolist()
+
+
+def test_tuples_with_names_keep_them():
+    parts = HeldOut(np.array([1]), [np.array([2.0])])
+    found = moved((parts,), lambda x: x + 1)
+    assert isinstance(found[0], HeldOut)
+    assert (found[0].rows.tolist(), found[0].predictions[0].tolist()) == ([2], [3.0])

@@ -45,7 +45,8 @@ def moved(value: Any, move: Callable[[Any], Any]) -> Any:
     ([2], [3])
     """
     if isinstance(value, tuple | list):
-        return type(value)([moved(item, move) for item in value])
+        items = [moved(item, move) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, Mapping):
         return {key: moved(item, move) for key, item in value.items()}
     if not is_ours(value):
