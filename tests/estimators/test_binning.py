@@ -77,3 +77,18 @@ def test_fractional_weights_share_the_total_evenly(rng):
 def test_the_number_of_bins_is_checked(binning, n_bins):
     with pytest.raises(InputError, match="n_bins must be a whole number of at least 1; got"):
         binning(n_bins)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_bins", [1, 2, 15, 33, 34, 300])
+def test_many_scores_are_found_in_the_bins_of_few(n_bins, dtype, rng):
+    """Comparing with every edge finds what a search does, ties with edges included; so does a partition for a sort."""
+    for scores in (rng.random(45_000), rng.random(45_000).round(2)):
+        bins = EqualMass(n_bins).bins(scores.astype(dtype))
+        ordered = np.sort(scores.astype(dtype))
+        assert set(bins.edges[1:-1]) <= set(ordered)
+        at = np.append(scores.astype(dtype), bins.edges)
+        np.testing.assert_array_equal(bins.index(at), np.searchsorted(bins.edges[1:-1], at, side="left"))
+        assert bins.index(at).dtype == np.intp
+        ends = np.unique([part[-1] for part in np.array_split(ordered, n_bins)[:-1]])
+        np.testing.assert_array_equal(bins.edges[1:-1], ends[ends < ordered[-1]])

@@ -31,3 +31,12 @@ def test_tallies_of_parts_add_up(rng):
 
 def test_an_empty_tally_has_no_gap():
     assert Tally.empty(EqualWidth(3).bins(np.zeros(1))).gap.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_that_are_known_need_not_be_found(weighted, rng):
+    p = rng.random(200)
+    happened, weights = rng.random(200) < p, rng.random(200) if weighted else None
+    bins = EqualMass(6).bins(p, weights)
+    found, known = (tally(p, happened, bins, weights, cell) for cell in (None, bins.index(p)))
+    assert (found.mass.tolist(), found.score.tolist()) == (known.mass.tolist(), known.score.tolist())

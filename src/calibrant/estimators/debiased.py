@@ -100,7 +100,7 @@ class DebiasedECE(LensedEstimator):
         if weights is not None:
             residual *= weights
         return (
-            tally(p, happened, bins, weights),
+            tally(p, happened, bins, weights, cell),
             np.bincount(cell, weights=residual**2, minlength=len(bins)),
             BinWeights.of(cell, len(bins), weights),
         )

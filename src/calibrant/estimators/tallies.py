@@ -53,20 +53,23 @@ class Tally:
         return to_float(self.score[::2] + self.score[1::2] - self.mass[1::2]) / np.where(weight > 0, weight, 1)
 
 
-def tally(scores: np.ndarray, happened: np.ndarray, bins: Bins, weights: np.ndarray | None) -> Tally:
-    """One pass over the rows, a block at a time."""
+def tally(
+    scores: np.ndarray, happened: np.ndarray, bins: Bins, weights: np.ndarray | None, cell: np.ndarray | None = None
+) -> Tally:
+    """One pass over the rows, a block at a time; the ``cell`` of each row need not be found where it is known."""
     total = Tally.empty(bins)
     for start in range(0, len(happened), ROWS):
         rows = range(start, min(start + ROWS, len(happened)), BLOCK)
-        cells = ((slice(i, i + BLOCK), _cells(scores, happened, bins, slice(i, i + BLOCK))) for i in rows)
+        cells = ((slice(i, i + BLOCK), _cells(scores, happened, bins, cell, slice(i, i + BLOCK))) for i in rows)
         total += _shares(bins, scores, cells) if weights is None else _weighted(bins, scores, weights, cells)
     return total
 
 
-def _cells(scores: np.ndarray, happened: np.ndarray, bins: Bins, rows: slice) -> np.ndarray:
-    cell = bins.of_rows(scores, rows) << 1
-    cell += happened[rows]
-    return cell
+def _cells(scores: np.ndarray, happened: np.ndarray, bins: Bins, cell: np.ndarray | None, rows: slice) -> np.ndarray:
+    """Even cells for rows where the event did not happen, odd ones for those where it did."""
+    found = (bins.of_rows(scores, rows) if cell is None else cell[rows]) << 1
+    found += happened[rows]
+    return found
 
 
 def _shares(bins: Bins, scores: np.ndarray, cells: Iterable[tuple[slice, np.ndarray]]) -> Tally:
