@@ -48,6 +48,21 @@ def to_numpy(x: Array) -> np.ndarray:
     return np.asarray(x)
 
 
+def matched(x: Array, to: Array) -> Array:
+    """Numbers of the host, such as lists and draws, in the library and on the device of another array."""
+    if isinstance(to, np.ndarray):
+        return to_numpy(x)
+    if not isinstance(x, np.ndarray):
+        return x
+    return namespace(to).asarray(x, device=getattr(to, "device", None))  # what JAX traces is nowhere yet
+
+
+def alike(x: Array, to: Array) -> Array:
+    """The same and, elsewhere than in NumPy, in the precision of that array."""
+    there = matched(x, to)
+    return there if isinstance(there, np.ndarray) else namespace(there).astype(there, to.dtype)
+
+
 def is_traced(x: Array) -> bool:
     """Whether ``x`` stands for values to come, inside a JAX transformation: it cannot be looked at."""
     if not is_jax_array(x):

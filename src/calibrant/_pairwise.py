@@ -6,7 +6,7 @@ from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any, Protocol, Self
 
-from calibrant._array import namespace, rematerialised
+from calibrant._array import alike, namespace, rematerialised
 from calibrant._softmax import Softmax, softmax_of_panel
 from calibrant._tasks import MOST, cuts, mapping, pieces, sharing
 from calibrant.typing import Array, Engine
@@ -221,9 +221,10 @@ def _sums_of_blocks(square: Array, size: int) -> Array:
 
 
 def _product_of_piece(form: Callable[[Any, Any], Array], tile: int, rows: Any, v: Array, piece: slice) -> Array:
-    """The rows of ``H @ v`` in a piece, a tile of them at a time."""
+    """The rows of ``H @ v`` in a piece, a tile of them at a time, where the rows are: engines move those, and not v."""
     own = rows[piece]
-    parts = [_product_of_tile(form, tile, own[cut], rows, v) for cut in cuts(len(own), tile)]
+    there = alike(v, form(own[:1], own[:1]))
+    parts = [_product_of_tile(form, tile, own[cut], rows, there) for cut in cuts(len(own), tile)]
     return namespace(parts[0]).concat(parts)
 
 

@@ -2,14 +2,14 @@
 
 import time
 from functools import partial
-from threading import Event, current_thread
+from threading import Event, Timer, current_thread
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from calibrant import SKCE, Categorical, ExactTest, Normal  # noqa: E402
+from calibrant import SKCE, Categorical, ExactTest, Normal, _pairwise, evaluate  # noqa: E402
 from calibrant._fused.precision import precision_in_force  # noqa: E402
 from calibrant._pairwise import moments_of_panels  # noqa: E402
 from calibrant._validate import InputError  # noqa: E402
@@ -19,8 +19,11 @@ from calibrant.engines.gpus import PANEL  # noqa: E402
 from calibrant.estimators.accelerated import compiled_corner  # noqa: E402
 from calibrant.estimators.gpu_redraws import GpuLabelRedraws  # noqa: E402
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem  # noqa: E402
+from calibrant.inference import kernel_matrix  # noqa: E402
+from calibrant.inference.kernel_matrix import KernelMatrix  # noqa: E402
 from calibrant.inference.pool import Pool  # noqa: E402
 from calibrant.kernels import Exponential, Gaussian, Identity  # noqa: E402
+from calibrant.recalibration.held_out import HeldOut  # noqa: E402
 
 N = 2300
 
@@ -252,6 +255,44 @@ def test_a_closed_pool_says_so(pool):
     pool.close()
     with pytest.raises(InputError, match=r"DevicePool\(\['cpu', 'cpu'\]\) is closed: make a new one"):
         pool.map(abs, [1])
+
+
+def test_results_after_the_pool_was_closed_are_refused_and_not_waited_for(pool):
+    release = Event()
+    results = pool.map(lambda i: release.wait(20), range(20))
+    Timer(0.05, release.set).start()
+    pool.close()
+    with pytest.raises(
+        InputError, match=r"is closed: make a new one, and use it and its results inside its with block"
+    ):
+        list(results)
+
+
+def test_results_with_names_keep_them(pool, classes):
+    (found,) = pool.map(HeldOut, [np.arange(2)], [pool.share(Categorical(classes[1]))])
+    assert isinstance(found, HeldOut)
+    assert isinstance(found.predictions.probs, np.ndarray)
+
+
+def test_reports_are_made(pool, classes):
+    y, p = classes[0][:200], classes[1][:200]
+    alone, there = (evaluate(y, p, n_resamples=99, engine=engine) for engine in (None, pool))
+    assert [number.value for number in there.numbers] == [number.value for number in alone.numbers]
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_products_with_kernel_matrices_are_made_where_the_rows_are(pool, classes, rng, monkeypatch, single):
+    """CUDA refuses to multiply a tensor with an array of NumPy."""
+    monkeypatch.setattr(kernel_matrix, "STORED", 0)
+    multiplied = []
+    as_before = _pairwise._product_of_tile
+    monkeypatch.setattr(_pairwise, "_product_of_tile", lambda *a: multiplied.append(type(a[-1])) or as_before(*a))
+    y, p = classes[0][:600], classes[1][:600]
+    matrix = KernelMatrix.of(SKCE(Exponential(0.4)), y, Categorical(p.astype(np.float32) if single else p), None)
+    v = rng.normal(size=(600, 2))
+    found = matrix.multiplying(pool)(v)
+    assert set(multiplied) == {torch.Tensor}
+    assert found == pytest.approx(matrix @ v, abs=1e-4 if single else 1e-12)
 
 
 def test_gradients_are_refused(pool, classes):

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import is_array, is_traced, namespace, to_numpy
+from calibrant._array import matched as matched
 from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
@@ -176,12 +177,3 @@ def check_temperature(temperature: float) -> None:
     """Refuse what is no temperature."""
     if not temperature > 0:
         raise InputError(f"temperature must be positive; got {temperature!r}")
-
-
-def matched(x: Array, to: Array) -> Array:
-    """Numbers of the host, such as lists and draws, in the library and on the device of another array."""
-    if isinstance(to, np.ndarray):
-        return to_numpy(x)
-    if not isinstance(x, np.ndarray):
-        return x
-    return namespace(to).asarray(x, device=getattr(to, "device", None))  # what JAX traces is nowhere yet

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.engines.gpus import PANEL, here, is_ours, moved, there
+from calibrant.engines.gpus import PANEL, here, is_ours, moved, rebuilt, there
 
 
 class Placed:
@@ -81,11 +81,22 @@ class DevicePool:
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
         """Apply ``fn`` to each task; all are handed out from now on, and results come in the order of the tasks."""
         if not self._is_open:
-            raise InputError(f"{self!r} is closed: make a new one, and use it inside its with block")
+            raise self._closed()
         failed: Future[Any] = Future()
         work = partial(self._run, failed, Placed(fn, _function))
         futures = [self._threads.submit(copy_context().run, work, arguments) for arguments in zip(*tasks, strict=True)]
+        for future in futures:
+            future.add_done_callback(partial(self._left, failed))
         return _results(futures, failed)
+
+    def _closed(self) -> InputError:
+        return InputError(f"{self!r} is closed: make a new one, and use it and its results inside its with block")
+
+    def _left(self, failed: "Future[Any]", future: "Future[Any]") -> None:
+        """Closing leaves tasks that have not begun: who waits for one would wait without end."""
+        if future.cancelled():
+            with suppress(InvalidStateError):
+                failed.set_exception(self._closed())
 
     def _run(self, failed: "Future[Any]", fn: Placed, arguments: tuple[Any, ...]) -> Any:
         """One task on a device that is free, of which there are as many as threads."""
@@ -136,7 +147,7 @@ class _Mover:
 def _rows(value: Any, move: Callable[[Any], Any]) -> Any:
     """Rows and predictions, by themselves or in tuples and lists, are moved; bare arrays are not."""
     if isinstance(value, tuple | list):
-        return type(value)([_rows(item, move) for item in value])
+        return rebuilt(value, [_rows(item, move) for item in value])
     return moved(value, move) if is_ours(value) else value
 
 
@@ -153,7 +164,7 @@ def _moves(part: Any) -> bool:
 
 def _held(part: Any, move: Callable[[Any], Any]) -> Any:
     if isinstance(part, tuple):
-        return tuple(_held(item, move) for item in part)
+        return rebuilt(part, [_held(item, move) for item in part])
     return moved(part, move) if isinstance(part, Distribution) or _moves(part) else part
 
 

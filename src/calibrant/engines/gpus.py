@@ -45,8 +45,7 @@ def moved(value: Any, move: Callable[[Any], Any]) -> Any:
     ([2], [3])
     """
     if isinstance(value, tuple | list):
-        items = [moved(item, move) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return rebuilt(value, [moved(item, move) for item in value])
     if isinstance(value, Mapping):
         return {key: moved(item, move) for key, item in value.items()}
     if not is_ours(value):
@@ -60,6 +59,15 @@ def moved(value: Any, move: Callable[[Any], Any]) -> Any:
         else:
             object.__setattr__(twin, name, moved(item, move))  # which frozen classes allow
     return twin
+
+
+def rebuilt(value: Any, items: list[Any]) -> Any:
+    """A tuple or list of the kind of another, with these items; tuples whose items have names are made from each of them.
+
+    >>> rebuilt((1, 2), [3, 4])
+    (3, 4)
+    """
+    return value._make(items) if hasattr(value, "_make") else type(value)(items)
 
 
 def is_ours(value: object) -> bool:

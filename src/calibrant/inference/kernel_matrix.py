@@ -7,10 +7,10 @@ from typing import Self
 
 import numpy as np
 
-from calibrant._array import namespace, on_gpu, to_numpy
+from calibrant._array import alike, on_gpu, to_numpy
 from calibrant._pairwise import Moments, Pairwise
 from calibrant._tasks import elsewhere
-from calibrant.distributions.base import Distribution, matched
+from calibrant.distributions.base import Distribution
 from calibrant.estimators.accelerated import accelerated_matmul
 from calibrant.estimators.kernel_problem import KernelForm, KernelRows, resolve_problem
 from calibrant.estimators.kernel_redraws import STORED
@@ -94,7 +94,7 @@ class KernelMatrix:
             return self._sorted_product(v, self._order)
         if len(self) <= STORED:
             return self.dense @ v
-        there = _alike(v, self.rows.coords)
+        there = alike(v, self.rows.coords)
         product = accelerated_matmul(self.form.on_predictions, self.rows, there)
         if product is NotImplemented:
             product = Pairwise(self.form, self.rows, tile_of(self.rows)).matmul(there)
@@ -106,7 +106,7 @@ class KernelMatrix:
         if is_quick or elsewhere(engine) is None:
             return self.__matmul__
         pairs = Pairwise(self.form, self.rows, tile_of(self.rows), engine)
-        return lambda v: _on_host(pairs.matmul(_alike(v, self.rows.coords)))
+        return lambda v: _on_host(pairs.matmul(v))
 
     @cached_property
     def _order(self) -> np.ndarray | None:
@@ -134,9 +134,3 @@ class KernelMatrix:
 
 def _on_host(x: Array) -> np.ndarray:
     return to_numpy(x).astype(np.float64, copy=False)
-
-
-def _alike(v: np.ndarray, to: Array) -> Array:
-    """Numbers of the host in the library and, elsewhere than in NumPy, the precision of another array."""
-    there = matched(v, to)
-    return there if isinstance(there, np.ndarray) else namespace(there).astype(there, to.dtype)
