@@ -2,6 +2,7 @@ import io
 import shlex
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -52,13 +53,22 @@ def shell(run, monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def few_rows(tmp_path_factory):
-    """A folder with the example files, of fewer rows."""
+def example_files(tmp_path_factory):
+    """A folder with the example files, of fewer rows, and with what some examples leave for others."""
     from calibrant import io as files
+    from calibrant.recalibration.temperature import Temperature
 
     path = tmp_path_factory.mktemp("examples")
     for name in ("digits", "diabetes"):
         lines = files.example(name).read_text().splitlines(keepends=True)
         (path / f"{name}.csv").write_text("".join(lines[:201]))
     (path / "better.csv").write_text((path / "digits.csv").read_text())
+    digits = files.read(path / "digits.csv", y_true="digit", y_pred="p_*")
+    Temperature().fit(digits.y_true, digits.y_pred).save(path / "map.json")
     return path
+
+
+@pytest.fixture
+def few_rows(example_files, tmp_path):
+    """The example files, for one test: whatever it writes there, and whichever ran before, others find what they need."""
+    return copytree(example_files, tmp_path / "examples")

@@ -1,4 +1,4 @@
-"""Every example of every help, and of the guide, runs as it is written, in order, on the files that the first ones write."""
+"""Every example of every help, and of the guide, runs as it is written; those that read what others write find it there."""
 
 import re
 from pathlib import Path

@@ -1,12 +1,15 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 
 import numpy as np
 import pytest
+
+from calibrant import Monitor
 
 pytest.importorskip("cyclopts")
 pytest.importorskip("polars")
@@ -178,6 +181,46 @@ def test_the_alarm_comes_before_the_pipe_ends():
         watching.stdout.close()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("way", ["-", "pipe"])
+def test_stop_leaves_while_the_pipe_is_open(tmp_path, way):
+    """The thread that waits for more rows does not keep the program, nor make it fail."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    place = str(pipe) if way == "pipe" else "-"
+    command = [sys.executable, "-m", "calibrant", "monitor", place, *COLUMNS, "--stop", "--input-format", "jsonl"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as watching:
+        clock = threading.Timer(60, watching.kill)
+        clock.start()
+        with pipe.open("wb") if way == "pipe" else watching.stdin as writer:
+            writer.write(b'{"y": 1, "p": 0.02}\n' * 20)
+            writer.flush()
+            code = watching.wait(60)
+        clock.cancel()
+        assert (code, watching.stderr.read()) == (1, b"")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_an_interrupt_while_the_pipe_is_open_keeps_the_state(tmp_path):
+    state = tmp_path / "state.json"
+    command = [sys.executable, "-m", "calibrant", "monitor", "-", *COLUMNS, "--window", "20", "--state", str(state)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as watching:
+        clock = threading.Timer(60, watching.kill)
+        clock.start()
+        watching.stdin.write("".join(f"{line}\n" for line in lines(20)).encode())
+        watching.stdin.flush()
+        assert b"rows" in watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 130
+        clock.cancel()
+        assert watching.stderr.read() == b""
+        assert b"20 rows, p = " in watching.stdout.read()
+    assert json.loads(state.read_text("utf-8"))["n"] == 20
+
+
 class TestPages:
     """What ``--report`` writes."""
 
@@ -263,7 +306,7 @@ class TestPages:
         data = json.loads(page.read_text("utf-8"))
         assert data["sections"][-1]["table"]["last_row"] == [100, 200, 300, 400, 500, 600]
 
-    def test_an_interrupt_leaves_a_page(self, run, quiet, tmp_path, monkeypatch):
+    def test_an_interrupt_leaves_a_page_a_state_and_a_last_word(self, run, quiet, tmp_path, monkeypatch):
         """A stream that never ends is watched until somebody stops it."""
         from calibrant.batches import Batches
 
@@ -274,10 +317,25 @@ class TestPages:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(Batches, "__iter__", endless)
-        page = tmp_path / "page.html"
-        code, _, _ = run("monitor", quiet, *COLUMNS, "--window", "200", "--report", str(page))
+        page, state = tmp_path / "page.html", tmp_path / "state.json"
+        code, out, _ = run("monitor", quiet, *COLUMNS, "--window", "200", "--report", str(page), "--state", str(state))
         assert code == 130
         assert "No alarm in 200 rows" in page.read_text("utf-8")
+        assert Monitor.from_dict(json.loads(state.read_text("utf-8"))).n == 200
+        assert "200 rows, p = " in out
+
+    def test_the_state_is_kept_where_the_page_is_not(self, run, quiet, tmp_path, monkeypatch):
+        """What cannot be had again comes first."""
+
+        def fails(self, path):
+            raise OSError(f"no room for {path}")
+
+        monkeypatch.setattr("calibrant.reports.monitored.MonitorReport.save", fails)
+        state = tmp_path / "state.json"
+        code, _, err = run("monitor", quiet, *COLUMNS, "--report", str(tmp_path / "page.html"), "--state", str(state))
+        assert code == 2
+        assert "no room" in err
+        assert json.loads(state.read_text("utf-8"))["n"] == len(lines())
 
     @pytest.mark.parametrize(("place", "words"), [("-", "takes a file"), ("no/page.html", "there is no folder")])
     def test_places_without_room(self, run, quiet, place, words):

@@ -59,7 +59,7 @@ def monitor(
     stop
         leave at the alarm, and do not read on
     state
-        a file to go on from, where it exists, and to keep the state in
+        a file to go on from, where it exists, and to keep the state in, at the end and at Ctrl-C
     report
         where to write a page, at the alarm and at the end; by its ending .json the data, .md a comment, .pdf a print
     title
@@ -77,16 +77,14 @@ def monitor(
     with _opened(file) as source:
         kind = None if data.input_format == "parquet" else data.input_format
         batches = Batches(source, rows=window, strict=strict, kind=kind, **said)  # type: ignore[arg-type]
-        watch = _Watch(batches, _Lines(format), report, title or f"Calibration of {name_of(file)}", before)
+        heading = title or f"Calibration of {name_of(file)}"
+        watch = _Watch(batches, _Lines(format), state, report, heading, before)
         try:
             watch.run(Windows(window, seed=seed, n=before.n), stop)
         except KeyboardInterrupt:  # an endless stream ends in no other way
-            watch.write()
+            watch.finish()
             raise
-    watch.write()
-    watch.summary()
-    if state is not None:
-        state.write_text(watch.state.to_json(), encoding="utf-8")
+    watch.finish()
     return 0 if watch.state.alarm is None else 1
 
 
@@ -96,6 +94,7 @@ class _Watch:
 
     batches: Batches
     out: "_Lines"
+    place: Path | None
     report: Path | None
     title: str
     state: Monitor
@@ -126,6 +125,13 @@ class _Watch:
         """The page in its file."""
         if self.report is not None:
             self.page().save(self.report)
+
+    def finish(self) -> None:
+        """What is kept, shown and told after the last row; the state comes first, whatever becomes of the rest."""
+        if self.place is not None:
+            self.place.write_text(self.state.to_json(), encoding="utf-8")
+        self.write()
+        self.summary()
 
     def summary(self) -> None:
         """What is told after the last row."""
@@ -161,13 +167,16 @@ def _restored(path: Path | None, alpha: float, seed: int, window: int) -> Monito
 
 @contextmanager
 def _opened(file: Path) -> Iterator[Path | IO[bytes]]:
-    """A file by its path, or a pipe as it flows."""
+    """A file by its path, or a pipe as it flows.
+
+    Pipes come without their buffer: the thread that waits for more would hold its lock, on which the end of the program fails.
+    """
     if file == DASH:
         if sys.stdin is None or sys.stdin.isatty():
             raise InputError("- reads from a pipe, and there is none: tail -f log.jsonl | calibrant monitor -")
-        yield sys.stdin.buffer
+        yield getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
     elif is_stream(file):
-        with file.open("rb") as pipe:
+        with file.open("rb", buffering=0) as pipe:
             yield pipe
     else:
         yield file
