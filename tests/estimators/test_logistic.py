@@ -123,7 +123,7 @@ class TestEdges:
         p = np.where(p < 0.1, 0, np.where(p > 0.9, 1, p))
         moved = int(np.sum((p == 0) | (p == 1)))
         result = CalibrationSlope()(y, p)
-        assert result.notes == (f"{moved} scores closer to 0 or 1 than 6e-08 were moved there",)
+        assert result.notes == (f"{moved} scores were closer to 0 or 1 than 6e-08, and moved there",)
         assert result.value == CalibrationSlope()(y, np.clip(p, CLIP, 1 - CLIP)).value
 
     @pytest.mark.parametrize("score", [0.0, 1.0])

@@ -237,7 +237,7 @@ def test_a_class_missing_from_a_fold_is_told_of():
     folds = [(np.flatnonzero(np.arange(len(y)) % 2 == i), np.flatnonzero(np.arange(len(y)) % 2 != i)) for i in (0, 1)]
     first = [np.setdiff1d(learn, np.flatnonzero(y == 2)) for learn, _ in folds]
     cv = [(first[0], folds[0][1]), folds[1]]
-    with pytest.warns(RecalibrationWarning, match=r"1 rows of classes \[2\] were held out from models that had not"):
+    with pytest.warns(RecalibrationWarning, match=r"models had not seen the classes \[2\] of 1 row that"):
         found = RecalibratedClassifier(LogisticRegression(), Temperature(), cv=cv).fit(X, y)
     p = found.predict_proba(X)
     assert p.shape == (len(y), 3)

@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from calibrant._validate import InputError
 from calibrant.estimators.events import EventEstimator, OfEvent
 from calibrant.lenses import Lens
+from calibrant.results import how_many
 
 CLIP = 2.0**-24
 """How close scores may come to 0 and 1 (the closest float32 can come to 1): their log-odds are at most 16.6."""
@@ -103,7 +104,8 @@ class Fit(NamedTuple):
 def _log_odds(scores: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     """Log-odds of the scores, and a note where some had to be moved."""
     moved = int(np.sum((scores < CLIP) | (scores > 1 - CLIP)))
-    note = (f"{moved:,} scores closer to 0 or 1 than {CLIP:.1g} were moved there",) if moved else ()
+    count = how_many(moved, "score was", "scores were")
+    note = (f"{count} closer to 0 or 1 than {CLIP:.1g}, and moved there",) if moved else ()
     return logit(np.clip(scores, CLIP, 1 - CLIP)), note
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.default import Default
+from calibrant.results import how_many
 from calibrant.sklearn.held_out import (
     Part,
     RecalibrationWarning,
@@ -134,8 +135,8 @@ def _known(parts: list[Part], y: np.ndarray) -> list[Part]:
     left_out = np.concatenate([y[part.rows[~kept]] for part, kept in zip(parts, seen, strict=True)])
     if len(left_out):
         warnings.warn(
-            f"{len(left_out):,} rows of classes {np.unique(left_out)[:5].tolist()} were held out from models that had "
-            "not seen their class, and are left out of the map",
+            f"models had not seen the classes {np.unique(left_out)[:5].tolist()} of {how_many(len(left_out), 'row')} that "
+            "were held out from them: left out of the map",
             RecalibrationWarning,
             stacklevel=3,
         )
