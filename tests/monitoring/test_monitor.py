@@ -139,6 +139,7 @@ def test_a_change_is_found_and_dated():
     assert alarm is not None
     assert 4000 < alarm.row < 4400
     assert abs(alarm.since - 4000) < 60
+    assert alarm.words == "probabilities are too high"
 
 
 @pytest.mark.parametrize("world", [*WORLDS, local])
@@ -160,6 +161,21 @@ def test_goes_on_from_json(world):
     again = Monitor.from_dict(json.loads(first.to_json()))
     assert again.to_dict() == first.to_dict()
     assert again.update(y[120:], p[120:]).to_dict() == first.update(y[120:], p[120:]).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "words"),
+    [
+        ([0], [1.0], "probabilities are too high"),
+        ([1], [0.0], "probabilities are too low"),
+        ([0], [[0.0, 0.0, 1.0]], "confidences are too high"),
+        ([2], [[0.5, 0.5, 0.0]], "the model is over-confident"),
+        ([[1, 0]], Bernoulli(np.array([[0.5, 1.0]])), "probabilities of 1 are too high"),
+    ],
+)
+def test_what_had_probability_zero_says_which_way_predictions_err(y_true, y_pred, words):
+    alarm = Monitor().update(y_true, y_pred).alarm
+    assert (alarm.row, alarm.words) == (1, words)
 
 
 def test_json_of_infinite_evidence_and_of_nothing():

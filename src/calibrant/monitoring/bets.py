@@ -64,18 +64,21 @@ def shared(groups: Sequence[Sequence[str]]) -> tuple[Bet, ...]:
 def tilted(probability: np.ndarray, happened: np.ndarray, tilt: np.ndarray | float) -> np.ndarray:
     """The log likelihood ratio of an event whose log odds are off by ``tilt``.
 
-    ``y d - log(1 + p (e^d - 1))``. What had probability zero is evidence without end.
+    ``y d - log(1 + p (e^d - 1))``. What had probability zero is evidence without end, for tilts towards it; for others any
+    finite value will do.
 
     >>> tilted(np.array([0.5, 0.0]), np.array([True, True]), 1.0).round(3)
     array([0.38,  inf])
     """
     ratio = happened * tilt - np.log1p(probability * np.expm1(tilt))
     impossible = np.where(happened, probability == 0, probability == 1)
-    return np.where(impossible, np.inf, ratio)
+    return np.where(impossible & (happened == (tilt > 0)), np.inf, ratio)
 
 
 def sharpened(probability: np.ndarray, happened: np.ndarray, power: float) -> np.ndarray:
     """The log likelihood ratio of an event whose log odds are off by a factor: two classes tempered.
+
+    What had probability zero is evidence without end that the model is too sure, and none that it is too timid.
 
     >>> sharpened(np.array([0.9, 0.5]), np.array([False, True]), 0.5).round(3)
     array([ 0.916, -0.   ])
@@ -83,7 +86,7 @@ def sharpened(probability: np.ndarray, happened: np.ndarray, power: float) -> np
     p, rest = probability, 1 - probability
     with np.errstate(divide="ignore"):
         ratio = (power - 1) * np.log(np.where(happened, p, rest)) - np.log(p**power + rest**power)
-    return np.where(np.where(happened, p, rest) == 0, np.inf, ratio)
+    return np.where(np.where(happened, p, rest) == 0, np.inf if power < 1 else 0.0, ratio)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,11 @@ class Monitor(Result):
 
     def _alarm(self, wealth: Wealth) -> Alarm:
         assert self.bets is not None
-        return Alarm(wealth.n, int(wealth.begun[wealth.best]), self.bets.bets()[wealth.best].words)
+        bets = self.bets.bets()
+        words = bets[wealth.best].words
+        says_so = wealth.leads & np.array([bet.words == words for bet in bets])
+        # Where several that say so have won without end, the last to begin dates it best.
+        return Alarm(wealth.n, int(wealth.begun[says_so].max()), words)
 
     @property
     def n(self) -> int:
