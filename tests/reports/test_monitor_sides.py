@@ -52,6 +52,17 @@ def test_curves_are_those_of_the_rows(watched):
     assert np.isnan(tables["settings"]["floor"][0])
 
 
+@pytest.mark.parametrize("p", [0.0, 0.0005, 0.003, 0.02, 0.9995, 1.0])
+def test_claims_beyond_the_floor_are_counted_at_it(p):
+    monitor = Monitor().update(np.full(60, round(p)), np.full(60, p))
+    histogram = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=99))["histogram"]
+    held = histogram["weight"] > 0
+    assert histogram["weight"][held].tolist() == [60]
+    assert histogram["lower"][held][0] <= np.clip(p, 0.5 / 60, 1 - 0.5 / 60) <= histogram["upper"][held][0]
+    assert np.all(histogram["upper"] > histogram["lower"])
+    assert histogram["lower"][1:].tolist() == histogram["upper"][:-1].tolist()
+
+
 def test_claims_near_zero_are_shown_in_log_odds():
     p = np.random.default_rng(0).random(400) / 50
     monitor = Monitor().update((np.random.default_rng(1).random(400) < p) * 1, p)
