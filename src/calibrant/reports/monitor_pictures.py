@@ -48,8 +48,8 @@ def _windows(monitor: Monitor, limits: Limits) -> Picture:
         f"{_meaning(monitor)} The darker band holds a calibrated model in {level} of windows, each by "
         f"itself{by_chance if windows > 1 else ''}. The paler band holds all windows and both panels at once in {level} of "
         "calibrated streams; only what leaves that one is marked. Windows describe: the alarm does not depend on them.",
-        f"Control chart of {how_many(windows, 'window')}, {first} above and {second} below. Beyond the band of all windows at once: "
-        f"{int(tables[first]['beyond'].sum())} of the {first}, {int(tables[second]['beyond'].sum())} of the {second}.",
+        f"Control chart of {how_many(windows, 'window')}, {first} above and {second} below. Beyond the band of all windows at "
+        f"once: {int(tables[first]['beyond'].sum())} of the {first}, {int(tables[second]['beyond'].sum())} of the {second}.",
         tables,
     )
 
