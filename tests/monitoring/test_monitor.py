@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import Bernoulli, Ensemble, Normal, Poisson
+from calibrant import Bernoulli, Ensemble, MultivariateNormal, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.monitoring.monitor import Alarm, Monitor
 
@@ -194,10 +194,21 @@ def test_a_fresh_monitor():
     assert "alarm    row" in repr(Monitor().update([1] * 99, [0.1] * 99))
 
 
-def test_rows_of_another_kind_are_refused():
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "words"),
+    [
+        ([0, 1], [0.2, 0.3], "binary predictions: watch"),
+        ([0, 1], np.full((2, 12), 1 / 12), "multi-class predictions of 0, 1, 2, 3, 4, 5, 6, 7, 8 and 3 more: watch"),
+        ([[0, 1]], Bernoulli(np.array([[0.2, 0.3]])), "multi-label predictions of 0, 1: watch"),
+        ([0.5], Normal(np.zeros(1), 1.0), "forecasts of numbers: watch"),
+        ([[0.5, 1.0]], MultivariateNormal(np.zeros((1, 2)), 1.0), "forecasts of vectors of 2: watch"),
+    ],
+)
+def test_rows_of_another_kind_are_refused(y_true, y_pred, words):
     monitor = Monitor().update([0, 1], [[0.2, 0.3, 0.5]] * 2)
-    with pytest.raises(InputError, match="y_pred must be like the rows before, ClassBets.*got EventBets"):
-        monitor.update([0, 1], [0.2, 0.3])
+    start = "y_pred must be like the rows before, multi-class predictions of 0, 1, 2; got "
+    with pytest.raises(InputError, match=f"^{start}{words} these with a new monitor"):
+        monitor.update(y_true, y_pred)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, np.nan])

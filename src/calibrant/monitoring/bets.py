@@ -46,6 +46,12 @@ class Bets(ABC):
         ``seen`` rows came before: what is drawn at random depends on the row, and not on how rows come together.
         """
 
+    def __str__(self) -> str:
+        """What they are on, and of what names: at most nine of them."""
+        names = getattr(self, "names", ())
+        more = f" and {len(names) - 9:,} more" if len(names) > 9 else ""
+        return f"{self.kind} predictions{' of ' if names else ''}{', '.join(names[:9])}{more}"
+
     @property
     def shares(self) -> np.ndarray:
         """The part of the capital that is on each."""

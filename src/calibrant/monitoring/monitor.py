@@ -92,7 +92,10 @@ class Monitor(Result):
         """Those of these predictions, which must be those of the rows before."""
         found = bets_on(predictions, self.seed)
         if self.bets is not None and found != self.bets:
-            raise InputError(f"y_pred must be like the rows before, {self.bets}; got {found}")
+            raise InputError(
+                f"y_pred must be like the rows before, {self.bets}; got {found}: watch these with a new monitor, from a state of "
+                "their own"
+            )
         return found
 
     def _after(self, targets: np.ndarray, predictions: Distribution) -> Self:
