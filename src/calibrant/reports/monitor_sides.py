@@ -72,8 +72,10 @@ def in_words(monitor: Monitor, values: np.ndarray) -> str:
     if is_of_levels(monitor):
         sums = levels_of(monitor, values)
         n, mean = float(sums.rows), float(sums.scores / sums.rows)
-        spread = np.sqrt(max(float(sums.squares) - n * mean**2, 0) / max(n - 1, 1))
-        return f"bias {mean:z.2f} and spread {spread:.2f} in {how_many(round(n), 'row')}"
+        if n == 1:
+            return f"bias {mean:z.2f} in 1 row"  # which has no spread
+        spread = np.sqrt(max(float(sums.squares) - n * mean**2, 0) / (n - 1))
+        return f"bias {mean:z.2f} and spread {spread:.2f} in {round(n):,} rows"
     tally, single = monitor.history.tally, strongest_class(monitor)  # type: ignore[union-attr]
     assert isinstance(tally, EventTally)
     total = parts_of(monitor, values).over(-1) if single is None else tally.by_class(values).at(single)
