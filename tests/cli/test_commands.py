@@ -28,6 +28,18 @@ def test_demo_writes_a_page_and_prints_a_summary(run, tmp_path):
     assert "handwritten digits" in (tmp_path / "demo.html").read_text(encoding="utf-8").lower()
 
 
+@pytest.mark.parametrize("options", [("--out", "a.csv"), ("--out", "b.csv"), ("--out", "x.html", "--pdf", "x.html")])
+def test_a_report_is_not_written_over_what_is_read_or_twice(run, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    content = "y,p\n1,0.8\n0,0.3\n"
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(content)
+    code, _, err = run("report", "a.csv", "b.csv", *options)
+    assert code == 2
+    assert "is in use by this very command: choose another name" in " ".join(err.split())
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.csv": content, "b.csv": content}
+
+
 def test_estimate_gives_the_library_s_numbers(run, data):
     code, out, _ = run(
         "estimate", DIGITS, *COLUMNS, "--estimator", "ECE(EqualMass(5), 2, TopLabel())", "--format", "json"

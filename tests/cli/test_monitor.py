@@ -337,6 +337,16 @@ class TestPages:
         assert "no room" in err
         assert json.loads(state.read_text("utf-8"))["n"] == len(lines())
 
+    @pytest.mark.parametrize("options", [("--report", "{file}"), ("--report", "x.json", "--state", "x.json")])
+    def test_nothing_is_written_over_what_is_read_or_twice(self, run, quiet, options, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        before = sorted(tmp_path.iterdir())
+        code, _, err = run("monitor", quiet, *COLUMNS, *(option.format(file=quiet) for option in options))
+        assert code == 2
+        assert "is in use by this very command: choose another name" in " ".join(err.split())
+        assert sorted(tmp_path.iterdir()) == before
+        assert (tmp_path / "quiet.jsonl").read_text().splitlines() == lines()
+
     @pytest.mark.parametrize(("place", "words"), [("-", "takes a file"), ("no/page.html", "there is no folder")])
     def test_places_without_room(self, run, quiet, place, words):
         code, _, err = run("monitor", quiet, *COLUMNS, "--report", place)

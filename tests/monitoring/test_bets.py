@@ -29,9 +29,19 @@ def test_nor_do_local_tilts():
     np.testing.assert_allclose(mean_ratio(LocalTilts(EDGES).log_ratios), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("of", [lambda p, y: tilted(p, y, -1.0), lambda p, y: sharpened(p, y, 2.0)])
-def test_what_had_probability_zero_is_evidence_without_end(of):
-    assert of(np.array([0.0, 1.0]), np.array([True, False])).tolist() == [np.inf, np.inf]
+@pytest.mark.parametrize(
+    ("of", "infinite"),
+    [
+        (lambda p, y: tilted(p, y, 1.0), [True, False]),  # what never could happen did: too low
+        (lambda p, y: tilted(p, y, -1.0), [False, True]),
+        (lambda p, y: sharpened(p, y, 0.5), [True, True]),
+        (lambda p, y: sharpened(p, y, 2.0), [False, False]),  # nobody was too timid
+    ],
+)
+def test_what_had_probability_zero_is_evidence_without_end_for_bets_that_say_so(of, infinite):
+    found = of(np.array([0.0, 1.0]), np.array([True, False]))
+    assert np.isposinf(found).tolist() == infinite
+    assert not np.isneginf(found).any()  # what is lost for ever would say nothing of later rows
     assert of(np.array([0.0, 1.0]), np.array([False, True])).tolist() == [0, 0]
 
 

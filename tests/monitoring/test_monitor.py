@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import Bernoulli, Ensemble, Normal, Poisson
+from calibrant import Bernoulli, Ensemble, MultivariateNormal, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.monitoring.monitor import Alarm, Monitor
 
@@ -139,6 +139,7 @@ def test_a_change_is_found_and_dated():
     assert alarm is not None
     assert 4000 < alarm.row < 4400
     assert abs(alarm.since - 4000) < 60
+    assert alarm.words == "probabilities are too high"
 
 
 @pytest.mark.parametrize("world", [*WORLDS, local])
@@ -162,6 +163,21 @@ def test_goes_on_from_json(world):
     assert again.update(y[120:], p[120:]).to_dict() == first.update(y[120:], p[120:]).to_dict()
 
 
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "words"),
+    [
+        ([0], [1.0], "probabilities are too high"),
+        ([1], [0.0], "probabilities are too low"),
+        ([0], [[0.0, 0.0, 1.0]], "confidences are too high"),
+        ([2], [[0.5, 0.5, 0.0]], "the model is over-confident"),
+        ([[1, 0]], Bernoulli(np.array([[0.5, 1.0]])), "probabilities of 1 are too high"),
+    ],
+)
+def test_what_had_probability_zero_says_which_way_predictions_err(y_true, y_pred, words):
+    alarm = Monitor().update(y_true, y_pred).alarm
+    assert (alarm.row, alarm.words) == (1, words)
+
+
 def test_json_of_infinite_evidence_and_of_nothing():
     certain = Monitor().update([1, 0], [0.0, 0.5])
     assert certain.alarm == Alarm(1, 1, "probabilities are too low")
@@ -178,10 +194,21 @@ def test_a_fresh_monitor():
     assert "alarm    row" in repr(Monitor().update([1] * 99, [0.1] * 99))
 
 
-def test_rows_of_another_kind_are_refused():
+@pytest.mark.parametrize(
+    ("y_true", "y_pred", "words"),
+    [
+        ([0, 1], [0.2, 0.3], "binary predictions: watch"),
+        ([0, 1], np.full((2, 12), 1 / 12), "multi-class predictions of 0, 1, 2, 3, 4, 5, 6, 7, 8 and 3 more: watch"),
+        ([[0, 1]], Bernoulli(np.array([[0.2, 0.3]])), "multi-label predictions of 0, 1: watch"),
+        ([0.5], Normal(np.zeros(1), 1.0), "forecasts of numbers: watch"),
+        ([[0.5, 1.0]], MultivariateNormal(np.zeros((1, 2)), 1.0), "forecasts of vectors of 2: watch"),
+    ],
+)
+def test_rows_of_another_kind_are_refused(y_true, y_pred, words):
     monitor = Monitor().update([0, 1], [[0.2, 0.3, 0.5]] * 2)
-    with pytest.raises(InputError, match="y_pred must be like the rows before, ClassBets.*got EventBets"):
-        monitor.update([0, 1], [0.2, 0.3])
+    start = "y_pred must be like the rows before, multi-class predictions of 0, 1, 2; got "
+    with pytest.raises(InputError, match=f"^{start}{words} these with a new monitor"):
+        monitor.update(y_true, y_pred)
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, np.nan])

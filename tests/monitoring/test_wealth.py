@@ -58,6 +58,7 @@ def test_what_was_impossible_is_never_forgotten():
     later = wealth.after(np.full((5, 3), -1.0)).upto(4)
     assert later.log_evalue == np.inf
     assert later.best == 1
+    assert later.leads.tolist() == [False, True, False]
     assert not np.isnan(later.stakes).any()
 
 

@@ -32,6 +32,11 @@ def test_the_data_are_in_the_page(watched):
     assert json.loads(data[1]) == json.loads(report.to_json())
 
 
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_the_same_prediction_in_every_row(p):
+    assert page(Monitor(window=20).update(np.full(60, round(p)), np.full(60, p))).count("<figure") == 4
+
+
 def test_hostile_names_stay_names():
     rng = np.random.default_rng(0)
     y, p = rng.choice(HOSTILE, 300), Categorical(rng.dirichlet(np.ones(4), 300), HOSTILE)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant import Monitor
+from calibrant import Monitor, Normal
 from calibrant.monitoring.control import Limits
 from calibrant.monitoring.monitor import Alarm
 from calibrant.reports.monitor_sides import (
@@ -50,6 +50,24 @@ def test_curves_are_those_of_the_rows(watched):
     assert np.all((curve["low"] <= curve["predicted"]) & (curve["predicted"] <= curve["high"]))
     assert tables["histogram"]["weight"].sum() == 6
     assert np.isnan(tables["settings"]["floor"][0])
+
+
+def test_one_forecast_has_no_spread():
+    one = Monitor().update([0.5], Normal(np.zeros(1), 1.0))
+    assert in_words(one, sides_of(one).after) == "bias 0.50 in 1 row"
+    two = one.update([-0.5], Normal(np.zeros(1), 1.0))
+    assert in_words(two, sides_of(two).after) == "bias 0.00 and spread 0.71 in 2 rows"
+
+
+@pytest.mark.parametrize("p", [0.0, 0.0005, 0.003, 0.02, 0.9995, 1.0])
+def test_claims_beyond_the_floor_are_counted_at_it(p):
+    monitor = Monitor().update(np.full(60, round(p)), np.full(60, p))
+    histogram = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=99))["histogram"]
+    held = histogram["weight"] > 0
+    assert histogram["weight"][held].tolist() == [60]
+    assert histogram["lower"][held][0] <= np.clip(p, 0.5 / 60, 1 - 0.5 / 60) <= histogram["upper"][held][0]
+    assert np.all(histogram["upper"] > histogram["lower"])
+    assert histogram["lower"][1:].tolist() == histogram["upper"][:-1].tolist()
 
 
 def test_claims_near_zero_are_shown_in_log_odds():

@@ -38,6 +38,15 @@ def test_a_defect_from_the_first_row_has_no_before(watched):
     assert verdict.evidence[1].startswith("Over all: ")
 
 
+def test_few_rows_before_are_no_before():
+    """Of fewer rows nobody would have said that they are calibrated."""
+    y, p = np.array([1, 0, 1, 0] + [1] * 60), np.array([0.5] * 4 + [0.1] * 60)
+    monitor = Monitor(window=100).update(y, p)
+    assert 1 < monitor.alarm.since < monitor.alarm.row < 50
+    headline = judge_stream(monitor, LIMITS).headline
+    assert headline.startswith("Not calibrated, from the first rows on: ")
+
+
 def test_a_quiet_stream_is_good_and_its_leaning_no_finding(watched):
     monitor = watched(change=None)
     verdict = judge_stream(monitor, LIMITS)

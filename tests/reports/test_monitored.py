@@ -41,6 +41,13 @@ def test_a_comment(watched, tmp_path):
     assert "<details>" in text
 
 
+def test_one_row_is_no_rows():
+    report = monitor_report(Monitor(window=1).update([1], [0.3]), n_resamples=99)
+    assert " · 1 row · " in report.to_markdown()
+    assert "1 rows" not in report.to_json()
+    assert "1 windows" not in report.to_json()
+
+
 def test_reading_and_notebooks(watched):
     report = monitor_report(watched(), title=HOSTILE, n_resamples=99)
     assert report.verdict.headline in repr(report)

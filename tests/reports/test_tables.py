@@ -37,6 +37,11 @@ def test_errors_are_drawn_beside_their_null_band():
     assert columns_of(Table(error=[0.1]))[0].bars == ()
 
 
+def test_nothing_has_no_sign():
+    table = Table(bias=[-0.001, 0.001, -0.01], gap=[-0.0001, 0.0, -0.1])
+    assert shown(columns_of(table)) == {"bias": ("0.00", "0.00", "-0.01"), "gap": ("0.0 %", "0.0 %", "-10.0 %")}
+
+
 def test_keys_are_the_numbers_themselves():
     column = columns_of(Table(claimed=[0.1234567, np.inf, np.nan]))[0]
     assert column.keys == ("0.1234567", "inf", "nan")

@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import ECE, SKCE, EqualMass
 from calibrant.kernels import Exponential
-from calibrant.results import Estimate, brief, how_many, number
+from calibrant.results import Estimate, brief, how_many, number, percent
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,8 @@ def test_settings_are_brief_for_people():
 def test_one_is_singular():
     assert [how_many(n, "row") for n in (0, 1, 2, 12_345)] == ["0 rows", "1 row", "2 rows", "12,345 rows"]
     assert [how_many(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]
+
+
+def test_what_rounding_leaves_of_nothing_is_nothing():
+    assert [percent(x) for x in (0.0, -0.0, 4e-16, -4e-16)] == ["0.0 %"] * 4
+    assert percent(1e-9) == "1e-07 %"

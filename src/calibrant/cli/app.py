@@ -1,7 +1,7 @@
 """The program, and what its commands share: options, JSON."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -128,6 +128,18 @@ def check_writable(path: Path, option: str) -> None:
         raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
     if path.is_dir():
         raise InputError(f"{option} {str(path)!r} is a folder: name a file in it")
+
+
+def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) -> None:
+    """Refuse to write where nothing can be, over what is read, and twice to one place."""
+    taken = {path.resolve() for path in inputs}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        check_writable(path, option)
+        if path.resolve() in taken:
+            raise InputError(f"{option} {str(path)!r} is in use by this very command: choose another name")
+        taken.add(path.resolve())
 
 
 def print_json(value: object) -> None:

@@ -23,7 +23,7 @@ from calibrant.cli.app import (
     Place,
     Seed,
     Texts,
-    check_writable,
+    check_outputs,
     command,
     opened,
     print_json,
@@ -31,7 +31,7 @@ from calibrant.cli.app import (
 from calibrant.cli.comments import comment_of_estimates, comment_of_test
 from calibrant.cli.gate import Gate, judge, numbers_of
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
-from calibrant.cli.streams import name_of
+from calibrant.cli.streams import DASH, name_of
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.intervals import Bootstrap
 from calibrant.lenses import groups
@@ -80,8 +80,8 @@ def report(
     """
     gates = [Gate.parse(text) for text in fail_if]
     reporting.check_place(out, format)
+    check_outputs([file, *others], {"--out": None if out == DASH else out, "--pdf": pdf})
     if pdf is not None:
-        check_writable(pdf, "--pdf")
         check_browser()
     result: Report | Comparison
     if id is not None and not others:

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from calibrant._validate import InputError, check_count
 from calibrant.batches import Batches
 from calibrant.cli import display
-from calibrant.cli.app import OUTPUT, Comment, Fields, File, Seed, check_writable, command
+from calibrant.cli.app import OUTPUT, Comment, Fields, File, Seed, check_outputs, command
 from calibrant.cli.streams import DASH, is_stream, name_of
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.windows import Window, Windows
@@ -67,10 +67,9 @@ def monitor(
     """
     if data.sample_weight is not None:
         raise InputError("--sample-weight: the monitor takes every row once; leave it out")
-    if report is not None:
-        check_writable(report, "--report")
-        if report.suffix.lower() == ".pdf":
-            check_browser()
+    check_outputs([file], {"--report": report, "--state": state})
+    if report is not None and report.suffix.lower() == ".pdf":
+        check_browser()
     check_count(window, "--window")
     before = _restored(state, alpha, seed, window)
     said = {name: value for name, value in asdict(data).items() if name not in ("input_format", "sample_weight")}
@@ -147,10 +146,7 @@ class _Watch:
 def _restored(path: Path | None, alpha: float, seed: int, window: int) -> Monitor:
     """A fresh monitor, or the one that was kept, whose windows stay as they are."""
     fresh = Monitor(alpha, seed, window=window)
-    if path is None:
-        return fresh
-    check_writable(path, "--state")
-    if not path.exists():
+    if path is None or not path.exists():
         return fresh
     try:
         kept = Monitor.from_dict(json.loads(path.read_text(encoding="utf-8")))

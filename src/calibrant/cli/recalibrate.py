@@ -1,7 +1,7 @@
 """The command that learns maps to better predictions, and applies them."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ from calibrant.cli.app import (
     Place,
     Seed,
     Texts,
-    check_writable,
+    check_outputs,
     command,
     opened,
     print_json,
@@ -77,7 +77,7 @@ def recalibrate(
     """
     check_count(seed, "--seed", least=0)
     places = {"--save": save, "--report": report, "--out": None if out == DASH else out}
-    _check_outputs([path for path in (file, apply) if path], places)
+    check_outputs([path for path in (file, apply) if path], places)
     title, file = f"Recalibration of {name_of(file)}", local(file, data.input_format)
     if apply is not None:
         _check_absent(
@@ -146,18 +146,6 @@ def _check_absent(where: str, options: Mapping[str, object]) -> None:
     """Refuse options that say nothing here."""
     if said := [name for name, value in options.items() if value]:
         raise InputError(f"{said[0]} means nothing {where}: leave it out")
-
-
-def _check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) -> None:
-    """Refuse to write where nothing can be, over what is read, and twice to one place."""
-    taken = {path.resolve() for path in inputs}
-    for option, path in outputs.items():
-        if path is None:
-            continue
-        check_writable(path, option)
-        if path.resolve() in taken:
-            raise InputError(f"{option} {str(path)!r} is in use by this very command: choose another name")
-        taken.add(path.resolve())
 
 
 def _check_replaceable(save: Path) -> None:

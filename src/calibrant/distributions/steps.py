@@ -40,9 +40,11 @@ def _in_turn(steps: np.ndarray, u: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def bisected(steps: Array, u: Array) -> Array:
-    """How many of each row's sorted steps ``(n, width)`` are at most u ``(m, n)``, in any library; the width is a power of two.
+    """How many of each row's sorted steps ``(n, width)`` are at most u ``(m, n)``, in any library.
 
-    >>> bisected(np.array([[0.2, 0.7]]), np.array([[0.1], [0.2]]))[:, 0]
+    The width is a power of two, and the last step is infinite: it is never looked at.
+
+    >>> bisected(np.array([[0.2, np.inf]]), np.array([[0.1], [0.2]]))[:, 0]
     array([0, 1])
     """
     n, width = steps.shape

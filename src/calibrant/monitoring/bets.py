@@ -46,6 +46,12 @@ class Bets(ABC):
         ``seen`` rows came before: what is drawn at random depends on the row, and not on how rows come together.
         """
 
+    def __str__(self) -> str:
+        """What they are on, and of what names: at most nine of them."""
+        names = getattr(self, "names", ())
+        more = f" and {len(names) - 9:,} more" if len(names) > 9 else ""
+        return f"{self.kind} predictions{' of ' if names else ''}{', '.join(names[:9])}{more}"
+
     @property
     def shares(self) -> np.ndarray:
         """The part of the capital that is on each."""
@@ -64,18 +70,21 @@ def shared(groups: Sequence[Sequence[str]]) -> tuple[Bet, ...]:
 def tilted(probability: np.ndarray, happened: np.ndarray, tilt: np.ndarray | float) -> np.ndarray:
     """The log likelihood ratio of an event whose log odds are off by ``tilt``.
 
-    ``y d - log(1 + p (e^d - 1))``. What had probability zero is evidence without end.
+    ``y d - log(1 + p (e^d - 1))``. What had probability zero is evidence without end, for tilts towards it; for others any
+    finite value will do.
 
     >>> tilted(np.array([0.5, 0.0]), np.array([True, True]), 1.0).round(3)
     array([0.38,  inf])
     """
     ratio = happened * tilt - np.log1p(probability * np.expm1(tilt))
     impossible = np.where(happened, probability == 0, probability == 1)
-    return np.where(impossible, np.inf, ratio)
+    return np.where(impossible & (happened == (tilt > 0)), np.inf, ratio)
 
 
 def sharpened(probability: np.ndarray, happened: np.ndarray, power: float) -> np.ndarray:
     """The log likelihood ratio of an event whose log odds are off by a factor: two classes tempered.
+
+    What had probability zero is evidence without end that the model is too sure, and none that it is too timid.
 
     >>> sharpened(np.array([0.9, 0.5]), np.array([False, True]), 0.5).round(3)
     array([ 0.916, -0.   ])
@@ -83,7 +92,7 @@ def sharpened(probability: np.ndarray, happened: np.ndarray, power: float) -> np
     p, rest = probability, 1 - probability
     with np.errstate(divide="ignore"):
         ratio = (power - 1) * np.log(np.where(happened, p, rest)) - np.log(p**power + rest**power)
-    return np.where(np.where(happened, p, rest) == 0, np.inf, ratio)
+    return np.where(np.where(happened, p, rest) == 0, np.inf if power < 1 else 0.0, ratio)
 
 
 @dataclass(frozen=True)

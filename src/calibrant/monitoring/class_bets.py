@@ -112,7 +112,7 @@ def _tempered(probs: np.ndarray, targets: np.ndarray, power: float) -> np.ndarra
     chosen = probs[np.arange(len(probs)), targets]
     with np.errstate(divide="ignore"):
         ratio = (power - 1) * np.log(chosen) - np.log((probs**power).sum(axis=1))
-    return np.where(chosen == 0, np.inf, ratio)
+    return np.where(chosen == 0, np.inf if power < 1 else 0.0, ratio)
 
 
 @dataclass(frozen=True)

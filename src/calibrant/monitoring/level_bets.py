@@ -33,6 +33,9 @@ class LevelBets(Bets):
 
     kind = "forecast"
 
+    def __str__(self) -> str:
+        return f"forecasts of {f'vectors of {self.d}' if self.d else 'numbers'}"
+
     def bets(self) -> tuple[Bet, ...]:
         """Mean, spread and parts; of vectors, for every coordinate."""
         return shared([group for name in self._nouns() for group in _groups(name)])

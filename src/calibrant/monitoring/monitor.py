@@ -92,7 +92,10 @@ class Monitor(Result):
         """Those of these predictions, which must be those of the rows before."""
         found = bets_on(predictions, self.seed)
         if self.bets is not None and found != self.bets:
-            raise InputError(f"y_pred must be like the rows before, {self.bets}; got {found}")
+            raise InputError(
+                f"y_pred must be like the rows before, {self.bets}; got {found}: watch these with a new monitor, from a state of "
+                "their own"
+            )
         return found
 
     def _after(self, targets: np.ndarray, predictions: Distribution) -> Self:
@@ -110,7 +113,11 @@ class Monitor(Result):
 
     def _alarm(self, wealth: Wealth) -> Alarm:
         assert self.bets is not None
-        return Alarm(wealth.n, int(wealth.begun[wealth.best]), self.bets.bets()[wealth.best].words)
+        bets = self.bets.bets()
+        words = bets[wealth.best].words
+        says_so = wealth.leads & np.array([bet.words == words for bet in bets])
+        # Where several that say so have won without end, the last to begin dates it best.
+        return Alarm(wealth.n, int(wealth.begun[says_so].max()), words)
 
     @property
     def n(self) -> int:

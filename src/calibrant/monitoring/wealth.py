@@ -43,9 +43,15 @@ class Wealth:
         return float(_total(self.shares, self.stakes[None], np.array([self.n]))[0])
 
     @property
+    def leads(self) -> np.ndarray:
+        """Which bets have won most: one, or all that have won without end."""
+        won = np.log(self.shares) + self.stakes
+        return won == won.max()
+
+    @property
     def best(self) -> int:
-        """The bet that has won most."""
-        return int(np.argmax(np.log(self.shares) + self.stakes))
+        """The bet that has won most, the first of several."""
+        return int(np.argmax(self.leads))
 
     def after(self, log_ratios: np.ndarray) -> "Steps":
         """The wealth after each of some rows, from the log likelihood ratios ``(rows, bets)``."""

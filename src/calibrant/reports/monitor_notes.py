@@ -14,10 +14,8 @@ def stream_notes(monitor: Monitor, bad_lines: int) -> tuple[str, ...]:
     """About lines, windows and the evidence."""
     found = []
     if bad_lines:
-        lines = "1 line" if bad_lines == 1 else f"{bad_lines:,} lines"
-        found.append(
-            f"{lines} could not be used and {'is' if bad_lines == 1 else 'are'} left out; rows are counted without."
-        )
+        lines = how_many(bad_lines, "line could not be used and is", "lines could not be used and are")
+        found.append(f"{lines} left out; rows are counted without.")
     if math.isinf(monitor.peak):
         found.append("Something happened that had been given probability zero: one such row is evidence without end.")
     if monitor.history is not None:

@@ -28,7 +28,7 @@ def _evidence(monitor: Monitor) -> Picture:
         f"The e-value: what a capital of 1 has become that was bet against the model, on a scale of powers of ten. While a model "
         f"is calibrated no bet wins on average, and the line ever reaches {enough} with probability at most "
         f"{percent(monitor.alpha)}. A line that goes down says that bets lose.",
-        f"Line of the e-value over {monitor.n:,} rows, which {seen} the {enough} of an alarm; it ends at "
+        f"Line of the e-value over {how_many(monitor.n, 'row')}, which {seen} the {enough} of an alarm; it ends at "
         f"{evalue(monitor.log_evalue)}.",
         EvidenceDisplay.from_monitor(monitor).tables,
     )
@@ -48,8 +48,8 @@ def _windows(monitor: Monitor, limits: Limits) -> Picture:
         f"{_meaning(monitor)} The darker band holds a calibrated model in {level} of windows, each by "
         f"itself{by_chance if windows > 1 else ''}. The paler band holds all windows and both panels at once in {level} of "
         "calibrated streams; only what leaves that one is marked. Windows describe: the alarm does not depend on them.",
-        f"Control chart of {windows} windows, {first} above and {second} below. Beyond the band of all windows at once: "
-        f"{int(tables[first]['beyond'].sum())} of the {first}, {int(tables[second]['beyond'].sum())} of the {second}.",
+        f"Control chart of {how_many(windows, 'window')}, {first} above and {second} below. Beyond the band of all windows at "
+        f"once: {int(tables[first]['beyond'].sum())} of the {first}, {int(tables[second]['beyond'].sum())} of the {second}.",
         tables,
     )
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.monitoring.control import Limits, strongest_class, strongest_group
+from calibrant.monitoring.control import SLACK, Limits, strongest_class, strongest_group
 from calibrant.monitoring.monitor import Monitor
 from calibrant.monitoring.tallies import EventSums, EventTally, LevelTally
 from calibrant.reports.model import Section
@@ -84,7 +84,7 @@ def _event_table(names: tuple[str, ...], sums: EventSums, limits: Limits) -> Tab
         "gap": gap,
         "gap_low": low,
         "gap_high": high,
-        "beyond_chance": (gap < lowest - 1e-9) | (gap > highest + 1e-9),
+        "beyond_chance": (gap < lowest - SLACK) | (gap > highest + SLACK),
     }
     return Table({name: column[order] for name, column in columns.items()})
 

@@ -72,8 +72,10 @@ def in_words(monitor: Monitor, values: np.ndarray) -> str:
     if is_of_levels(monitor):
         sums = levels_of(monitor, values)
         n, mean = float(sums.rows), float(sums.scores / sums.rows)
-        spread = np.sqrt(max(float(sums.squares) - n * mean**2, 0) / max(n - 1, 1))
-        return f"bias {mean:.2f} and spread {spread:.2f} in {how_many(round(n), 'row')}"
+        if n == 1:
+            return f"bias {mean:z.2f} in 1 row"  # which has no spread
+        spread = np.sqrt(max(float(sums.squares) - n * mean**2, 0) / (n - 1))
+        return f"bias {mean:z.2f} and spread {spread:.2f} in {round(n):,} rows"
     tally, single = monitor.history.tally, strongest_class(monitor)  # type: ignore[union-attr]
     assert isinstance(tally, EventTally)
     total = parts_of(monitor, values).over(-1) if single is None else tally.by_class(values).at(single)
@@ -117,12 +119,9 @@ def tables_of(monitor: Monitor, values: np.ndarray, limits: Limits) -> dict[str,
     assert monitor.history is not None
     parts = parts_of(monitor, values)
     floor = _floor(parts_of(monitor, monitor.history.windows.values.sum(axis=0)))  # one kind of axes for both sides
-    ends = ENDS if floor is None else np.clip(ENDS, floor, 1 - floor)
-    widths = Table(lower=ends[:-1], upper=ends[1:], weight=parts.rows)
-    shown = widths["upper"] > widths["lower"]
     return {
         "curve": curve_of(parts.at(parts.rows > 0), limits),
-        "histogram": Table({name: column[shown] for name, column in widths.items()}),
+        "histogram": _histogram(parts.rows, floor),
         "settings": Table(settings, band=["consistency"], floor=[np.nan if floor is None else floor]),
     }
 
@@ -132,6 +131,13 @@ def curve_of(parts: EventSums, limits: Limits) -> Table:
     low, high = outward((parts.claimed - limits.redraw(parts)) / parts.rows, (1 - limits.level) / 2)
     means = {"predicted": parts.claimed / parts.rows, "observed": parts.happened / parts.rows}
     return Table({**means, "weight": parts.rows, "low": low, "high": high})
+
+
+def _histogram(rows: np.ndarray, floor: float | None) -> Table:
+    """Rows by part of the range; with a floor, parts beyond it go to the outermost."""
+    ends = ENDS if floor is None else np.unique(np.clip(ENDS, floor, 1 - floor))
+    place = np.searchsorted(ends[1:-1], (ENDS[:-1] + ENDS[1:]) / 2)
+    return Table(lower=ends[:-1], upper=ends[1:], weight=np.bincount(place, rows, len(ends) - 1))
 
 
 def _floor(parts: EventSums) -> float | None:

@@ -14,7 +14,7 @@ FEW = 50
 """Fewer rows are never called calibrated."""
 
 EARLY = 0.1
-"""A defect that began in this share of the rows up to its alarm was there from the first."""
+"""A defect that began in this share of the rows up to its alarm, or in the first few, was there from the first."""
 
 
 def judge_stream(monitor: Monitor, limits: Limits) -> Verdict:
@@ -46,7 +46,7 @@ def _quiet(monitor: Monitor) -> tuple[Literal["good", "unsure"], str, str]:
 
 
 def _alarmed(monitor: Monitor, alarm: Alarm, limits: Limits) -> Verdict:
-    is_early = alarm.since <= max(1, EARLY * alarm.row)
+    is_early = alarm.since <= max(FEW, EARLY * alarm.row)
     headline = (
         f"Not calibrated, from the first rows on: {alarm.words}."
         if is_early

@@ -14,7 +14,7 @@ from calibrant.reports.monitor_notes import stream_notes
 from calibrant.reports.monitor_pictures import stream_pictures
 from calibrant.reports.monitor_sections import stream_sections
 from calibrant.reports.monitor_verdict import evalue, judge_stream
-from calibrant.results import SCHEMA, Result, number, percent
+from calibrant.results import SCHEMA, Result, how_many, number, percent
 from calibrant.results.markdown import details, escaped, table
 
 
@@ -88,7 +88,7 @@ class MonitorReport(Result):
         settings = [f"- {escaped(name)}: {escaped(str(value))}" for name, value in self.settings.items()]
         parts = [
             f"### {MARKS[verdict.tone]} {escaped(verdict.headline, longest=600)}",
-            f"{escaped(self.title)} · {self.n:,} rows · {escaped(self.kind)}",
+            f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}",
             evidence,
             table(["", "value"], rows, [False, True]),
             details("Notes and settings", "\n".join([*notes, *settings])),
@@ -168,7 +168,12 @@ def facts_of(monitor: Monitor, bad_lines: int) -> tuple[Fact, ...]:
             f"{monitor.n:,}",
             "Predictions whose outcomes are known, in the order in which they came.",
         ),
-        Fact("Windows", windows, f"{windows:,}", f"Parts of the stream, of {width:,} rows each but for the last."),
+        Fact(
+            "Windows",
+            windows,
+            f"{windows:,}",
+            f"Parts of the stream, of {how_many(width, 'row')} each but for the last.",
+        ),
         Fact(
             "Lines left out", bad_lines, f"{bad_lines:,}", "Lines that could not be read as a row; they were counted."
         ),

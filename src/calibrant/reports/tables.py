@@ -51,7 +51,7 @@ def points(value: float) -> str:
 
 def _scores(value: float) -> str:
     """Standard scores, to hundredths."""
-    return "" if value != value else f"{value:.2f}"
+    return "" if value != value else f"{value:z.2f}"
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {

@@ -14,6 +14,10 @@ def number(x: float) -> str:
     return f"{x:,.1f}" if abs(x) >= 1000 else f"{x:.4g}"
 
 
+ROUNDING = 1e-14
+"""Shares that differ by less are equal: means of numbers up to one are not known better."""
+
+
 def how_many(n: int, one: str, many: str | None = None) -> str:
     """So many of something, in the singular where it is one; the plural is the singular with an s unless it is given.
 
@@ -24,12 +28,12 @@ def how_many(n: int, one: str, many: str | None = None) -> str:
 
 
 def percent(x: float) -> str:
-    """A share in percent, with three significant digits where it is small.
+    """A share in percent, with three significant digits where it is small; what rounding left of nothing is nothing.
 
-    >>> percent(0.4567), percent(0.0414), percent(0.000523)
-    ('45.7 %', '4.14 %', '0.0523 %')
+    >>> percent(0.4567), percent(0.0414), percent(0.000523), percent(-2e-16)
+    ('45.7 %', '4.14 %', '0.0523 %', '0.0 %')
     """
-    return f"{100 * x:.1f} %" if not 0 < abs(x) < 0.0995 else f"{100 * x:.3g} %"
+    return f"{100 * x:z.1f} %" if not ROUNDING < abs(x) < 0.0995 else f"{100 * x:.3g} %"
 
 
 def brief(x: object) -> str:
