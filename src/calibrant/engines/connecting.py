@@ -40,7 +40,7 @@ def connect(engine: Any, *, timeout: float = 5.0, **settings: Any) -> Any:
     if _is_client(engine):
         return DaskEngine(engine, **settings).check()
     if settings:
-        raise InputError(f"{', '.join(settings)} are settings of a Dask engine; {type(engine).__name__} takes none")
+        raise _without_settings(settings, type(engine).__name__)
     if is_pool(engine):
         return PoolEngine(engine)
     if is_parallel(engine):
@@ -59,11 +59,17 @@ def _named(text: str, timeout: float, settings: dict[str, Any]) -> Any:
         "processes": _processes,
         "gpus": _gpus,
     }
-    if kind not in pools or settings:
-        raise InputError(f"engine {text!r} is not known{' with settings' if settings else ''}; known: {KNOWN}")
+    if kind not in pools:
+        raise InputError(f"engine {text!r} is not known; known: {KNOWN}")
+    if settings:
+        raise _without_settings(settings, text)
     if rest and not (rest.isdecimal() and int(rest)):
         raise InputError(f"engine {text!r}: {kind} takes a positive number, such as {kind}:4")
     return pools[kind](int(rest) if rest else None)
+
+
+def _without_settings(settings: dict[str, Any], name: str) -> InputError:
+    return InputError(f"{', '.join(settings)} are settings of a Dask engine; {name} takes none")
 
 
 def _processes(count: int | None) -> ProcessPoolExecutor:

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._pairwise import CALL, Moments, Pairwise, moments_of_panels
-from calibrant._tasks import elsewhere, mapping, pieces
+from calibrant._tasks import elsewhere, mapping, pieces, sharing
 from calibrant._validate import InputError
 from calibrant.estimators.accelerated import (
     accelerated_block_sums,
@@ -72,7 +72,8 @@ def block_sums(form: KernelForm, rows: KernelRows, size: int, engine: Engine | N
     if elsewhere(engine) is None:
         return _sums_of_blocks(form, size, rows)
     some = pieces(len(rows) // size * size, max(CALL // size, 1) * size)
-    parts = list(mapping(engine)(partial(_task_of_blocks, form, size), [rows[cut] for cut in some]))
+    tasks = [sharing(engine)(rows[cut]) for cut in some]  # which devices of a pool are given
+    parts = list(mapping(engine)(partial(_task_of_blocks, form, size), tasks))
     return namespace(parts[0]).concat(parts)
 
 
