@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant._array import is_array, to_numpy
+from calibrant._array import is_array, is_recorded, to_numpy
 from calibrant._validate import InputError
-from calibrant.typing import Engine
+from calibrant.typing import Array, Engine
 
 PIECES = 32
 """Pieces of the rows that tasks are made of where nobody says how many. The number of workers does not matter."""
@@ -49,6 +49,13 @@ def mapping(engine: Engine | None) -> Mapping:
 def elsewhere(engine: Engine | None) -> Engine | None:
     """The engine, unless it works here, one task after the other, to show progress: compiled code has threads of its own."""
     return None if getattr(engine, "is_here", False) else engine
+
+
+def check_plain(x: Array) -> Array:
+    """The array, unless gradients are recorded through it: they would be lost between here and a worker."""
+    if is_recorded(x):
+        raise InputError("gradients are not recorded by engines: leave the engine out, or give it y_pred.detach()")
+    return x
 
 
 def is_pool(engine: object) -> bool:
