@@ -37,7 +37,7 @@ def mapping(engine: Engine | None) -> Mapping:
         return map
     if isinstance(engine, str):
         raise InputError(f"engine is the text {engine!r}: give engines.connect({engine!r})")
-    if is_pool(engine) or is_parallel(engine):
+    if is_pool(engine) or is_parallel(engine) or is_client(engine):
         raise InputError(
             f"engine is a {type(engine).__name__}, whose map is not that of an executor: give engines.connect(...) of it"
         )
@@ -65,7 +65,16 @@ def is_pool(engine: object) -> bool:
 
 def is_parallel(engine: object) -> bool:
     """Whether this is joblib's ``Parallel``, which nobody can have who has not imported it."""
-    return any(f"{kind.__module__}.{kind.__qualname__}" == "joblib.parallel.Parallel" for kind in type(engine).__mro__)
+    return _is_named(engine, "joblib.parallel.Parallel")
+
+
+def is_client(engine: object) -> bool:
+    """Whether this is a client of Dask, whose map gives futures."""
+    return _is_named(engine, "distributed.client.Client")
+
+
+def _is_named(engine: object, name: str) -> bool:
+    return any(f"{kind.__module__}.{kind.__qualname__}" == name for kind in type(engine).__mro__)
 
 
 def sharing(engine: Engine | None) -> Callable[[Any], Any]:
