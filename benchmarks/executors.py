@@ -34,7 +34,7 @@ from calibrant import (
     evaluate,
 )
 from calibrant.checks import check_engine
-from calibrant.engines import connect
+from calibrant.engines import DevicePool, connect
 from calibrant.inference.block import BlockTest
 from calibrant.inference.gamma_test import GammaTest
 from calibrant.inference.jackknife import Jackknife
@@ -94,6 +94,12 @@ def threads() -> Iterator[Any]:
 @contextmanager
 def processes() -> Iterator[Any]:
     with connect("processes:2") as pool:
+        yield pool
+
+
+@contextmanager
+def devices() -> Iterator[Any]:
+    with DevicePool(["cpu", "cpu"]) as pool:
         yield pool
 
 
@@ -189,6 +195,7 @@ KINDS: dict[str, tuple[str | None, Callable[[], Any]]] = {
     "threads": (None, threads),
     "processes": (None, processes),
     "multiprocessing-pool": (None, multiprocessing_pool),
+    "devices": ("torch", devices),
     "loky": ("loky", loky),
     "joblib-loky": ("joblib", joblib_loky),
     "joblib-parallel": ("joblib", joblib_parallel),

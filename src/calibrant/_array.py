@@ -77,9 +77,14 @@ def is_jax(x: object) -> bool:
     return bool(is_jax_array(x))
 
 
+def is_recorded(x: Array) -> bool:
+    """Whether its library records gradients through it."""
+    return is_traced(x) or bool(is_torch_array(x) and x.requires_grad)
+
+
 def as_number(x: Array) -> Any:
     """A plain float; the array itself where its library records gradients through it."""
-    return x if is_traced(x) or (is_torch_array(x) and x.requires_grad) else float(x)
+    return x if is_recorded(x) else float(x)
 
 
 def is_floating(x: Array) -> bool:

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from calibrant._array import is_array, to_numpy
+from calibrant._array import is_array, is_recorded, to_numpy
 from calibrant._validate import InputError
-from calibrant.typing import Engine
+from calibrant.typing import Array, Engine
 
 PIECES = 32
 """Pieces of the rows that tasks are made of where nobody says how many. The number of workers does not matter."""
@@ -37,7 +37,7 @@ def mapping(engine: Engine | None) -> Mapping:
         return map
     if isinstance(engine, str):
         raise InputError(f"engine is the text {engine!r}: give engines.connect({engine!r})")
-    if is_pool(engine) or is_parallel(engine):
+    if is_pool(engine) or is_parallel(engine) or is_client(engine):
         raise InputError(
             f"engine is a {type(engine).__name__}, whose map is not that of an executor: give engines.connect(...) of it"
         )
@@ -51,6 +51,13 @@ def elsewhere(engine: Engine | None) -> Engine | None:
     return None if getattr(engine, "is_here", False) else engine
 
 
+def check_plain(x: Array) -> Array:
+    """The array, unless gradients are recorded through it: they would be lost between here and a worker."""
+    if is_recorded(x):
+        raise InputError("gradients are not recorded by engines: leave the engine out, or give it y_pred.detach()")
+    return x
+
+
 def is_pool(engine: object) -> bool:
     """Whether this has the methods of ``multiprocessing.Pool``, whose map takes a single column; executors can submit, too."""
     return callable(getattr(engine, "starmap", None)) and not callable(getattr(engine, "submit", None))
@@ -58,7 +65,16 @@ def is_pool(engine: object) -> bool:
 
 def is_parallel(engine: object) -> bool:
     """Whether this is joblib's ``Parallel``, which nobody can have who has not imported it."""
-    return any(f"{kind.__module__}.{kind.__qualname__}" == "joblib.parallel.Parallel" for kind in type(engine).__mro__)
+    return _is_named(engine, "joblib.parallel.Parallel")
+
+
+def is_client(engine: object) -> bool:
+    """Whether this is a client of Dask, whose map gives futures."""
+    return _is_named(engine, "distributed.client.Client")
+
+
+def _is_named(engine: object, name: str) -> bool:
+    return any(f"{kind.__module__}.{kind.__qualname__}" == name for kind in type(engine).__mro__)
 
 
 def sharing(engine: Engine | None) -> Callable[[Any], Any]:

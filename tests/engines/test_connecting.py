@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from calibrant import SKCE
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import connect, connecting
@@ -50,7 +51,7 @@ def test_values_that_are_no_engines_are_refused():
         connect(4)
     with ThreadPoolExecutor(1) as pool, pytest.raises(InputError, match="retries are settings of a Dask engine"):
         connect(pool, retries=1)
-    with pytest.raises(InputError, match="is not known with settings"):
+    with pytest.raises(InputError, match="are settings of a Dask engine; threads:.* takes none"):
         connect("threads:2", retries=1)
 
 
@@ -139,3 +140,20 @@ def test_a_cluster_without_workers_says_how_to_start_one():
         pytest.raises(InputError, match="has no workers: start some, dask worker tcp://"),
     ):
         connect(empty.scheduler_address.replace("tcp", "dask"), patience=0.1)
+
+
+def test_a_client_as_it_is_is_no_engine(engine):
+    """Its map gives futures."""
+    with pytest.raises(
+        InputError, match=r"engine is a Client, whose map is not that of an executor: give engines.connect"
+    ):
+        SKCE()([0, 1, 2], [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6]], engine=engine.client)
+
+
+def test_settings_that_are_refused_leave_no_client_behind(address, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    closed, as_before = [], distributed.Client.close
+    monkeypatch.setattr(distributed.Client, "close", lambda self, *rest: closed.append(self) or as_before(self, *rest))
+    with pytest.raises(InputError, match="retries must be a whole number of at least 0; got -1"):
+        connect(address, retries=-1)
+    assert len(set(closed)) == 1

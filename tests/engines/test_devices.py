@@ -16,6 +16,7 @@ from calibrant._validate import InputError  # noqa: E402
 from calibrant.checks import check_engine  # noqa: E402
 from calibrant.engines import DevicePool, connect, devices, precision  # noqa: E402
 from calibrant.engines.gpus import PANEL  # noqa: E402
+from calibrant.estimators import kernel_sums  # noqa: E402
 from calibrant.estimators.accelerated import compiled_corner  # noqa: E402
 from calibrant.estimators.gpu_redraws import GpuLabelRedraws  # noqa: E402
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem  # noqa: E402
@@ -295,10 +296,32 @@ def test_products_with_kernel_matrices_are_made_where_the_rows_are(pool, classes
     assert found == pytest.approx(matrix @ v, abs=1e-4 if single else 1e-12)
 
 
-def test_gradients_are_refused(pool, classes):
+def test_a_task_that_uses_its_own_pool_is_refused(pool):
+    """It would wait for the device that it has."""
+    with pytest.raises(InputError, match=r"a task of DevicePool\(.*\) would wait for itself: leave its engine out"):
+        list(pool.map(lambda i: list(pool.map(abs, [i])), range(3)))
+    assert list(pool.map(abs, [-1])) == [1]
+
+
+@pytest.mark.parametrize("block", [None, 50])
+def test_gradients_are_refused(pool, classes, block):
     p = torch.tensor(classes[1], requires_grad=True)
     with pytest.raises(InputError, match=r"gradients are not recorded by engines: leave the engine out"):
-        SKCE(Exponential(0.4))(torch.tensor(classes[0]), p, engine=pool)
+        SKCE(Exponential(0.4), block=block)(torch.tensor(classes[0]), p, engine=pool)
+
+
+def test_blocks_of_rows_are_moved_to_the_devices(pool, classes, monkeypatch):
+    seen = []
+    as_before = kernel_sums._sums_of_blocks
+
+    def sums(form, size, rows, **alone):
+        seen.append(type(rows.coords))
+        return as_before(form, size, rows, **alone)
+
+    monkeypatch.setattr(kernel_sums, "_sums_of_blocks", sums)
+    found = SKCE(Exponential(0.4), block=50)(*classes, engine=pool).value
+    assert set(seen) == {torch.Tensor}
+    assert found == pytest.approx(SKCE(Exponential(0.4), block=50)(*classes).value, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -336,6 +359,8 @@ def test_without_a_gpu_or_torch_it_says_so(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     with pytest.raises(InputError, match="torch sees no GPU: see nvidia-smi"):
         DevicePool()
+    with pytest.raises(InputError, match="device 'cuda:0' is not there: torch sees 0 GPUs; see nvidia-smi"):
+        connect("gpus:2")
     monkeypatch.setattr(devices, "find_spec", lambda name: None)
     with pytest.raises(InputError, match="DevicePool needs torch: pip install torch"):
         DevicePool(["cpu"])

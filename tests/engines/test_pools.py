@@ -34,3 +34,10 @@ def test_pools_take_no_settings():
 def test_columns_of_unequal_length_are_refused():
     with ThreadPool(1) as pool, pytest.raises(ValueError, match="shorter"):
         connect(pool).map(pow, [1, 2], [1])
+
+
+def test_generators_of_joblib_keep_the_order_or_are_refused():
+    joblib = pytest.importorskip("joblib")
+    check_engine(connect(joblib.Parallel(n_jobs=2, backend="threading", return_as="generator")))
+    with pytest.raises(InputError, match="Parallel gives results in no order: make it without return_as="):
+        connect(joblib.Parallel(n_jobs=2, backend="threading", return_as="generator_unordered"))

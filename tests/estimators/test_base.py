@@ -8,6 +8,7 @@ import pytest
 
 from calibrant import (
     ECE,
+    SKCE,
     Bernoulli,
     Brier,
     Categorical,
@@ -18,6 +19,7 @@ from calibrant import (
     PositiveClass,
     TopLabel,
 )
+from calibrant._validate import InputError
 from calibrant.estimators.base import EachDraw
 from calibrant.estimators.canonical import CanonicalECE
 from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
@@ -123,3 +125,9 @@ def test_multi_label_redraws_in_bulk_equal_one_by_one(estimator, rng):
     for weights in (None, rng.random(50)):
         fast = estimator.given(predictions, weights)(drawn)
         assert fast == pytest.approx(EachDraw(estimator, predictions, weights)(drawn), rel=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [ECE(), SKCE()])
+def test_what_is_no_engine_is_refused_also_where_there_is_no_use_for_one(estimator):
+    with pytest.raises(InputError, match=r"engine is the text 'threads:2': give engines.connect\('threads:2'\)"):
+        estimator([0, 1, 1], [0.2, 0.3, 0.9], engine="threads:2")

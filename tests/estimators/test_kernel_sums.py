@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant import SKCE, Categorical, Normal
+from calibrant._validate import InputError
 from calibrant.estimators import kernel_sums
 from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
 from calibrant.estimators.kernel_sums import all_pairs, block_mean, block_sums
@@ -87,3 +88,24 @@ def test_engines_that_show_progress_leave_pairs_to_threads(problem, travelling):
     )
     block_sums(form, rows, 5, travelling)
     assert travelling.maps == 0
+
+
+@pytest.mark.parametrize("n", [100, 2100])
+@pytest.mark.parametrize("block", [None, 20])
+def test_gradients_are_refused_by_every_engine(travelling, rng, n, block):
+    """A worker would give back a value through which nothing leads to the predictions."""
+    torch = pytest.importorskip("torch")
+    p = torch.tensor(rng.dirichlet(np.ones(3), n), requires_grad=True)
+    y = torch.tensor(rng.integers(0, 3, n))
+    with pytest.raises(InputError, match="gradients are not recorded by engines: leave the engine out"):
+        SKCE(Exponential(0.4), block=block)(y, p, engine=travelling)
+    assert travelling.maps == 0
+    SKCE(Exponential(0.4), block=block)(y, p).value.backward()
+    assert p.grad.abs().max() > 0
+
+
+def test_what_jax_traces_is_refused_by_every_engine(travelling, rng):
+    jax = pytest.importorskip("jax")
+    p, y = jax.numpy.asarray(rng.dirichlet(np.ones(3), 50)), rng.integers(0, 3, 50)
+    with pytest.raises(InputError, match="gradients are not recorded by engines"):
+        jax.grad(lambda q: SKCE(Exponential(0.4))(y, q, engine=travelling).value)(p)

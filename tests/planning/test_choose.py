@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from calibrant._validate import InputError
 from calibrant.planning.choose import plan
 from calibrant.planning.machine import Machine
+from calibrant.planning.rates import shipped
 
 SIZES = [
     {"n": 1000, "k": 10},
@@ -116,3 +119,17 @@ def test_built_in_rates_are_named(machine):
 def test_what_is_refused(wrong, words):
     with pytest.raises(InputError, match=words):
         plan(**wrong)
+
+
+def test_whose_rates_are_used_is_told(machine):
+    rates = shipped()
+    with_gpu = plan(10**5, 10, budget="10min", engine="gpu", machine=machine, rates=rates)
+    assert with_gpu.rates.endswith("; sums over pairs at the rates of NVIDIA H200")
+    without = replace(rates, gpu_seconds={}, gpu_name=None)
+    assert "None" not in plan(10**5, 10, budget="10min", engine="gpu", machine=machine, rates=without).rates
+
+
+def test_one_worker_is_one_worker(machine):
+    assert plan(1000, 10, budget="2h", engine="cluster", machine=machine).engine.startswith(
+        "a Dask cluster of 1 worker:"
+    )

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from multiprocessing import get_context
 from typing import Any
 
-from calibrant._tasks import is_parallel, is_pool
+from calibrant._tasks import is_client, is_parallel, is_pool
 from calibrant._validate import InputError
 from calibrant.engines.cluster import DaskEngine
 from calibrant.engines.devices import DevicePool
@@ -37,10 +37,10 @@ def connect(engine: Any, *, timeout: float = 5.0, **settings: Any) -> Any:
     """
     if isinstance(engine, str):
         return _named(engine, timeout, settings)
-    if _is_client(engine):
+    if is_client(engine):
         return DaskEngine(engine, **settings).check()
     if settings:
-        raise InputError(f"{', '.join(settings)} are settings of a Dask engine; {type(engine).__name__} takes none")
+        raise _without_settings(settings, type(engine).__name__)
     if is_pool(engine):
         return PoolEngine(engine)
     if is_parallel(engine):
@@ -59,11 +59,17 @@ def _named(text: str, timeout: float, settings: dict[str, Any]) -> Any:
         "processes": _processes,
         "gpus": _gpus,
     }
-    if kind not in pools or settings:
-        raise InputError(f"engine {text!r} is not known{' with settings' if settings else ''}; known: {KNOWN}")
+    if kind not in pools:
+        raise InputError(f"engine {text!r} is not known; known: {KNOWN}")
+    if settings:
+        raise _without_settings(settings, text)
     if rest and not (rest.isdecimal() and int(rest)):
         raise InputError(f"engine {text!r}: {kind} takes a positive number, such as {kind}:4")
     return pools[kind](int(rest) if rest else None)
+
+
+def _without_settings(settings: dict[str, Any], name: str) -> InputError:
+    return InputError(f"{', '.join(settings)} are settings of a Dask engine; {name} takes none")
 
 
 def _processes(count: int | None) -> ProcessPoolExecutor:
@@ -95,14 +101,8 @@ def _dask(text: str, timeout: float, settings: dict[str, Any]) -> DaskEngine:
             f"no Dask scheduler answers at {address} within {timeout:g} s: start one there (dask scheduler), "
             "and see that its address and port are right and no firewall is in between"
         ) from error
-    engine = DaskEngine(client, is_owner=True, **settings)
     try:
-        return engine.check()
+        return DaskEngine(client, is_owner=True, **settings).check()
     except BaseException:
-        engine.close()
+        client.close()
         raise
-
-
-def _is_client(engine: Any) -> bool:
-    """Whether this is a client of Dask, which nobody can have who has not imported it."""
-    return any(f"{kind.__module__}.{kind.__qualname__}" == "distributed.client.Client" for kind in type(engine).__mro__)

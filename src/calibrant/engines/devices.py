@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, InvalidStateError, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from importlib.util import find_spec
 from queue import SimpleQueue
@@ -13,6 +13,9 @@ from weakref import WeakSet
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.engines.gpus import PANEL, here, is_ours, moved, rebuilt, there
+from calibrant.results import how_many
+
+_pool_of_task: ContextVar["DevicePool | None"] = ContextVar("pool of task", default=None)
 
 
 class Placed:
@@ -82,6 +85,8 @@ class DevicePool:
         """Apply ``fn`` to each task; all are handed out from now on, and results come in the order of the tasks."""
         if not self._is_open:
             raise self._closed()
+        if _pool_of_task.get() is self:
+            raise InputError(f"a task of {self!r} would wait for itself: leave its engine out inside of tasks")
         failed: Future[Any] = Future()
         work = partial(self._run, failed, Placed(fn, _function))
         futures = [self._threads.submit(copy_context().run, work, arguments) for arguments in zip(*tasks, strict=True)]
@@ -103,6 +108,7 @@ class DevicePool:
         if failed.done():
             raise CancelledError
         device = self._free.get()
+        _pool_of_task.set(self)  # in the context of this task alone
         try:
             with _current(device):
                 return self._result(fn, arguments, device)
@@ -226,5 +232,7 @@ def _device(name: Any) -> Any:
         raise InputError(f"device {name!r} is neither of CUDA nor 'cpu', and there is no engine for it")
     number, count = device.index or 0, torch.cuda.device_count()
     if number >= count:
-        raise InputError(f"device {name!r} is not there: torch sees {count} GPU{'' if count == 1 else 's'}")
+        raise InputError(
+            f"device {name!r} is not there: torch sees {how_many(count, 'GPU')}; see nvidia-smi and CUDA_VISIBLE_DEVICES"
+        )
     return torch.device("cuda", number)

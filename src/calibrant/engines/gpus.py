@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._fused.precision import precision
-from calibrant._validate import InputError
+from calibrant._tasks import check_plain
 
 PANEL = 1 << 16
 """Rows of a panel that keep a GPU busy for some milliseconds; the cores of a CPU want fewer."""
@@ -84,9 +84,7 @@ def there(device: Any, value: Any) -> Any:
         native = np.array(value, dtype=value.dtype.newbyteorder("="), order="C")  # a copy, which torch may write to
         return torch.from_numpy(native).to(device)
     if isinstance(value, torch.Tensor):
-        if value.requires_grad:
-            raise InputError("gradients are not recorded by engines: leave the engine out, or give it y_pred.detach()")
-        return value.to(device)
+        return check_plain(value).to(device)
     return value
 
 

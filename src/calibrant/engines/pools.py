@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+from calibrant._validate import InputError
+
 
 @dataclass(frozen=True, eq=False)
 class PoolEngine:
@@ -39,9 +41,13 @@ class ParallelEngine:
 
     parallel: Any
 
+    def __post_init__(self) -> None:
+        if not getattr(self.parallel, "return_ordered", True):
+            raise InputError("Parallel gives results in no order: make it without return_as='generator_unordered'")
+
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
-        """Apply ``fn`` to each task; results come in the order of the tasks."""
-        return iter(self.parallel([(fn, task, {}) for task in zip(*tasks, strict=True)]))
+        """Apply ``fn`` to each task; results come in the order of the tasks, once all are there."""
+        return iter(list(self.parallel([(fn, task, {}) for task in zip(*tasks, strict=True)])))
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
@@ -39,6 +40,7 @@ class BaseEstimator(ABC):
         engine: Engine | None = None,
     ) -> Estimate:
         """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine."""
+        mapping(engine)  # refuses what is none, also where there is no use for one
         return self.estimate_by(engine, *as_weighted_problem(y_true, y_pred, sample_weight))
 
     def estimate_by(

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._pairwise import CALL, Moments, Pairwise, moments_of_panels
-from calibrant._tasks import elsewhere, mapping, pieces
+from calibrant._tasks import check_plain, elsewhere, mapping, pieces, sharing
 from calibrant._validate import InputError
 from calibrant.estimators.accelerated import (
     accelerated_block_sums,
@@ -71,8 +71,10 @@ def block_sums(form: KernelForm, rows: KernelRows, size: int, engine: Engine | N
         return fused
     if elsewhere(engine) is None:
         return _sums_of_blocks(form, size, rows)
+    check_plain(rows.coords)
     some = pieces(len(rows) // size * size, max(CALL // size, 1) * size)
-    parts = list(mapping(engine)(partial(_task_of_blocks, form, size), [rows[cut] for cut in some]))
+    tasks = [sharing(engine)(rows[cut]) for cut in some]  # which devices of a pool are given
+    parts = list(mapping(engine)(partial(_task_of_blocks, form, size), tasks))
     return namespace(parts[0]).concat(parts)
 
 
@@ -104,6 +106,8 @@ def moments_of(
         moments = accelerated_moments(kernel, rows, alone=alone) if engine is None else sorted_moments(kernel, rows)
     if moments is not NotImplemented:
         return moments
+    if engine is not None:
+        check_plain(rows.coords)
     if engine is not None and is_long:
         return moments_of_panels(partial(compiled_corner, form, tile), rows, tile, engine)
     if engine is None:

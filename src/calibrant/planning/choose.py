@@ -63,7 +63,8 @@ def plan(
 def _source(rates: Rates, place: Place) -> str:
     """Where costs are from."""
     here = f"{rates.source}: calibrant doctor --bench measures this machine" if rates.is_shipped else rates.source
-    return f"{here}; sums over pairs as on an {rates.gpu_name}" if place.name == "gpu" else here
+    by_gpu = place.name == "gpu" and rates.gpu_name is not None
+    return f"{here}; sums over pairs at the rates of {rates.gpu_name}" if by_gpu else here
 
 
 def _load(n: int, k: int, kind: Kind | None, members: int | None) -> Load:

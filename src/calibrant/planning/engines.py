@@ -71,12 +71,12 @@ class Place:
     @property
     def words(self) -> str:
         """For people."""
-        threads = how_many(self.machine.threads, "thread")
+        threads, workers = how_many(self.machine.threads, "thread"), how_many(self.workers, "worker")
         return {
             "process": f"this process, {threads}",
             "batches": f"batches of rows through states, {threads}: calibrant.batches.Batches and calibrant.state",
             "gpu": f"GPU, {self.machine.gpu or 'none found here'}: predictions as torch.cuda arrays",
-            "cluster": f"a Dask cluster of {self.workers} workers: --engine dask://host:8786, or calibrant.engines.connect",
+            "cluster": f"a Dask cluster of {workers}: --engine dask://host:8786, or calibrant.engines.connect",
         }[self.name]
 
 
