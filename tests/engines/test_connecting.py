@@ -152,8 +152,8 @@ def test_a_client_as_it_is_is_no_engine(engine):
 
 def test_settings_that_are_refused_leave_no_client_behind(address, monkeypatch):
     distributed = pytest.importorskip("distributed")
-    closed, as_before = [], distributed.Client.close
-    monkeypatch.setattr(distributed.Client, "close", lambda self, *rest: closed.append(self) or as_before(self, *rest))
+    made, client = [], distributed.Client
+    monkeypatch.setattr(distributed, "Client", lambda *where, **how: made.append(client(*where, **how)) or made[-1])
     with pytest.raises(InputError, match="retries must be a whole number of at least 0; got -1"):
         connect(address, retries=-1)
-    assert len(set(closed)) == 1
+    assert [one.status for one in made] == ["closed"]
