@@ -39,7 +39,13 @@ def test_every_family_is_tried_at_two_sizes_at_least():
             loads = list(bench.trials(family, kind))
             assert len(loads) == len(set(loads)) >= 2
             assert all(load.kind == kind for load in loads)
-    assert set(bench.TRIALS) <= set(FAMILIES)
+    assert {name.rpartition(": ")[2] for name in bench.TRIALS} <= set(FAMILIES)
+
+
+def test_quick_fits_are_tried_at_sizes_that_show_what_a_row_costs():
+    assert max(load.n for load in bench.trials(FAMILIES["recalibration"], "binary")) == 200_000
+    assert max(load.n for load in bench.trials(FAMILIES["recalibration"], "classes")) == 5000
+    assert 0.5 < shipped().predicted(FAMILIES["recalibration"], Load(10**6, 2, "binary")) < 5  # 1.5 s were measured
 
 
 @pytest.mark.parametrize("kind", KINDS)

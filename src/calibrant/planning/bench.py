@@ -54,8 +54,10 @@ TRIALS: dict[str, Sizes] = {
     "kernel test by waves": {"n": (400, 2000), "redraws": (9, 39), "waves": (16, 96)},
     "temperature": {"n": (1000, 10_000)},
     "recalibration": {"n": (1000, 5000)},
+    "binary: recalibration": {"n": (5000, 200_000)},
+    "numbers: recalibration": {"n": (5000, 200_000)},
 }
-"""Sizes at which each is tried."""
+"""Sizes at which each is tried, whatever the predictions or of one kind."""
 
 
 def measured(tell: Callable[[str, float, float], None] | None = None, budget: float = BUDGET) -> Rates:
@@ -92,7 +94,7 @@ def completed(family: Family, loads: Sequence[Load], seconds: Sequence[float]) -
 
 def trials(family: Family, kind: Kind, of: Mapping[str, Sizes] = TRIALS) -> Iterator[Load]:
     """The loads at which a family is tried: every pair of sizes and widths."""
-    sizes = of.get(family.name, LINEAR)
+    sizes = of.get(f"{kind}: {family.name}") or of.get(family.name, LINEAR)
     for k, *values in product(WIDTHS[kind], *sizes.values()):
         tried: dict[str, Any] = dict(zip(sizes, values, strict=True))
         yield replace(Load(1, k, kind), **tried)
