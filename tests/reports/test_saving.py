@@ -4,7 +4,6 @@ import pytest
 
 from calibrant import evaluate
 from calibrant.reports import pdf
-from calibrant.reports.saving import save
 
 
 @pytest.fixture
@@ -15,9 +14,9 @@ def result():
 def test_the_name_says_the_form(result, tmp_path, monkeypatch):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
-    page = save(result, tmp_path / "x.html").read_text(encoding="utf-8")
+    page = result.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page == result.to_html()
-    assert json.loads(save(result, str(tmp_path / "x.JSON")).read_text(encoding="utf-8"))["title"] == result.title
+    assert json.loads(result.save(str(tmp_path / "x.JSON")).read_text(encoding="utf-8"))["title"] == result.title
     monkeypatch.setattr(pdf, "to_pdf", lambda html: f"printed {len(html)}".encode())
-    assert save(result, tmp_path / "x.pdf").read_text() == f"printed {len(page)}"
+    assert result.save(tmp_path / "x.pdf").read_text() == f"printed {len(page)}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,7 +23,8 @@ from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem
 from calibrant.reports.forecasts import MEANINGS as FORECAST_MEANINGS
 from calibrant.reports.model import KeyNumber, Picture, Verdict
 from calibrant.reports.problem import Problem
-from calibrant.results import SCHEMA, Result, Table, number
+from calibrant.reports.saving import Page
+from calibrant.results import SCHEMA, Table, number
 from calibrant.typing import ArrayLike, Seed
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _error_of(problem: Problem) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BeforeAfter(Result):
+class BeforeAfter(Page):
     """The page of a recalibration, as data; :func:`before_and_after` makes it.
 
     ``scores`` has the losses before and after, with the standard error of their change. ``origin`` says which rows these
@@ -143,12 +143,6 @@ class BeforeAfter(Result):
             )
             for name, one, other, side in sides
         ]
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file; its data if the name ends in ``.json``, or a print of it if in ``.pdf``."""
-        from calibrant.reports.saving import save
-
-        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from calibrant.reports.model import Picture, Report, Section, Verdict
 from calibrant.reports.model_differences import Losses, all_equal, differences_of, error_of, losses_of
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import Problem
+from calibrant.reports.saving import Page
 from calibrant.reports.slices import Slicing, slicings_of
-from calibrant.results import SCHEMA, Result, Table, how_many
+from calibrant.results import SCHEMA, Table, how_many
 from calibrant.results.markdown import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -28,7 +28,7 @@ MOST = 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Result):
+class Comparison(Page):
     """Several models of the same targets, as data; :func:`calibrant.compare` makes it.
 
     ``reports`` has the report of each model without advice, slices and pictures: its numbers with intervals and null bands.
@@ -98,12 +98,6 @@ class Comparison(Result):
         heading = f"### {escaped(self.verdict.headline, longest=600)}"
         title = f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}"
         return "\n\n".join([heading, title, evidence, self.differences.to_markdown()]) + "\n"
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file; its data if the name ends in ``.json``, or a print of it if in ``.pdf``."""
-        from calibrant.reports.saving import save
-
-        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from calibrant.results import SCHEMA, Interval, Result, Table, how_many, number, percent
+from calibrant.reports.saving import Page
+from calibrant.results import SCHEMA, Interval, Table, how_many, number, percent
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Advice:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Result):
+class Report(Page):
     """Everything the page shows, as data; :func:`calibrant.evaluate` makes it.
 
     ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` a table a class
@@ -208,12 +208,6 @@ class Report(Result):
         from calibrant.reports.notebook import to_notebook
 
         return to_notebook(self)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file; by the ending of its name the data (.json), a comment (.md) or a print of it (.pdf)."""
-        from calibrant.reports.saving import save
-
-        return save(self, path)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *((x.label, x.line()) for x in self.numbers)]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError, check_count
@@ -14,7 +13,8 @@ from calibrant.reports.monitor_notes import stream_notes
 from calibrant.reports.monitor_pictures import stream_pictures
 from calibrant.reports.monitor_sections import stream_sections
 from calibrant.reports.monitor_verdict import evalue, judge_stream
-from calibrant.results import SCHEMA, Result, how_many, number, percent
+from calibrant.reports.saving import Page
+from calibrant.results import SCHEMA, how_many, number, percent
 from calibrant.results.markdown import details, escaped, table
 
 
@@ -33,7 +33,7 @@ class Fact:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MonitorReport(Result):
+class MonitorReport(Page):
     """Everything the page of a watched stream shows, as data; :func:`calibrant.monitor_report` makes it.
 
     The ``verdict`` rests on the e-process of the monitor alone. ``pictures`` and ``sections`` describe windows of rows.
@@ -94,12 +94,6 @@ class MonitorReport(Result):
             details("Notes and settings", "\n".join([*notes, *settings])),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
-
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a file; by the ending of its name the data (.json), a comment (.md) or a print of it (.pdf)."""
-        from calibrant.reports.saving import save
-
-        return save(self, path)
 
     def _repr_html_(self) -> str:
         from calibrant.reports.notebook import stream_to_notebook
