@@ -47,3 +47,11 @@ def test_repr_shows_value_interval_and_settings(estimate):
     assert text.startswith("ECE = 0.25\n  0.95 interval")
     assert "n              4" in text
     assert "standard error  0.01" in repr(estimate)
+
+
+def test_an_interval_that_is_withheld_says_why_everywhere():
+    estimate = Estimate("KDE", 0.1, 40, ECE(), standard_error=0.01, withheld="the error is biased upwards")
+    with pytest.raises(ValueError, match="this KDE has no interval: the error is biased upwards"):
+        estimate.confidence_interval()
+    assert "interval        none: the error is biased upwards" in repr(estimate)
+    assert estimate.to_dict()["withheld"] == "the error is biased upwards"

@@ -57,6 +57,9 @@ def show_report(report: Report) -> None:
     """The verdict, the numbers, what stands out, and what to do."""
     _show_verdict(report.verdict, report.title)
     show_columns(_number_columns(report), left=1)
+    for x in report.numbers:
+        if x.withheld is not None:
+            say(_broken(f"{x.label} has no interval: {x.withheld}", min(console.out.width, WIDE)))
     show_standouts(standouts(report))
     if report.advice is not None:
         show_advice(report.advice)
@@ -102,15 +105,19 @@ def show_advice(advice: Advice) -> None:
 
 
 def show_estimates(estimates: list[Estimate]) -> None:
-    """One row an estimate."""
+    """One row per estimate, and below the table what a reader must know of each."""
     columns: dict[str, list[str]] = {"estimator": [], "value": [], "95 % interval": [], "n": []}
     for estimate in estimates:
-        known = estimate.interval is not None or estimate.standard_error is not None
+        known = estimate.withheld is None and (estimate.interval is not None or estimate.standard_error is not None)
         interval = str(estimate.confidence_interval()) if known else ""
         row = (brief(estimate.estimator), number(float(estimate)), interval, f"{estimate.n:,}")
         for column, cell in zip(columns.values(), row, strict=True):
             column.append(cell)
     show_columns(columns, left=1)
+    for estimate in estimates:
+        withheld = () if estimate.withheld is None else (f"no interval: {estimate.withheld}",)
+        for sentence in (*withheld, *estimate.notes):
+            say(_broken(f"{brief(estimate.estimator)}: {sentence}", min(console.out.width, WIDE)))
 
 
 def show_test(result: TestResult, alpha: float) -> None:

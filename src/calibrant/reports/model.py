@@ -14,7 +14,8 @@ from calibrant.results import SCHEMA, Interval, Table, how_many, number, percent
 class KeyNumber:
     """One number that matters: its value, how sure it is, and what a calibrated model would show.
 
-    ``null_band`` and ``pvalue`` are ``None`` where redrawing would take too long.
+    ``null_band`` and ``pvalue`` are ``None`` where redrawing would take too long; ``withheld`` says why there is no interval
+    where one might be expected.
     """
 
     label: str
@@ -25,6 +26,7 @@ class KeyNumber:
     null_band: Interval | None
     pvalue: float | None
     estimator: str
+    withheld: str | None = None
 
     def text(self, value: float) -> str:
         """A value in this number's unit."""
@@ -53,6 +55,7 @@ class KeyNumber:
             "pvalue": self.pvalue,
             "estimator": self.estimator,
             "meaning": self.meaning,
+            "withheld": self.withheld,
         }
 
 

@@ -17,8 +17,9 @@ class Estimate(Result):
     ``value`` is the estimate, ``n`` the rows it came from, ``estimator`` the resolved settings (its ``repr`` makes it
     again), ``reduction`` the question asked of multi-class predictions, ``table`` the bins or slices behind it, ``route``
     how expectations under the predictions were computed, ``notes`` what a reader must know.
-    ``standard_error`` and ``interval`` are there when the estimator knows them; :class:`calibrant.Bootstrap` gives an
-    interval to any estimator, :class:`calibrant.ExactTest` the band a calibrated model would show.
+    ``standard_error`` and ``interval`` are there when the estimator knows them and they hold; ``withheld`` says why there
+    is no interval where one might be expected. :class:`calibrant.Bootstrap` gives an interval to estimators that resampling
+    of rows suits, :class:`calibrant.ExactTest` the band a calibrated model would show.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Estimate(Result):
     table: Table | None = field(default=None, compare=False)
     route: str | None = None
     notes: tuple[str, ...] = ()
+    withheld: str | None = None
 
     def __float__(self) -> float:
         return float(self.value)
@@ -40,6 +42,8 @@ class Estimate(Result):
         check_level(confidence_level)
         if self.interval is not None and self.interval.level == confidence_level:
             return self.interval
+        if self.withheld is not None:
+            raise ValueError(f"this {self.name} has no interval: {self.withheld}")
         if self.standard_error is None:
             raise ValueError(
                 f"this {self.name} carries no standard error: Bootstrap({self.estimator!r}, "
@@ -70,6 +74,7 @@ class Estimate(Result):
             "table": None if self.table is None else self.table.to_dict(),
             "route": self.route,
             "notes": list(self.notes),
+            "withheld": self.withheld,
         }
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -78,6 +83,8 @@ class Estimate(Result):
             lines.append((f"{self.interval.level:.4g} interval", f"{self.interval} ({self.interval.method})"))
         elif self.standard_error is not None:
             lines.append(("standard error", number(self.standard_error)))
+        if self.withheld is not None:
+            lines.append(("interval", f"none: {self.withheld}"))
         if self.reduction is not None:
             lines.append(("reduction", self.reduction))
         if self.route is not None:
