@@ -27,7 +27,8 @@ LAYERS = [
     ["monitoring"],
     ["planning"],
     ["plots"],
-    ["checks", "io", "lab", "reports", "sklearn"],
+    ["checks", "io", "reports", "sklearn"],
+    ["lab"],
     ["batches", "rewriting"],
     ["engines"],
     ["cli"],
@@ -82,6 +83,8 @@ HOMES = {
     "narwhals": {"_validate.py"},
     "array_api_compat": {"_array.py"},
     "matplotlib": {
+        "lab/coverage/map.py",
+        "lab/coverage/study.py",
         "lab/papers/berta.py",
         "lab/papers/berta_coverage.py",
         "lab/papers/estimator_error.py",

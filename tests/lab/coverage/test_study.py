@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from calibrant import Brier
+from calibrant.lab.coverage.catalogue import CLAIMS
+from calibrant.lab.coverage.claims import Estimated
+from calibrant.lab.coverage.study import BOUND, figure, sections, study, summary
+from calibrant.lab.coverage.worlds import SETTINGS
+
+SMALL = [setting for setting in SETTINGS if setting.label in ("even, n = 100", "3 members, n = 100")]
+
+
+class Boastful(Brier):
+    """Half of its standard error."""
+
+    def estimate(self, targets, predictions, weights):
+        from dataclasses import replace
+
+        honest = super().estimate(targets, predictions, weights)
+        return replace(honest, standard_error=honest.standard_error / 2, interval=None)
+
+
+def boastful():
+    return Estimated("boastful", SETTINGS[0].__class__.is_calibrated.fget, Boastful())
+
+
+@pytest.fixture(scope="module")
+def table():
+    plain = [claim for claim in CLAIMS if not claim.costly][:3]
+    return study(100, settings=SMALL, claims=[*plain, boastful()])
+
+
+def test_false_statements_are_tried_again_and_stay_false(table):
+    rows = [row for row in table.rows() if row["claim"] == "boastful" and row["world"] == "even, n = 100"]
+    assert {row["statement"] for row in rows} == {"interval", "standard error"}
+    assert all(row["again"] and row["data_sets"] == 400 and row["part"] > BOUND for row in rows)
+
+
+def test_the_page_names_the_false_cells(table):
+    (section,) = sections(table)
+    assert set(section.table["claim"]) == {"boastful"}
+    row = next(row for row in summary(table).rows() if row["claim"] == "boastful" and row["statement"] == "interval")
+    assert (row["worlds"], row["false"]) == (1, 1)
+
+
+def test_the_map_has_a_panel_per_group_of_worlds(table):
+    drawn = figure(table)
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["two classes"]
+    assert "×" in [text.get_text() for text in drawn.axes[0].texts]
+
+
+def test_cells_are_kept_and_do_not_depend_on_each_other(tmp_path):
+    claims = [claim for claim in CLAIMS if not claim.costly][:2]
+    whole = study(100, settings=SMALL[:1], claims=claims, folder=tmp_path)
+    again = study(100, settings=SMALL[:1], claims=claims, folder=tmp_path)
+    alone = study(100, settings=SMALL[:1], claims=claims[1:])
+    assert np.array_equal(whole["share"], again["share"], equal_nan=True)
+    assert np.array_equal(whole["share"][-len(alone["share"]) :], alone["share"], equal_nan=True)
+
+
+def test_names_tell_claims_apart():
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+
+
+@pytest.mark.study
+def test_all_of_it(tmp_path):
+    assert np.nanmax(study(folder=tmp_path)["part"]) <= BOUND
