@@ -43,8 +43,12 @@ def _numbers(numbers: tuple[KeyNumber, ...]) -> str:
         interval = "" if x.interval is None else f"{x.text(x.interval.low)} to {x.text(x.interval.high)}"
         pvalue = "" if x.pvalue is None else number(x.pvalue)
         rows.append([escaped(x.label), f"**{x.text(x.value)}**", interval, x.band(), pvalue])
-    withheld = [f"{escaped(x.label)} has no interval: {_sentence(x.withheld)}" for x in numbers if x.withheld is not None]
-    return "\n\n".join([table(["", "value", "95 % interval", "if calibrated", "p"], rows, [False, *[True] * 4]), *withheld])
+    withheld = [
+        f"{escaped(x.label)} has no interval: {_sentence(x.withheld)}" for x in numbers if x.withheld is not None
+    ]
+    return "\n\n".join(
+        [table(["", "value", "95 % interval", "if calibrated", "p"], rows, [False, *[True] * 4]), *withheld]
+    )
 
 
 def _standing_out(report: Report) -> str:
