@@ -12,8 +12,11 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.evidence import Evidence, gather
 from calibrant.reports.forecast_problem import ForecastProblem, coordinate_levels
-from calibrant.reports.slices import Slicing
+from calibrant.reports.slices import Slicing, told_apart
 from calibrant.results import TestResult, number
+
+AUTOMATIC = ("predicted spread", "predicted mean")
+"""What quarters of the rows are made by; columns of the caller may be called so, too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
     """
     if len(problem) < 40 or dimensions(problem.predictions):
         return ()
-    axes = {"predicted spread": _axis(problem, "std"), "predicted mean": _axis(problem, "mean")}
+    axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
     return tuple(_quarters(name, axis, problem.weights) for name, axis in axes.items() if axis is not None)
 
 
@@ -103,4 +106,4 @@ def _quarters(name: str, axis: np.ndarray, weights: np.ndarray | None) -> Slicin
     used = [np.flatnonzero(cell == i) for i in np.unique(cell)]
     used = [rows for rows in used if weights is None or weights[rows].any()]
     names = [f"{number(float(axis[rows].min()))} to {number(float(axis[rows].max()))}" for rows in used]
-    return Slicing(name, tuple(names), tuple(used))
+    return Slicing(f"quarters by {name}", name, told_apart(names), tuple(used))

@@ -8,8 +8,8 @@ from scipy.special import ndtri
 
 from calibrant.reports.forecast_evidence import ForecastEvidence
 from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.model import KeyNumber, Section, Verdict
-from calibrant.reports.slices import Slicing
+from calibrant.reports.model import KeyNumber, Verdict
+from calibrant.reports.slices import Slicing, clearest_slice
 from calibrant.reports.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
 from calibrant.results import percent
 
@@ -72,22 +72,20 @@ class Lean(NamedTuple):
         return [*found, other] if found and second > CLEAR else found
 
 
-def judge_forecasts(
-    problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber], sections: Sequence[Section]
-) -> Verdict:
+def judge_forecasts(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber]) -> Verdict:
     """The verdict from the aggregated exact tests, and the fault it is due to."""
     pvalue, n = evidence.pvalue, len(problem)
     tests = evidence.in_words(n)
     if pvalue > DOUBT:
         return consistent(pvalue, tests, numbers[0], n, "forecasts")
-    sections = [section for section in sections if section.noun in {part.name for part in evidence.levels.slicings}]
+    clearest = clearest_slice(problem.levels, evidence.levels.pool, evidence.levels.slicings, DOUBT)
     groups = () if problem.is_ensemble else evidence.groups
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
-        fault = slice_fault(sections, "too narrow", "too wide")
+        fault = slice_fault(clearest, "too narrow", "too wide")
     fault = fault or fault_of_forecasts(_levels(problem), groups)
     small = _is_small(problem, evidence, numbers[0])
-    return alarmed(fault, pvalue, tests, numbers, sections, "forecasts", small)
+    return alarmed(fault, pvalue, tests, numbers, clearest, "forecasts", small)
 
 
 def fault_of_forecasts(levels: Levels, groups: Sequence[Slicing]) -> Fault:

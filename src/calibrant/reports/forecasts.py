@@ -14,7 +14,7 @@ from calibrant.estimators.scores import LogLoss
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.pool import Pool
 from calibrant.reports.evidence import EACH
-from calibrant.reports.forecast_evidence import ForecastEvidence, gather_forecasts, groups_of
+from calibrant.reports.forecast_evidence import AUTOMATIC, ForecastEvidence, gather_forecasts, groups_of
 from calibrant.reports.forecast_notes import forecast_notes
 from calibrant.reports.forecast_pictures import forecast_pictures
 from calibrant.reports.forecast_problem import CENTRAL, ForecastProblem, coordinate_levels
@@ -107,7 +107,8 @@ def _group(problem: ForecastProblem, index: int, evidence: ForecastEvidence) -> 
 
 
 def _slices(problem: ForecastProblem, slicing: Slicing, evidence: ForecastEvidence) -> Section:
-    return by_column(problem.levels, evidence.levels.pool, slicing, evidence.levels.slicings)
+    title = f"By your column {slicing.name}" if slicing.name in AUTOMATIC else None  # told from the quarters
+    return by_column(problem.levels, evidence.levels.pool, slicing, evidence.levels.slicings, title)
 
 
 def _coordinates(problem: ForecastProblem, evidence: ForecastEvidence) -> Section:
