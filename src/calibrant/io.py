@@ -62,6 +62,8 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Normal": Normal,
     "Poisson": Poisson,
     "Quantiles": Quantiles,
+    "Quantiles.joined": Quantiles.joined,
+    "Quantiles.rearranged": Quantiles.rearranged,
     "StudentT": StudentT,
     "Truncated": Truncated,
     "Uniform": Uniform,
@@ -319,7 +321,7 @@ def _family(text: str, table: Columns) -> Predictions:
         named = {key: columns(value) for key, value in said.items()}
         given = {key: values(named[key], value) for key, value in said.items()}
         notes: tuple[str, ...] = ()
-        if name == "Quantiles" and "levels" not in given and named.get("values"):
+        if name.partition(".")[0] == "Quantiles" and "levels" not in given and named.get("values"):
             given["levels"] = levels_of_names(named["values"], sum(map(table.width, named["values"])))
             pairs = zip(named["values"], given["levels"], strict=True)
             notes = (f"quantile levels read: {', '.join(f'{c} = {100 * u:g} %' for c, u in pairs)}",)

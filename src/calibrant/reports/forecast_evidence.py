@@ -15,7 +15,7 @@ from calibrant.reports.forecast_problem import ForecastProblem, coordinate_level
 from calibrant.reports.slices import Slicing, told_apart
 from calibrant.results import TestResult, number
 
-AUTOMATIC = ("predicted spread", "predicted mean")
+AUTOMATIC = ("predicted spread", "predicted mean", "middle quantile")
 """What quarters of the rows are made by; columns of the caller may be called so, too."""
 
 
@@ -23,8 +23,8 @@ AUTOMATIC = ("predicted spread", "predicted mean")
 class ForecastEvidence:
     """Levels, redrawn as those of calibrated forecasts; outcomes, redrawn from their forecasts; and each coordinate of vectors.
 
-    Members of an ensemble are no distribution to redraw from: then ``outcomes`` is ``None``. The parts are put together by
-    Holm's method, which holds however they depend.
+    Members of an ensemble, and quantiles, are no distribution to redraw from: then ``outcomes`` is ``None``. The parts
+    are put together by Holm's method, which holds however they depend.
     """
 
     levels: Evidence
@@ -66,7 +66,7 @@ def gather_forecasts(
     groups = groups_of(problem)
     found = gather(problem.levels, of_levels, [*groups, *slicings], redrawn_from=problem.levels.redrawn_from)
     levels = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
-    outcomes = None if problem.is_ensemble else gather(problem, of_outcomes, ())
+    outcomes = gather(problem, of_outcomes, ()) if problem.can_redraw else None
     coordinates: tuple[TestResult, ...] = ()
     if dimensions(problem.predictions):
         coordinates = tuple(part.test(part.error) for part in coordinate_levels(problem))
@@ -81,7 +81,11 @@ def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
     """
     if len(problem) < 40 or dimensions(problem.predictions):
         return ()
-    axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
+    if (fan := problem.fan) is not None:  # what was forecast, and no moments of what lies between
+        q = fan.quantiles
+        axes = {AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]), AUTOMATIC[2]: _telling(q[:, q.shape[1] // 2])}
+    else:
+        axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
     return tuple(_quarters(name, axis, problem.weights) for name, axis in axes.items() if axis is not None)
 
 
@@ -97,6 +101,11 @@ def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
         if found is NotImplemented:
             return None
         axis = to_numpy(found).astype(np.float64)
+    return _telling(axis)
+
+
+def _telling(axis: np.ndarray) -> np.ndarray | None:
+    """The numbers where there is one a row and they differ."""
     return axis if axis.ndim == 1 and np.isfinite(axis).all() and len(np.unique(axis)) > 3 else None
 
 
