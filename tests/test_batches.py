@@ -189,3 +189,14 @@ def test_some_rows_of_a_parquet_file(frame, tmp_path):
     assert [batch.start for batch in found] == [130, 230, 330]
     assert np.concatenate([batch.y_true for batch in found]).tolist() == frame["y"][130:351].to_list()
     assert list(batches.between(1000, 1010)) == []
+
+
+def test_fields_that_a_record_has_twice_are_told():
+    lines = b'{"y": 1, "p": 0.8}\n{"y": 0, "p": 0.3, "p": 0.9}\n'
+    batches = Batches(BytesIO(lines))
+    assert [batch.y_true.tolist() for batch in batches] == [[1]]
+    assert "line 2 is a record with 'p' twice" in str(batches.bad)
+    with pytest.raises(InputError, match="line 2 is a record with 'p' twice"):
+        list(Batches(BytesIO(lines), strict=True))
+    with pytest.raises(InputError, match="has 2 columns called 'p': give each column a name of its own"):
+        list(Batches(BytesIO(b"y,p,p\n1,0.2,0.9\n")))

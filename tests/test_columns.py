@@ -1,4 +1,6 @@
+import warnings
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -89,3 +91,26 @@ def test_endings_are_refused_before_anything_is_written():
 def test_usual_names_are_those_of_the_first_pattern_that_any_has(table):
     assert table.usual(("q_*", "p*", "y")) == ["p"]
     assert table.usual(("z",)) == []
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    csv, lines, archive = (tmp_path / f"a.{ending}" for ending in ("csv", "jsonl", "npz"))
+    csv.write_text("y,p,p\n1,0.2,0.9\n0,0.3,0.1\n")
+    with pytest.raises(InputError, match=r"a\.csv has 2 columns called 'p': give each column a name of its own"):
+        open_columns(csv)
+    lines.write_text('{"y": 1, "p": 0.2}\n{"y": 0, "p": 0.2, "p": 0.9, "z": 1, "z": 2}\n')
+    with pytest.raises(InputError, match=r"a\.jsonl has records with 'p' twice: give each field a name of its own"):
+        open_columns(lines).load(["y", "p"])
+    assert open_columns(lines).load(["y"]).tolist() == [[1], [0]]
+    with ZipFile(archive, "w") as parts:
+        for value in (0.2, 0.9):
+            with warnings.catch_warnings(action="ignore"), parts.open("p.npy", "w") as part:
+                np.lib.format.write_array(part, np.array([value]))
+    with pytest.raises(InputError, match=r"a\.npz has 2 columns called 'p'"):
+        open_columns(archive)
+
+
+def test_columns_without_a_name_do_no_harm(tmp_path):
+    csv = tmp_path / "a.csv"
+    csv.write_text(",y,\n1,0.2,0.9\n")
+    assert open_columns(csv).load(["y"]).tolist() == [[0.2]]

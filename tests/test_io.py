@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -125,7 +126,9 @@ def test_levels_of_quantiles_are_in_the_names_of_their_columns(tmp_path, names):
 
 def test_quantiles_that_do_not_say_their_levels(tmp_path):
     path = write(tmp_path / "x.csv", "y,q_low,q_high\n1.5,0.0,1.0\n")
-    with pytest.raises(InputError, match=r"q_low, q_high do not say their levels as in q_0.05: give them, levels="):
+    with pytest.raises(
+        InputError, match=r"q_low, q_high do not say their levels as in q_0.05: give them, levels=\(0.333"
+    ):
         io.read(path, predict="Quantiles(q_*)")
 
 
@@ -269,3 +272,62 @@ def test_the_examples_are_there():
     assert diabetes.columns == ["progression", "mu", "sigma", "sex"]
     assert len(diabetes) == 442
     assert diabetes["sigma"].min() > 0
+
+
+@pytest.mark.parametrize(
+    ("names", "levels"),
+    [
+        (["0.1", "0.5", "0.9"], [0.1, 0.5, 0.9]),
+        (["q0.1", "q0.9"], [0.1, 0.9]),
+        (["q05", "q10", "q95"], [0.05, 0.1, 0.95]),
+        (["p2.5", "p50", "p97.5"], [0.025, 0.5, 0.975]),
+        (["5%", "9%"], [0.05, 0.09]),
+        (["m2_q10", "m2_q90"], [0.1, 0.9]),
+        ([f"q{i}" for i in range(1, 100)], [i / 100 for i in range(1, 100)]),
+    ],
+)
+def test_names_say_their_levels(names, levels):
+    assert io.levels_of_names(names) == pytest.approx(levels, rel=1e-15)
+
+
+def test_levels_are_read_from_whole_names_and_told(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,0.1,0.5,0.9\n1.5,0,1,3\n")
+    found = io.read(path, predict="Quantiles('0.*')")  # the stars alone are 1, 5 and 9
+    assert found.y_pred.levels.tolist() == [0.1, 0.5, 0.9]
+    assert found.notes == ("quantile levels read: 0.1 = 10 %, 0.5 = 50 %, 0.9 = 90 %",)
+
+
+def test_numbers_that_may_count_the_columns_are_refused_with_what_works(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,q1,q2,q3\n1.5,0,1,3\n")
+    with pytest.raises(InputError, match="may be percent, or count the columns: say which, levels=") as caught:
+        io.read(path, predict="Quantiles(q*)")
+    for setting, levels in zip(
+        re.findall(r"levels=\(.*?\)", str(caught.value)), ([25, 50, 75], [1, 2, 3]), strict=True
+    ):
+        assert io.read(path, predict=f"Quantiles(q*, {setting})").y_pred.levels == pytest.approx(np.array(levels) / 100)
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_probabilities_are_preferred_to_decisions(tmp_path, ending):
+    y, p = np.array([0, 1, 1]), np.array([0.2, 0.9, 0.4])
+    path = tmp_path / f"a.{ending}"
+    columns = {"y": y, "y_pred": (p > 0.5) * 1, "score": p}
+    if ending == "csv":
+        polars.DataFrame(columns).write_csv(path)
+    else:
+        np.savez(path, **columns)
+    assert io.read(path).y_pred.probability(1).tolist() == p.tolist()
+    assert io.read_predictions(path).columns == {"probs": ["score"]}
+
+
+def test_a_column_of_decisions_gives_way_and_is_told_where_it_is_alone(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,p,y_prob\n1,1,0.7\n0,0,0.6\n")
+    found = io.read(path)
+    assert found.y_pred.probability(1).tolist() == [0.7, 0.6]
+    assert found.notes == ("column 'p' holds no probabilities: column 'y_prob' is taken instead",)
+    path.write_text("y,y_pred,margin\n1,1,3.5\n0,0,-2\n")
+    assert "column 'y_pred' holds nothing but 0 and 1: decisions, not probabilities" in io.read(path).notes[0]
+    assert io.read(path, y_pred="y_pred").notes == io.read(path).notes

@@ -1,5 +1,6 @@
 """Files as named columns: CSV, Parquet, JSON lines and NPZ, read and written."""
 
+import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -9,7 +10,8 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from calibrant._validate import InputError, did_you_mean
+from calibrant._records import JsonLines
+from calibrant._validate import InputError, check_names_once, did_you_mean
 
 if TYPE_CHECKING:
     import polars
@@ -108,10 +110,12 @@ class _Archive(Columns):
     def __init__(self, path: Path) -> None:
         try:
             with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
-                self.arrays: dict[str, np.ndarray] = {name: archive[name] for name in archive.files}
+                names = list(archive.files)
+                self.arrays: dict[str, np.ndarray] = {name: archive[name] for name in names}
         except (BadZipFile, ValueError, EOFError, OSError) as error:
             raise InputError(f"{path.name} cannot be read as NPZ: {_first_line(error)}") from error
-        super().__init__(path, list(self.arrays))
+        check_names_once(names, path.name)
+        super().__init__(path, names)
 
     def load(self, names: Sequence[str]) -> np.ndarray:
         self.check_rows(names)
@@ -149,6 +153,8 @@ class Frame(Columns):
     def __init__(self, path: Path, kind: str) -> None:
         _polars(path)
         self.path, self.kind = path, kind
+        if kind == ".csv":
+            check_names_once(_header(path), path.name)
         self.lazy = self.reading(self.scan)
         super().__init__(path, self.reading(lambda: self.lazy.collect_schema().names()))
 
@@ -172,6 +178,12 @@ class Frame(Columns):
         """These columns in memory."""
         from polars.selectors import by_name
 
+        if self.kind in (".jsonl", ".ndjson"):
+            repeated = JsonLines().repeated(self.path.read_bytes(), names)
+            if repeated is not None:
+                raise InputError(
+                    f"{self.path.name} has records with {repeated!r} twice: give each field a name of its own"
+                )
         return self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
 
     def load(self, names: Sequence[str]) -> np.ndarray:
@@ -214,6 +226,12 @@ class Part(Frame):
     def selected(self, names: Sequence[str]) -> "polars.DataFrame":
         """These columns as they are."""
         return self.frame.select(names)
+
+
+def _header(path: Path) -> list[str]:
+    """The names in the first line of a CSV, as they are written."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        return next(csv.reader(lines), [])
 
 
 def _write_frame(frame: "polars.DataFrame", out: Path) -> None:

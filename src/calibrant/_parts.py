@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from calibrant._columns import Columns, Frame, Part
 from calibrant._lines import looks_like_csv, whole_lines
 from calibrant._records import BadLines, CsvLines, Format, JsonLines, Needed, split_header
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_names_once
 
 if TYPE_CHECKING:
     import polars
@@ -86,6 +86,7 @@ class TextParts:
         if not is_csv:
             return text.removeprefix(b"\xef\xbb\xbf")
         names, self.header, rest = split_header(text)
+        check_names_once(names, self.path.name)
         self.format, self.line = CsvLines(tuple(names)), 1 + self.header.count(b"\n")
         self.needed = self.wish(_named(self.path, names))
         return rest
@@ -99,7 +100,7 @@ class TextParts:
             self.needed = self._wished(text)
         if self.needed is None:
             return None
-        frame = self._parsed(text, self.needed)
+        frame = None if self._is_ambiguous(text, self.needed) else self._parsed(text, self.needed)
         if frame is None:
             text = self.format.sift(text, self.needed, self.line, self.bad)
             frame = self._parsed(text, self.needed) if text else None
@@ -110,6 +111,10 @@ class TextParts:
         if self.strict and self.bad.count > before:
             raise InputError(f"{self.path.name}: {self.bad}")
         return frame
+
+    def _is_ambiguous(self, text: bytes, needed: Needed) -> bool:
+        """Whether a line has a needed field twice."""
+        return isinstance(self.format, JsonLines) and self.format.repeated(text, needed.names) is not None
 
     def _wished(self, text: bytes) -> Needed | None:
         """What is needed of JSON records, once some have it all."""

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +91,8 @@ def fault_of(record: dict[str, Any], needed: Needed) -> str:
     """
     for name in needed.names:
         value = record.get(name)
+        if name in getattr(record, "repeated", ()):
+            return f"a record with {name!r} twice"
         if value is None or value == "" or str(value).lower() in NOT_NUMBERS:
             return f"without {name!r}"
         if name in needed.numbers and not _is_number(value):
@@ -104,6 +107,15 @@ def _is_number(value: object) -> bool:
         return not isinstance(value, bool | dict | list) and math.isfinite(float(value))  # type: ignore[arg-type]
     except ValueError:
         return False
+
+
+class Record(dict[str, Any]):
+    """The fields of a JSON object, and the names that it has more than once."""
+
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counts = Counter(name for name, _ in pairs) if len(self) < len(pairs) else {}
+        self.repeated = frozenset(name for name, count in counts.items() if count > 1)
 
 
 class JsonLines(Format):
@@ -125,11 +137,26 @@ class JsonLines(Format):
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = json.loads(line, object_pairs_hook=Record)
             except (ValueError, RecursionError):
                 yield place, line, f"not JSON: {_shortened(line)}"
                 continue
             yield place, line, record if isinstance(record, dict) else f"not a JSON object: {_shortened(line)}"
+
+    def repeated(self, text: bytes, names: Sequence[str]) -> str | None:
+        """The first of these fields that some line has twice, where a reader would take either in silence.
+
+        A field that is written no more often than there are lines is twice in none, or missing in another.
+
+        >>> JsonLines().repeated(b'{"p": 0.1}\\n{"p": 0.2, "p": 0.9}\\n', ["p"])
+        'p'
+        """
+        lines = text.count(b"\n") + 1
+        often = [name for name in names if text.count(json.dumps(name, ensure_ascii=False).encode()) >= lines]
+        if not often:
+            return None
+        twice = {name for _, _, record in self.records(text) for name in getattr(record, "repeated", ())}
+        return next((name for name in often if name in twice), None)
 
     def kept(self, line: bytes, record: dict[str, Any], needed: Needed) -> bytes:
         """The needed fields alone, numbers as numbers: others may hold what strict readers refuse."""

@@ -1,6 +1,7 @@
 """Checks at the boundary: what the public calls refuse, and the words they refuse it with."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
 from numbers import Real
@@ -232,3 +233,16 @@ def did_you_mean(name: str, known: Sequence[str]) -> str:
     small = {str(candidate).lower(): candidate for candidate in reversed(known)}
     near = get_close_matches(name, known, n=1) or [small[x] for x in get_close_matches(name.lower(), small, n=1)]
     return f" (did you mean {near[0]!r}?)" if near else f"; known: {', '.join(map(str, known))}"
+
+
+def check_names_once(names: Sequence[str], where: str) -> None:
+    """Refuse columns of the same name, of which one would be taken in silence; those without a name nobody asks for.
+
+    >>> check_names_once(["y", "p", "p"], "scores.csv")
+    Traceback (most recent call last):
+    ...
+    calibrant._validate.InputError: scores.csv has 2 columns called 'p': give each column a name of its own
+    """
+    for name, count in Counter(names).items():
+        if name and count > 1:
+            raise InputError(f"{where} has {count} columns called {name!r}: give each column a name of its own")

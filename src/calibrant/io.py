@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from inspect import signature
@@ -36,7 +36,11 @@ from calibrant.distributions.uniform import Uniform
 from calibrant.spec import parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
-PREDICTION_NAMES = ("p_*", "prob_*", "proba_*", "y_pred", "p", "prob", "y_prob", "predictions")
+PREDICTION_NAMES = (
+    *("p_*", "prob_*", "proba_*", "p", "prob", "proba", "probability", "y_prob", "y_proba", "y_score", "score"),
+    *("predictions", "prediction", "y_pred"),
+)
+"""Usual names of probabilities, the surest first; ``y_pred`` is the last, as it often holds decisions."""
 
 FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Bernoulli": Bernoulli,
@@ -58,6 +62,8 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Normal": Normal,
     "Poisson": Poisson,
     "Quantiles": Quantiles,
+    "Quantiles.joined": Quantiles.joined,
+    "Quantiles.rearranged": Quantiles.rearranged,
     "StudentT": StudentT,
     "Truncated": Truncated,
     "Uniform": Uniform,
@@ -67,13 +73,17 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken."""
+    """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
+
+    ``notes`` say how columns were read where that may surprise.
+    """
 
     y_true: np.ndarray
     y_pred: Distribution
     by: Mapping[str, np.ndarray]
     sample_weight: np.ndarray | None
     source: str
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +97,7 @@ class Predictions:
     family: str
     columns: Mapping[str, list[str]]
     file: Columns
+    notes: tuple[str, ...] = ()
 
 
 def example(name: str) -> Path:
@@ -148,13 +159,16 @@ def dataset_of(
     truth = truth if truth.shape[1] > 1 else truth[:, 0]
     if predict is not None:
         _check_alone(y_pred, pos_label)
-        y, prediction, source = truth, _family(predict, table).prediction, predict
+        found = _family(predict, table)
+        y, prediction, source, notes = truth, found.prediction, predict, found.notes
     else:
-        names = table.find(y_pred, PREDICTION_NAMES, "--y-pred")
+        classes = _ClassColumns.of(table, y_pred, is_part)
+        names, probs, notes = classes.names, classes.values, classes.notes
         if truth.ndim == 2:
             names = _in_order_of(truth_names, names, y_true, y_pred)
+            probs = table.values(names)
         stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
-        y, prediction = _classes(truth, table.values(names), stars, pos_label, is_part)
+        y, prediction = _classes(truth, probs, stars, pos_label, is_part)
         source = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
     return Dataset(
         y_true=y,
@@ -162,6 +176,7 @@ def dataset_of(
         by={name: table.single(name, "--by") for name in by},
         sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
+        notes=notes,
     )
 
 
@@ -182,15 +197,59 @@ def read_predictions(
     if predict is not None:
         _check_alone(y_pred, pos_label)
         return _family(predict, table)
-    names = table.find(y_pred, PREDICTION_NAMES, "--y-pred")
-    probs, stars = table.values(names), _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
+    columns = _ClassColumns.of(table, y_pred, is_part=False)
+    names, probs, notes = columns.names, columns.values, columns.notes
+    stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
     classes = Categorical(probs[:, 0]) if probs.shape[1] == 1 else Categorical(probs, stars)
-    return Predictions(classes, "Categorical", {"probs": names}, table)
+    return Predictions(classes, "Categorical", {"probs": names}, table, notes)
 
 
 def has_truth(path: str | Path, format: str | None = None) -> bool:
     """Whether a file has a column of a usual name for the truth."""
     return bool(open_columns(Path(path), format).usual(TRUTH_NAMES))
+
+
+@dataclass(frozen=True, eq=False)
+class _ClassColumns:
+    """Columns of class probabilities, their values ``(n, columns)``, and what a reader must know of them."""
+
+    names: list[str]
+    values: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: Columns, wish: str | None, is_part: bool) -> "_ClassColumns":
+        """Those that are wished, or of usual names: a column of decisions gives way to one of probabilities.
+
+        A part of a file cannot tell the two: there names alone decide.
+        """
+        names = table.find(wish, PREDICTION_NAMES, "--y-pred")
+        values = table.values(names)
+        if is_part or (_are_probabilities(values) and not _are_decisions(values)):
+            return cls(names, values)
+        for pattern in PREDICTION_NAMES if wish is None else ():
+            if (other := table.usual([pattern])) and other != names:
+                better = table.values(other)
+                if _are_probabilities(better) and not _are_decisions(better):
+                    note = f"{_listed(names)} holds no probabilities: {_listed(other)} is taken instead"
+                    return cls(other, better, (note,))
+        if not _are_decisions(values):
+            return cls(names, values)  # refused later, with what is wrong with it
+        note = f"{_listed(names)} holds nothing but 0 and 1: decisions, not probabilities, so that nothing says how sure the "
+        return cls(names, values, (f"{note}model was. Name a column of probabilities with --y-pred",))
+
+
+def _are_probabilities(values: np.ndarray) -> bool:
+    return values.dtype.kind in "iubf" and bool(((values >= 0) & (values <= 1)).all())
+
+
+def _are_decisions(values: np.ndarray) -> bool:
+    """Whether all are 0 or 1."""
+    return values.dtype.kind in "iubf" and bool(((values == 0) | (values == 1)).all())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"column {names[0]!r}" if len(names) == 1 else f"columns {names[0]!r} to {names[-1]!r}"
 
 
 def _check_alone(y_pred: str | None, pos_label: str | None) -> None:
@@ -261,9 +320,12 @@ def _family(text: str, table: Columns) -> Predictions:
         said = signature(FAMILIES[name]).bind_partial(*args, **options).arguments
         named = {key: columns(value) for key, value in said.items()}
         given = {key: values(named[key], value) for key, value in said.items()}
-        if name == "Quantiles" and "levels" not in given and named.get("values"):
-            given["levels"] = _levels(named["values"], str(said["values"]))
-        return Predictions(FAMILIES[name](**given), name, named, table)
+        notes: tuple[str, ...] = ()
+        if name.partition(".")[0] == "Quantiles" and "levels" not in given and named.get("values"):
+            given["levels"] = levels_of_names(named["values"], sum(map(table.width, named["values"])))
+            pairs = zip(named["values"], given["levels"], strict=True)
+            notes = (f"quantile levels read: {', '.join(f'{c} = {100 * u:g} %' for c, u in pairs)}",)
+        return Predictions(FAMILIES[name](**given), name, named, table, notes)
 
     found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
     if not isinstance(found, Predictions):
@@ -294,17 +356,52 @@ def _quoted(text: str) -> str:
     return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*)(?=\s*[,)])", r"'\1'", text)
 
 
-def _levels(names: Sequence[str], pattern: str) -> list[float]:
-    """Levels of quantiles as their columns are called: ``q_0.05``, or ``q_5`` in percent."""
-    texts = _stars(names, [pattern]) or names
-    try:
-        levels = [float(text.strip("_%p")) for text in texts]
-    except ValueError:
+def levels_of_names(names: Sequence[str], n_levels: int | None = None) -> list[float]:
+    """Levels of quantiles as their columns are called: ``q_0.05``, or ``q05``, ``q_5`` or ``5%`` in percent.
+
+    ``n_levels`` is how many there are, where a name stands for several. Names whose numbers may count the columns, such as
+    q1 to q9, are refused, as they would be read as 1 % to 9 %.
+
+    >>> levels_of_names(["q_0.1", "q_0.5"]), levels_of_names(["p10", "p97.5"]), levels_of_names(["m2_q05", "m2_q95"])
+    ([0.1, 0.5], [0.1, 0.975], [0.05, 0.95])
+    """
+    texts = _varying_numbers(names)
+    parts = (len(names) if n_levels is None else n_levels) + 1
+    evenly = _as_levels([i / parts for i in range(1, parts)])
+    if texts is None:
+        said = ", ".join(names[:4])
         raise InputError(
-            f"--predict Quantiles: the columns {', '.join(names[:4])} do not say their levels as in q_0.05: "
-            "give them, levels=(0.05, 0.5, 0.95)"
-        ) from None
-    return [level / 100 for level in levels] if max(levels) >= 1 else levels
+            f"--predict Quantiles: the columns {said} do not say their levels as in q_0.05: give them, {evenly}"
+        )
+    values = [float(text.rstrip("%")) for text in texts]
+    have_points, have_signs = any("." in text for text in texts), all("%" in text for text in texts)
+    if have_points and max(values) <= 1 and not have_signs:
+        return values
+    shares = [value / 100 for value in values]
+    if have_points or have_signs:
+        return shares
+    is_count = values[0] <= 1 and len(values) != 99 and set(np.diff(values)) == {1.0}
+    if is_count or max(values) < 10 or max(values) >= 100:
+        either = f", or {_as_levels(shares)}" if max(values) < 100 else ""
+        raise InputError(
+            f"--predict Quantiles: the numbers in {names[0]} to {names[-1]} may be percent, or count the columns: say which, "
+            f"{evenly}{either}"
+        )
+    return shares
+
+
+def _as_levels(levels: Sequence[float]) -> str:
+    """The setting that gives them."""
+    return f"levels=({', '.join(f'{level:.3g}' for level in levels)})"
+
+
+def _varying_numbers(names: Sequence[str]) -> list[str] | None:
+    """The one number in each name that differs from name to name, with its percent sign; ``None`` where there is no such."""
+    numbers = [re.findall(r"\d+(?:\.\d+)?%?", name) for name in names]
+    if len({len(found) for found in numbers}) != 1:
+        return None
+    differing = [column for column in zip(*numbers, strict=True) if len(set(column)) > 1]
+    return list(differing[0]) if len(differing) == 1 else None
 
 
 def _stars(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...] | None:

@@ -25,9 +25,9 @@ def test_slices_are_a_family(rng, problem_of):
     p = rng.random(200)
     problem = problem_of((rng.random(200) < p) * 1, Categorical(p))
     evidence = gather(problem, {"error": problem.error}, slicings_of(problem, {"half": ["a", "b"] * 100}))
-    assert evidence.pool.values["slices by half"].shape == (100, 2)
+    assert evidence.pool.values["slices 0"].shape == (100, 2)
     names = list(evidence.single)
-    assert evidence.pvalue == evidence.pool.together(names, [["slices by half"]])
+    assert evidence.pvalue == evidence.pool.together(names, [["slices 0"]])
     assert evidence.pvalue_of_all_rows == evidence.pool.together(names)
 
 

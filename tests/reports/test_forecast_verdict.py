@@ -86,6 +86,6 @@ def test_a_wide_spread_shifts_by_chance():
 
 def test_where_it_is_clearest_is_said():
     z = ndtri((np.arange(400) + 0.5) / 400)
-    halves = Slicing("predicted spread", ("small", "large"), (np.arange(0, 400, 2), np.arange(1, 400, 2)))
+    halves = Slicing("halves", "predicted spread", ("small", "large"), (np.arange(0, 400, 2), np.arange(1, 400, 2)))
     fault = fault_of_forecasts(Levels(ndtr(np.where(np.arange(400) % 2, 2.5, 1.5) * z)), (halves,))
     assert fault.where[0].startswith("Clearest where the predicted spread is large: central 90 % intervals held ")

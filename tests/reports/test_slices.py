@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from calibrant import ECE, Categorical, EqualMass, evaluate
+from calibrant import ECE, Categorical, EqualMass, Normal, PITError, evaluate
 from calibrant._validate import InputError
+from calibrant.reports.build import planned, report_of, silent
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.evidence import gather
 from calibrant.reports.slices import slices, slicings_of
@@ -127,3 +130,53 @@ def test_lengths_and_weights_are_checked(spoiled):
         evaluate(y, p, by={"site": ["a", "b", "c"]}, n_resamples=99)
     with pytest.raises(InputError, match="slice 'west' of 'site' has no row with weight"):
         evaluate(y, p, by={"site": site}, sample_weight=(site != "west") * 1.0, n_resamples=99)
+
+
+def _without_pictures(y, y_pred, by):
+    problem, outline = planned(y, y_pred, by, None, 99, None, None)
+    return report_of(problem, replace(outline, pictures=()), "title", silent)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_sites"), [("predicted spread", 2), ("predicted spread", 4), ("predicted mean", 4), ("rows", 2)]
+)
+def test_columns_that_are_called_like_something_of_the_report_keep_their_own_numbers(name, n_sites):
+    rng = np.random.default_rng(n_sites)
+    site = np.array(["north", "south", "east", "west"])[np.arange(400) % n_sites]
+    mean, scale = rng.normal(size=400), rng.uniform(0.5, 2, 400)
+    y = rng.normal(mean, np.where(site == "north", 3 * scale, scale))
+    report = _without_pictures(y, Normal(mean, scale), {name: site})
+    table = report.sections[-1].table
+    for row in table.rows():
+        rows = site == row["group"]
+        assert row["rows"] == rows.sum()
+        assert row["error"] == pytest.approx(PITError("kuiper")(y[rows], Normal(mean[rows], scale[rows])).value)
+    assert [section.noun for section in report.sections] == ["predicted spread", "predicted mean", name]
+    assert len({section.title for section in report.sections}) == 3
+    assert all(f"| {group} |" in report.to_markdown() for group in set(site))
+    assert f"where {name} = north" in " ".join(report.verdict.evidence)
+
+
+@pytest.mark.parametrize("name", ["error", "rate", "Brier score", "slices 0"])
+def test_columns_of_classes_may_be_called_anything(name):
+    rng = np.random.default_rng(0)
+    p, site = rng.random(600), np.repeat(["north", "south"], 300)
+    y = (rng.random(600) < np.where(site == "north", p**3, p)) * 1
+    report = _without_pictures(y, p, {"site": site, name: site[::-1]})
+    for section, column in zip(report.sections, (site, site[::-1]), strict=True):
+        for row in section.table.rows():
+            rows = column == row["group"]
+            assert row["error"] == pytest.approx(ECE(EqualMass(15))(y[rows], p[rows]).value)
+            assert row["claimed"] == pytest.approx(p[rows].mean())
+    assert "where site = north" in " ".join(report.verdict.evidence)
+    assert f"| {name} | rows |" in report.to_markdown()
+
+
+def test_slices_that_would_look_the_same_are_told_apart(rng):
+    p, long = rng.random(200), "x" * 90
+    y = (rng.random(200) < p) * 1
+    site = np.repeat([f"{long}1", f"{long}2", "2 others", "c", "d"], [80, 80, 20, 10, 10])
+    table = _without_pictures(y, p, {"site": site}).sections[0].table
+
+    sizes = dict(zip(table["group"], table["rows"], strict=True))
+    assert sizes == {f"(1) {long}1": 80, f"(2) {long}2": 80, "(1) 2 others": 20, "(2) 2 others": 20}

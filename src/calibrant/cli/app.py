@@ -67,7 +67,10 @@ class Fields:
         """The file's targets and predictions."""
         said = asdict(self)
         format = said.pop("input_format")
-        return io.read(local(file, format), **said, format=format)
+        found = io.read(local(file, format), **said, format=format)
+        for note in found.notes:
+            console.complain(f"Note: {note}.")
+        return found
 
     def source(self, file: Path) -> list[str]:
         """The words that name the file and its columns to other commands; of a pipe, a file to be saved first."""

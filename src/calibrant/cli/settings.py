@@ -13,6 +13,7 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.quantiles import fan_of
 from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
@@ -147,6 +148,8 @@ def default_set(predictions: Distribution) -> list[BaseEstimator]:
         return [_default_error(predictions), SKCE(), Brier(), LogLoss()]
     if isinstance(predictions, Bernoulli):
         return [_default_error(predictions), Brier(), LogLoss()]
+    if fan_of(predictions) is not None:
+        return [PITError("kuiper"), QuantileError(), Pinball()]
     score = EnergyScore() if dimensions(predictions) else CRPS()
     density = [LogLoss()] if type(predictions).log_prob is not Distribution.log_prob else []
     return [PITError("kuiper", prerank=usual_prerank(predictions)), SKCE(), score, *density]

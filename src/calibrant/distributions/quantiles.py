@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from calibrant._array import is_traced, namespace, to_numpy
 from calibrant._validate import InputError
-from calibrant.distributions.base import as_numbers, matched
+from calibrant.distributions.base import Distribution, as_numbers, matched, needed
+from calibrant.distributions.member_lists import counted
 from calibrant.distributions.pieces import parts_of
 from calibrant.distributions.piecewise import Piecewise
 from calibrant.results import how_many
@@ -16,10 +17,17 @@ from calibrant.typing import Array, ArrayLike
 
 Tails = str | tuple[Any, Any]
 
+SAME_LEVEL = 1e-9
+"""Levels this close to each other are the same."""
+
 
 @dataclass(frozen=True, eq=False)
 class Quantiles(Piecewise):
-    """Quantiles ``values`` ``(n, m)`` at the ``levels`` ``(m,)``, joined by straight lines; so the density is a histogram.
+    """Quantiles ``values`` ``(n, m)`` at the ``levels`` ``(m,)``; what lies between and beyond them was not forecast.
+
+    Tests, PIT values, coverage and reports rest on what was: between which of its quantiles each target lies. Scores and
+    kernel errors need a whole distribution, and take the quantiles as joined by straight lines; so the density is a histogram.
+    :meth:`joined` says that these lines are meant, and tests may use them.
 
     Beyond the outer quantiles, ``tails="exponential"`` goes on through the last two: ``F(y) = u_1 exp((y - q_1) / s)``
     with ``s = (q_2 - q_1) / log(u_2 / u_1)``, and likewise above. ``tails=(low, high)`` are the ends of the range
@@ -42,6 +50,9 @@ class Quantiles(Piecewise):
     levels: Array
     tails: Tails = "exponential"
 
+    is_joined: ClassVar[bool] = False
+    """Whether what lies between and beyond the levels is part of the forecast."""
+
     def __post_init__(self) -> None:
         values, levels = as_numbers(self.values, "values"), checked_levels(self.levels)
         if values.ndim != 2 or values.shape[1] != len(levels):
@@ -59,6 +70,18 @@ class Quantiles(Piecewise):
         """
         fan = as_numbers(values, "values")
         return cls(namespace(fan).sort(fan, axis=-1), levels, tails)
+
+    @classmethod
+    def joined(cls, values: ArrayLike, levels: ArrayLike, tails: Tails = "exponential") -> "JoinedQuantiles":
+        """Quantiles of which the straight lines between them, and the tails, are part of the forecast.
+
+        Redraws, kernel tests and every level may then rest on them. True quantiles that are joined are
+        in general no true distribution.
+
+        >>> Quantiles.joined([[0.0, 1.0, 3.0]], [0.25, 0.5, 0.75]).is_joined
+        True
+        """
+        return JoinedQuantiles(values, levels, tails)
 
     @classmethod
     def _trusted(cls, values: Array, levels: np.ndarray, tails: Tails) -> Self:
@@ -116,10 +139,38 @@ class Quantiles(Piecewise):
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:
-        """Five quantiles around 0, not too close to each other."""
-        return cls(
-            rng.normal(size=(n, 1)) + np.cumsum(rng.uniform(0.3, 1, (n, 5)), axis=1) - 2, np.linspace(0.1, 0.9, 5)
-        )
+        """Five quantiles around 0, not too close to each other; joined, as targets are drawn from what is between."""
+        values = rng.normal(size=(n, 1)) + np.cumsum(rng.uniform(0.3, 1, (n, 5)), axis=1) - 2
+        return JoinedQuantiles(values, np.linspace(0.1, 0.9, 5))  # type: ignore[return-value]
+
+    def cells_around(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last cell, from 0 below all quantiles on, that targets ``(..., n)`` may belong to.
+
+        A target that equals a quantile may belong to either side, as a value with a probability of its own does.
+        """
+        quantiles = self.quantiles
+        return counted(quantiles, y, np.less), counted(quantiles, y, np.less_equal)
+
+    def levels_around(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The levels between which targets ``(..., n)`` are known to lie.
+
+        >>> Quantiles([[0.0, 1.0, 3.0]] * 2, [0.1, 0.5, 0.9]).levels_around(np.array([2.0, 1.0]))
+        (array([0.5, 0.1]), array([0.9, 0.9]))
+        """
+        first, last = self.cells_around(y)
+        ends = np.concatenate([[0.0], self.levels, [1.0]])
+        return ends[first], ends[last + 1]
+
+    @property
+    def quantiles(self) -> np.ndarray:
+        """The values on the host, in double precision."""
+        return to_numpy(self.values).astype(np.float64)
+
+
+class JoinedQuantiles(Quantiles):
+    """Quantiles of which the straight lines between them are part of the forecast; :meth:`Quantiles.joined` makes them."""
+
+    is_joined = True
 
 
 def checked_levels(x: ArrayLike) -> np.ndarray:
@@ -183,3 +234,54 @@ def _checked_end(end: Any, values: Array, side: int) -> Array:
         )
     xp = namespace(values)
     return xp.astype(matched(np.array(host), values), values.dtype)
+
+
+def fan_of(predictions: object) -> Quantiles | None:
+    """The quantiles, where nothing but them was forecast."""
+    return predictions if isinstance(predictions, Quantiles) and not predictions.is_joined else None
+
+
+def in_percent(levels: ArrayLike) -> str:
+    """Levels as sentences list them.
+
+    >>> in_percent([0.1, 0.5, 0.975])
+    '10 %, 50 %, 97.5 %'
+    """
+    return ", ".join(f"{100 * level:g} %" for level in np.asarray(levels).tolist())
+
+
+def forecast_at(predictions: Distribution, levels: ArrayLike, asker: object) -> np.ndarray:
+    """Quantiles ``(n, m)`` at these levels; those of quantile forecasts alone are refused where they were not forecast."""
+    u = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+    fan = fan_of(predictions)
+    if fan is None:
+        return needed(predictions.quantile(u), "quantiles", predictions, asker)
+    near = np.abs(fan.levels[:, None] - u).argmin(axis=0)
+    missing = u[np.abs(fan.levels[near] - u) > SAME_LEVEL]
+    if len(missing):
+        name = asker if isinstance(asker, str) else type(asker).__name__
+        raise InputError(
+            f"{name} asks for the levels {in_percent(missing)}, and these quantiles have {in_percent(fan.levels)}: ask for "
+            "those, or say that straight lines between them are meant, Quantiles.joined(values, levels)"
+        )
+    return fan.quantiles[:, near]
+
+
+def central_levels(fan: Quantiles) -> tuple[float, ...]:
+    """The levels of central intervals that both ends were forecast of, the smallest first.
+
+    >>> central_levels(Quantiles([[0.0, 1.0, 2.0, 5.0]], [0.1, 0.25, 0.5, 0.9]))
+    (0.8,)
+    """
+    u = fan.levels[fan.levels < 0.5 - SAME_LEVEL]
+    has_other = (np.abs(1 - u[:, None] - fan.levels) <= SAME_LEVEL).any(axis=1)
+    return tuple(float(round(1 - 2 * low, 9)) for low in u[has_other][::-1])
+
+
+def check_whole(predictions: object, asker: object) -> None:
+    """Refuse quantile forecasts where a whole distribution is tested: nothing is known between their levels."""
+    if fan_of(predictions) is not None:
+        raise InputError(
+            f"{type(asker).__name__} tests whole distributions, and quantiles say nothing between their levels: use "
+            "ExactTest(PITError()), or say that straight lines between them are meant, Quantiles.joined(values, levels)"
+        )

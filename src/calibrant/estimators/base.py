@@ -31,6 +31,9 @@ class BaseEstimator(ABC):
     most: ClassVar[float] = np.inf
     """The largest."""
 
+    rests_on_levels: ClassVar[bool] = False
+    """Whether of quantile forecasts it uses nothing but between which of them a target lies."""
+
     def __call__(
         self,
         y_true: ArrayLike,

@@ -6,7 +6,8 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import check_fraction
-from calibrant.distributions.base import Distribution, needed
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.quantiles import forecast_at
 from calibrant.estimators.scores import Score
 from calibrant.typing import Array
 
@@ -14,7 +15,7 @@ from calibrant.typing import Array
 def central_interval(predictions: Distribution, level: float, asker: object) -> tuple[np.ndarray, np.ndarray]:
     """Both ends of the interval that leaves ``(1 - level) / 2`` on either side, ``(n,)`` each."""
     tail = (1 - level) / 2
-    ends = needed(predictions.quantile(np.array([tail, 1 - tail])), "quantiles", predictions, asker)
+    ends = forecast_at(predictions, [tail, 1 - tail], asker)
     return ends[:, 0], ends[:, 1]
 
 

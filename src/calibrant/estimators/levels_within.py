@@ -6,6 +6,7 @@ import numpy as np
 
 from calibrant._validate import check_fraction
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.quantiles import fan_of, forecast_at
 from calibrant.estimators.base import Statistic
 from calibrant.estimators.pit import Levels, levels_of, randomised
 from calibrant.estimators.scores import Score
@@ -29,6 +30,7 @@ class LevelsWithin(Score):
     name = "LevelsWithin"
     least = 0.0
     most = 1.0
+    rests_on_levels = True
 
     level: float = 0.9
     seed: int = 0
@@ -38,11 +40,18 @@ class LevelsWithin(Score):
 
     def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
         """Whether each level lies inside, as 0 or 1."""
+        self._check(predictions)
         return self._inside(levels_of(predictions, self), targets)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Levels of all redraws."""
+        self._check(predictions)
         return _Share(self, levels_of(predictions, self), np.ones(len(predictions)) if weights is None else weights)
+
+    def _check(self, predictions: Distribution) -> None:
+        """Refuse intervals that quantile forecasts have not both ends of."""
+        if fan_of(predictions) is not None:
+            forecast_at(predictions, [(1 - self.level) / 2, (1 + self.level) / 2], self)
 
     def _inside(self, levels: Levels, targets: Array) -> np.ndarray:
         inside: np.ndarray = np.abs(randomised(levels(targets), self.seed) - 0.5) <= self.level / 2

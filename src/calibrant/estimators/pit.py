@@ -12,6 +12,7 @@ from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.coordinates import coordinate, dimensions
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.quantiles import Quantiles, fan_of
 from calibrant.estimators.member_ranks import MemberRanks, Prerank
 from calibrant.estimators.members import even_members
 from calibrant.typing import Array, ArrayLike
@@ -38,6 +39,17 @@ class FamilyLevels:
         return to_numpy(self.predictions.below(y)), upto
 
 
+@dataclass(frozen=True, eq=False)
+class CellLevels:
+    """The levels between which targets of quantile forecasts are known to lie: those of the quantiles around each."""
+
+    fan: Quantiles
+
+    def __call__(self, targets: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Both levels."""
+        return self.fan.levels_around(to_numpy(targets))
+
+
 def levels_of(predictions: Distribution, asker: object, prerank: Prerank | None = None, seed: int = 0) -> Levels:
     """The levels of targets under these predictions; of an ensemble, their rank among the members."""
     if dimensions(predictions):
@@ -51,6 +63,8 @@ def levels_of(predictions: Distribution, asker: object, prerank: Prerank | None 
         raise InputError(f"prerank={prerank!r} orders vectors, and these predictions are of numbers: leave it out")
     if isinstance(predictions, Ensemble) and predictions.is_even:
         return MemberRanks(predictions.listed)
+    if (fan := fan_of(predictions)) is not None:
+        return CellLevels(fan)
     median = predictions[:1].cdf(np.zeros(1))
     needed(median, "a distribution function", predictions, asker)
     return FamilyLevels(predictions)
@@ -101,6 +115,7 @@ def share_upto(levels: tuple[np.ndarray, np.ndarray], level: float) -> np.ndarra
 class PIT:
     """Probability integral transform: the level ``F_i(y_i)`` of each target, uniform where the forecast is calibrated.
 
+    Of quantile forecasts it is a random level between those of the quantiles around the target, as nothing else was forecast.
     Where single values have a probability of their own it is a random level between ``P(Y < y)`` and ``P(Y <= y)``, of the
     given ``seed``. Of an ensemble it is the rank among the members, ``(b + u) / (m + 1)`` above b of m. Vectors give one level a
     coordinate, ``(n, d)``, or with a ``prerank`` one in all (of 99 draws a row, where they are no ensemble). O(n) or

@@ -8,9 +8,11 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import check_one_of
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.quantiles import fan_of
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.member_ranks import Prerank
 from calibrant.estimators.pit import Levels, check_prerank, levels_of, randomised
+from calibrant.estimators.quantile_cells import SharesBelow, judged_at
 from calibrant.results import Estimate
 from calibrant.typing import Array
 
@@ -21,11 +23,12 @@ Distance: TypeAlias = Literal["kolmogorov", "cramer-von-mises", "kuiper"]
 class PITError(BaseEstimator):
     """PIT error: the distance of the distribution function G of the levels ``F_i(y_i)`` from that of uniform ones.
 
-    ``max |G(u) - u|`` (``kolmogorov``), the root of ``integral (G(u) - u)^2 du`` (``cramer-von-mises``; n times its square is
-    the usual statistic), or ``max (G(u) - u) + max (u - G(u))`` (``kuiper``, which sees errors of spread as well as of
-    level). Never zero: :class:`~calibrant.ExactTest` says what chance explains. Levels are those of :class:`PIT`, with
-    its ``prerank`` and ``seed``. A forecast may be wrong for every row and have uniform levels on average: look at groups, too.
-    O(n log n). Gneiting, Balabdaoui & Raftery (2007).
+    ``max |G(u) - u|`` (``kolmogorov``), the root of ``integral (G(u) - u)^2 du`` (``cramer-von-mises``; n times its
+    square is the usual statistic), or ``max (G(u) - u) + max (u - G(u))`` (``kuiper``, which sees errors of spread as
+    well as of level). Never zero: :class:`~calibrant.ExactTest` says what chance explains. Levels are those of
+    :class:`PIT`, with its ``prerank`` and ``seed``. Of quantile forecasts, u are the levels given and G the share of
+    targets below each. A forecast may be wrong for every row and have uniform levels on average: look at groups, too. O(n
+    log n). Gneiting, Balabdaoui & Raftery (2007).
 
     >>> from calibrant import ExactTest, Normal, PITError
     >>> y_true = np.random.default_rng(0).normal(0.0, 1.0, 200)
@@ -41,6 +44,7 @@ class PITError(BaseEstimator):
 
     least = 0.0
     most = 1.0
+    rests_on_levels = True
 
     def __post_init__(self) -> None:
         check_one_of(self.distance, ("kolmogorov", "cramer-von-mises", "kuiper"), "distance")
@@ -48,13 +52,39 @@ class PITError(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The distance."""
-        value = self.given(predictions, weights)(to_numpy(targets)[None])[0]
-        return Estimate("PITError", float(value), len(predictions), self)
+        value, fan = self.given(predictions, weights)(to_numpy(targets)[None])[0], fan_of(predictions)
+        notes = () if fan is None else (judged_at(fan),)
+        return Estimate("PITError", float(value), len(predictions), self, notes=notes)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Levels of all redraws, sorted together."""
+        """Levels of all redraws, sorted together; of quantile forecasts, the shares below each quantile."""
+        if (fan := fan_of(predictions)) is not None:
+            return _AtQuantiles(self.distance, SharesBelow.of(fan, weights))
         levels = levels_of(predictions, self, self.prerank, self.seed)
         return _FromUniform(self.distance, levels, self.seed, None if weights is None else weights / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _AtQuantiles:
+    distance: Distance
+    below: SharesBelow
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        return distance_at(self.below(targets), self.below.levels, self.distance)
+
+
+def distance_at(shares: np.ndarray, levels: np.ndarray, distance: Distance) -> np.ndarray:
+    """The distance of shares ``(..., m)`` below quantiles from the levels ``(m,)`` of these.
+
+    >>> distance_at(np.array([[0.2, 0.5, 0.7]]), np.array([0.1, 0.5, 0.9]), "kuiper").round(3)
+    array([0.3])
+    """
+    gap = shares - levels
+    if distance == "cramer-von-mises":
+        ends = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2, [1.0]])
+        return np.sqrt(gap**2 @ np.diff(ends))
+    above, below = np.maximum(gap, 0).max(axis=-1), np.maximum(-gap, 0).max(axis=-1)
+    return np.maximum(above, below) if distance == "kolmogorov" else above + below
 
 
 @dataclass(frozen=True, eq=False)

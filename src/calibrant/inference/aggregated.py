@@ -10,12 +10,15 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import fan_of
 from calibrant.estimators.base import as_estimate
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.kernel_problem import resolve_kernels
+from calibrant.estimators.pit_error import PITError
+from calibrant.estimators.quantile_error import QuantileError
 from calibrant.estimators.skce import SKCE
-from calibrant.inference.exact import BUDGET, statistic_of, within_budget
+from calibrant.inference.exact import BUDGET, check_rests_on_levels, statistic_of, within_budget
 from calibrant.inference.pool import Pool
 from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
@@ -71,6 +74,8 @@ class AggregatedTest:
         """Redraw, rank, and rank again; the result shows the statistic with the smallest rank."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         wished = default_grid(predictions) if self.estimators is None else self.estimators
+        for each in wished:
+            check_rests_on_levels(each, predictions)
         share = self.budget / len(wished)
         chosen, notes = zip(*(within_budget(e, predictions, self.n_resamples, share) for e in wished), strict=True)
         statistics = {str(i): statistic_of(e, predictions, weights) for i, e in enumerate(chosen)}
@@ -96,12 +101,16 @@ class AggregatedTest:
 def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:
     """Kernel errors over length scales from far below to above the median distance; binned errors of several labels.
 
+    Of quantile forecasts, gaps at their levels.
+
     >>> from calibrant import Categorical
     >>> len(default_grid(Categorical([0.2, 0.7, 0.6])))
     3
     """
     if isinstance(predictions, Bernoulli):
         return tuple(ECE(EqualMass(bins)) for bins in BINS)
+    if fan_of(predictions) is not None:
+        return (PITError("kuiper"), PITError("kolmogorov"), QuantileError())
     on_predictions, on_targets, _ = resolve_kernels(Exponential(), None, predictions)
     return scales_around(on_predictions, on_targets)
 

@@ -6,6 +6,7 @@ from scipy.special import ndtr
 
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.skce import SKCE
 from calibrant.results import TestResult
 from calibrant.typing import ArrayLike, Engine, Seed
@@ -49,6 +50,7 @@ class BlockTest:
     ) -> TestResult:
         """The mean of the blocks in units of its standard error."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         n = len(predictions)
         size = self.block or self.estimator.block or max(2, round(n**0.5))
         if n < 2 * size:

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.skce import SKCE
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import Product, Radial, Scaled, Sum
@@ -50,6 +51,7 @@ class BoundTest:
     ) -> TestResult:
         """The bound at the estimate."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         if weights is not None:
             raise InputError("BoundTest takes no sample_weight: weighted terms have no common bound")
         estimate = self.estimator.estimate(targets, predictions, None)

@@ -9,6 +9,7 @@ import numpy as np
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.base import BaseEstimator, as_estimate
 from calibrant.inference.draws import draw
 from calibrant.inference.ranks import at_least
@@ -53,6 +54,7 @@ class ConsistencyTest:
     ) -> TestResult:
         """Resample, compare and count."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         estimate = as_estimate(self.estimator, targets, predictions, weights)
         # The resolved estimator: its kernels and lenses are those of the data, not of each resample.
         estimator = estimate.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator

@@ -10,6 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic, as_estimate
 from calibrant.inference.draws import draw, draw_until
 from calibrant.inference.ranks import at_least, at_most, nearer_tail, rounding_of
@@ -74,6 +75,7 @@ class ExactTest:
     ) -> TestResult:
         """Redraw, compare and count."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_rests_on_levels(self.estimator, predictions)
         estimator, notes = within_budget(self.estimator, predictions, self.n_resamples, self.budget)
         estimate = as_estimate(estimator, targets, predictions, weights, engine)
         if isinstance(estimator, BaseEstimator):
@@ -121,6 +123,12 @@ def within_budget(
     if chosen is estimator:
         return estimator, ()
     return chosen, (f"{n_redraws:,} redraws of all pairs exceed the budget of {budget:.0e}: {brief(chosen)} instead",)
+
+
+def check_rests_on_levels(estimator: Any, predictions: Distribution) -> None:
+    """Refuse to redraw quantile forecasts for a statistic that depends on what lies between their levels."""
+    if not getattr(estimator, "rests_on_levels", False):
+        check_whole(predictions, estimator)
 
 
 def statistic_of(estimator: Any, predictions: Distribution, weights: np.ndarray | None) -> Statistic:

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.kernel_matrix import KernelMatrix
 from calibrant.inference.ranks import at_least
@@ -54,6 +55,7 @@ class MatrixTest(ABC):
     ) -> TestResult:
         """The matrix, its statistic and its p-value."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
         resolved = estimate.estimator
         assert isinstance(resolved, SKCE)

@@ -9,6 +9,7 @@ from scipy.special import chdtrc, fdtrc
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.ucme import UCME, Locations, SampledLocations
 from calibrant.kernels import Exponential, Kernel
 from calibrant.results import TestResult
@@ -59,6 +60,7 @@ class CMETest:
     ) -> TestResult:
         """Q and its tail."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         estimate = UCME(self.on_predictions, self.on_targets, self.locations).estimate(targets, predictions, weights)
         measure = estimate.estimator
         assert isinstance(measure, UCME)

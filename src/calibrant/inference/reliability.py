@@ -9,6 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import Binning, EqualMass
 from calibrant.estimators.curves import Curve
@@ -74,6 +75,7 @@ class ReliabilityCurve:
     ) -> Table:
         """The curve of the lens's events, one after the other."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         lens = self.lens or default_lens(predictions)
         if len(lens.events(predictions)) == 1:  # redraws of one event need no classes
             lens, (targets, predictions) = PositiveClass(), lens(targets, predictions)

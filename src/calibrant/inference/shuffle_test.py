@@ -9,6 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.base import Statistic, as_estimate
 from calibrant.estimators.pit import PIT
 from calibrant.inference.blocks import check_blocks, shuffled_rows
@@ -67,6 +68,7 @@ class ShuffleTest:
     ) -> TestResult:
         """Hand levels around, compare and count."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         check_blocks(self.block, len(predictions))
         needed(predictions[:1].quantile(np.array([0.5])), "quantiles", predictions, self)
         levels = PIT(seed=self.seed).of(to_numpy(targets), predictions)

@@ -11,6 +11,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.ucme import UCME, Locations, SampledLocations
 from calibrant.inference.draws import draw
 from calibrant.inference.signals import Signal, event_signals, forecast_signals
@@ -56,6 +57,7 @@ class Witness:
     ) -> Table:
         """The witness at each place, in the order of the places, with its band."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         measure = UCME(self.on_predictions, self.on_targets, self.locations).resolve(predictions)
         places, (y, batch) = self.locations.choose(measure, targets, predictions)
         if weights is not None and len(batch) != len(predictions):
@@ -104,6 +106,7 @@ class LocalErrors:
     ) -> Table:
         """One row a signal and point: where, the mean error, its band, and how many rows count there."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
         signals = self._signals(predictions)
         smooth = [self._smoother(signal.axis, weights) for signal in signals]
         task = partial(_redraw_local, signals, [s[1] for s in smooth], predictions)

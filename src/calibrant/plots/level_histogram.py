@@ -23,17 +23,22 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     There is room for the bars of the table ``beside``, too, where there is one.
     """
     table = tables["levels"]
-    lower, upper, share = table["lower"], table["upper"], 100 * table["observed"]
-    low, high = 100 * table["low"], 100 * table["high"]
+    lower, upper = table["lower"], table["upper"]
+    is_even = bool(np.allclose(upper - lower, upper[0] - lower[0]))
+    unit = 100.0 if is_even else 1 / (upper - lower)  # cells of different widths by what was promised
+    share, low, high = (unit * table[name] for name in ("observed", "low", "high"))
     outside = (share < low) | (share > high)
     width = 0.86 * (upper - lower)
     for chosen, colour in ((~outside, palette.accent), (outside, palette.bad)):
         axes.bar((lower + upper)[chosen] / 2, share[chosen], width=width[chosen], color=colour, alpha=0.75)
-    axes.fill_between([0, 1], low[0], high[0], color=palette.band, alpha=0.3, linewidth=0, zorder=3)
-    axes.axhline(100 / len(share), color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
+    places = np.stack([lower, upper], axis=1).ravel()
+    ends = (np.repeat(end, 2) for end in (low, high))
+    axes.fill_between(places, *ends, color=palette.band, alpha=0.3, linewidth=0, zorder=3)
+    axes.axhline(100 / len(share) if is_even else 1.0, color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
     draw_beyond(axes, (lower + upper)[outside] / 2, share[outside], palette)
-    axes.set(xlabel="Level of the outcome in its forecast", ylabel="% of rows", xlim=(-0.01, 1.01))
-    beside = 100 * tables["beside"]["observed"].max() if "beside" in tables else 0.0
+    height = "% of rows" if is_even else "share of rows over share promised"
+    axes.set(xlabel="Level of the outcome in its forecast", ylabel=height, xlim=(-0.01, 1.01))
+    beside = (unit * tables["beside"]["observed"]).max() if "beside" in tables else 0.0
     axes.set_ylim(0, 1.08 * max(share.max(), high.max(), beside))
     dress(axes, palette)
 

@@ -13,6 +13,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.cells import crps_by_cells, has_levels
+from calibrant.distributions.quantiles import fan_of
 from calibrant.results import Table
 from calibrant.typing import Engine
 
@@ -102,7 +103,12 @@ def losses_in_order(name: str, targets: np.ndarray, parts: Sequence[HeldOut]) ->
 
 
 def scores_of(predictions: Distribution, targets: np.ndarray) -> list[str]:
-    """The scores that predictions have: the log loss where there is a density; of classes the Brier score, of numbers the CRPS."""
+    """The scores that predictions have: the log loss where there is a density; of classes the Brier score, of numbers the CRPS.
+
+    Quantile forecasts have the pinball loss at their levels, and no other: what lies between them is not known.
+    """
+    if fan_of(predictions) is not None:
+        return ["pinball"]
     names, first = [], predictions[:1]
     with suppress(InputError):  # no density
         first.log_prob(targets[:1])
@@ -128,9 +134,18 @@ def _crps(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
     return to_numpy(crps_by_cells(predictions, targets) if ranked is NotImplemented else ranked)
 
 
+def _pinball(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    """The mean over the levels that were forecast."""
+    fan = fan_of(predictions)
+    assert fan is not None
+    y = targets[:, None]
+    return (((y < fan.quantiles) - fan.levels) * (fan.quantiles - y)).mean(axis=1)
+
+
 LOSSES: dict[str, Callable[[Distribution, np.ndarray], np.ndarray]] = {
     "log loss": _log_loss,
     "Brier": _brier,
     "CRPS": _crps,
+    "pinball": _pinball,
 }
 """The loss of each row, by the name of its mean."""

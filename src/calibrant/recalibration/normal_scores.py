@@ -9,6 +9,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.ensemble import Ensemble
 from calibrant.distributions.levels import HAIR, SYMMETRIC, above
 from calibrant.distributions.location_scale import LocationScale
+from calibrant.distributions.quantiles import fan_of
 
 LOWEST, HIGHEST = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg
 """The levels next to 0 and 1, 37.5 standard deviations below and 8.2 above: what is not certain goes no farther."""
@@ -58,7 +59,8 @@ def spread_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
     """Normal scores of targets, ``(1, n)``; of targets with a probability of their own, ``(8, n)`` over their levels.
 
     A count has all levels from ``P(Y < y)`` to ``P(Y <= y)``, and those of a calibrated forecast fill (0, 1) evenly only if
-    all of them count: the middles of eight equal parts stand for them. Czado, Gneiting & Held (2009).
+    all of them count: the middles of eight equal parts stand for them. So do they between two quantiles, where nothing else was
+    forecast. Czado, Gneiting & Held (2009).
 
     >>> from calibrant import Poisson
     >>> ndtr(spread_scores(Poisson([1.0]), np.array([0.0]))[:, 0]).round(2)  # P(Y = 0) is 0.37
@@ -66,7 +68,10 @@ def spread_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
     """
     if isinstance(predictions, Ensemble) or type(predictions).below is Distribution.below:
         return mid_scores(predictions, y)[None]
-    low, high = (to_numpy(f(y)).astype(np.float64) for f in (predictions.below, predictions.cdf))
+    if (fan := fan_of(predictions)) is not None:
+        low, high = fan.levels_around(y)
+    else:
+        low, high = (to_numpy(f(y)).astype(np.float64) for f in (predictions.below, predictions.cdf))
     return ndtri(low + PARTS[:, None] * (high - low))
 
 

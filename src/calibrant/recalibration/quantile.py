@@ -7,6 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.quantiles import fan_of
 from calibrant.recalibration.base import Found, Map, Recalibrator
 from calibrant.recalibration.normal_scores import check_levels, spread_scores
 from calibrant.recalibration.recalibrated import Lines, Recalibrated
@@ -31,6 +32,8 @@ class QuantileRecalibration(Recalibrator):
     The result is a :class:`Recalibrated`: distribution function, quantiles, draws, and the density ``R'(F(y)) f(y)``. R is
     the same for all rows: it mends what is wrong on average, not what is wrong of some rows. O(n log n).
     Counts have all levels from ``P(Y < y)`` to ``P(Y <= y)``, in equal shares, and probabilities in place of the density.
+    Of quantile forecasts the map has seen the shares of targets between them, and gives new quantiles at the same levels: those
+    between and beyond the given ones are taken from straight lines and tails, which held-out pinball losses judge.
     Levels of an ensemble of m are ``(rank + 1/2) / (m + 1)``, which has no density: the CRPS judges.
     Kuleshov, Fenner & Ermon (2018).
 
@@ -80,9 +83,11 @@ class LevelMap(Map):
         object.__setattr__(self, "scores", lines.scores)
         object.__setattr__(self, "values", lines.values)
 
-    def apply(self, predictions: Distribution) -> Recalibrated:
-        """The same predictions, seen through the map."""
-        return Recalibrated(predictions, self.scores, self.values)
+    def apply(self, predictions: Distribution) -> Distribution:
+        """The same predictions, seen through the map; of quantile forecasts, new quantiles at the same levels."""
+        better = Recalibrated(predictions, self.scores, self.values)
+        fan = fan_of(predictions)
+        return better if fan is None else type(fan).rearranged(better.quantile(fan.levels), fan.levels, fan.tails)
 
     def check(self, predictions: Distribution) -> None:
         """Refuse other families."""

@@ -88,7 +88,7 @@ def promise(trials: Trials, problem: Problem) -> str:
 
 def spelled(score: str) -> str:
     """A score as sentences call it."""
-    return "Brier score" if score == "Brier" else score
+    return {"Brier": "Brier score", "pinball": "pinball loss"}.get(score, score)
 
 
 @dataclass(frozen=True)

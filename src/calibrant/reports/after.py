@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant.distributions.quantiles import Quantiles, forecast_at
 from calibrant.recalibration.held_out import HeldOut, in_order
 from calibrant.reports.class_pictures import reliability_of
 from calibrant.reports.class_problem import ClassProblem
@@ -21,6 +22,8 @@ def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
     if isinstance(problem, ClassProblem):
         return replace(problem, predictions=in_order(parts).checked())  # targets are columns already
     assert isinstance(problem, ForecastProblem)
+    if (fan := problem.fan) is not None:
+        return _of_quantiles(problem, fan, parts)
     levels, targets = np.empty(len(problem)), to_numpy(problem.targets)
     redraws = []
     for part in parts:
@@ -29,6 +32,14 @@ def problem_after(problem: Problem, parts: Sequence[HeldOut]) -> Problem:
         redraws.append((part.rows, redraws_of_levels(own, part.predictions)))
     is_uniform = all(one is None for _, one in redraws)
     return problem.at(levels, None if is_uniform else LevelsOfParts(tuple(redraws), len(problem)))
+
+
+def _of_quantiles(problem: ForecastProblem, fan: Quantiles, parts: Sequence[HeldOut]) -> Problem:
+    """The problem with new quantiles at the same levels."""
+    values = np.empty((len(problem), len(fan.levels)))
+    for part in parts:
+        values[part.rows] = forecast_at(part.predictions, fan.levels, "recalibration")
+    return replace(problem, predictions=type(fan)(values, fan.levels)).levels
 
 
 def claims_of(problem: Problem) -> Picture:

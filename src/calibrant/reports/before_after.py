@@ -10,6 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import central_levels, fan_of
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.planning.work import TEST_WORK, affordable
 from calibrant.recalibration.held_out import HeldOut, scores
@@ -30,7 +31,7 @@ from calibrant.typing import ArrayLike, Seed
 if TYPE_CHECKING:
     from calibrant.reports.figures import Chart
 
-NAMES = {"log loss": "Log loss", "Brier": "Brier score", "CRPS": "CRPS"}
+NAMES = {"log loss": "Log loss", "Brier": "Brier score", "CRPS": "CRPS", "pinball": "Pinball loss"}
 """Scores as a page calls them."""
 
 
@@ -50,7 +51,9 @@ class Side:
         band, pvalue, estimator = test.null_band(), test.pvalue, repr(problem.error)
         error = KeyNumber(label, meaning, test.statistic, "percent", None, band, pvalue, estimator)
         if isinstance(problem, LevelProblem):
-            return cls(error, (histogram_of(problem), coverage_of(problem)))
+            fan = fan_of(problem.predictions)
+            has_intervals = fan is None or bool(central_levels(fan))
+            return cls(error, (histogram_of(problem), *([coverage_of(problem)] if has_intervals else [])))
         assert isinstance(problem, ClassProblem)
         return cls(error, (reliability_of(problem),))
 
@@ -68,6 +71,8 @@ def _heading(picture: Picture, side: Side) -> str:
 
 def _error_of(problem: Problem) -> tuple[str, str]:
     """What the error is called, and what it means."""
+    if isinstance(problem, LevelProblem) and fan_of(problem.predictions) is not None:
+        return "Error at the levels given", FORECAST_MEANINGS["quantiles"]
     if isinstance(problem, LevelProblem):
         return "Error of levels (PIT)", FORECAST_MEANINGS["levels"]
     if problem.kind == "multi-class":
@@ -227,7 +232,7 @@ def _verdict(table: Table, before: Side, after: Side, origin: str) -> Verdict:
     first = next(table.rows())
     shown = not abs(first["change"]) <= 2 * first["error"]  # an infinite change has no error
     is_worse = first["change"] > 0
-    name = "Brier score" if first["score"] == "Brier" else first["score"]
+    name = {"Brier": "Brier score", "pinball": "pinball loss"}.get(first["score"], first["score"])
     change = f"{name} {'rises' if is_worse else 'falls'} from {number(first['before'])} to {number(first['after'])}"
     headline = {
         (False, True): f"Recalibration helps: {change}.",

@@ -84,9 +84,7 @@ def judge(
     """
     _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
     evidence = outline.gather[1]()
-    numbers = [make(evidence) for _, make in outline.numbers]
-    sections = [make(evidence) for _, make in outline.sections]
-    return outline.judge(evidence, numbers, sections)
+    return outline.judge(evidence, [make(evidence) for _, make in outline.numbers])
 
 
 def planned(
@@ -138,7 +136,7 @@ def report_of(
         made(outline.pictures, evidence),
         made(outline.sections, evidence),
     )
-    verdict, advised = outline.judge(evidence, numbers, sections), None
+    verdict, advised = outline.judge(evidence, numbers), None
     if advise is not None:
         tell(ADVICE)
         advised = advise(is_calibrated=verdict.tone == "good")

@@ -68,7 +68,11 @@ def _certainty(problem: ClassProblem, p: np.ndarray) -> list[str]:
     notes = []
     events = problem.lens.events(problem.predictions)
     certain = float(np.mean([((e.probability == 0) | (e.probability == 1)).mean() for e in events]))
-    if certain > CERTAIN:
+    if certain == 1:
+        notes.append(
+            "All predictions are exactly 0 or 1: these are decisions, not probabilities. Give the probabilities."
+        )
+    elif certain > CERTAIN:
         notes.append(f"{100 * certain:.1f} % of the probabilities are exactly 0 or 1.")
     if impossible := int(np.isinf(LogLoss().losses(problem.targets, problem.predictions)).sum()):
         notes.append(f"{how_many(impossible, 'row')} had probability 0 for what happened: the log loss is infinite.")

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import numpy as np
-
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.scores import Brier, LogLoss
@@ -19,8 +17,8 @@ from calibrant.reports.evidence import EACH, EACH_MEAN, Evidence, gather
 from calibrant.reports.model import KeyNumber, Section, Verdict
 from calibrant.reports.numbers import Measure, number_of
 from calibrant.reports.outline import Outline
-from calibrant.reports.slices import Slicing, by_column, slicings_of
-from calibrant.reports.verdict import DOUBT, Fault, alarmed, clearest_slice, consistent, slice_fault
+from calibrant.reports.slices import Slicing, by_column, clearest_slice, slicings_of
+from calibrant.reports.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
 from calibrant.typing import ArrayLike
 
 MEANINGS = {
@@ -79,29 +77,18 @@ def means_to_test(problem: ClassProblem) -> dict[str, ECE]:
     return {name: ECE(EqualMass(1), lens=lens) for name, lens in lenses.items()}
 
 
-def judge_classes(
-    problem: ClassProblem, evidence: Evidence, numbers: Sequence[KeyNumber], sections: Sequence[Section]
-) -> Verdict:
+def judge_classes(problem: ClassProblem, evidence: Evidence, numbers: Sequence[KeyNumber]) -> Verdict:
     """The verdict from the aggregated exact test, and the fault it is due to."""
     pvalue, n = evidence.pvalue, len(problem)
     tests = evidence.in_words(n)
     if pvalue > DOUBT:
         return consistent(pvalue, tests, numbers[0], n, "probabilities")
+    clearest = clearest_slice(problem, evidence.pool, evidence.slicings, DOUBT)
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
-        fault = slice_fault(sections, "too high", "too low")
-    fault = fault or fault_of_classes(problem, _clearest(evidence, sections))
-    return alarmed(fault, pvalue, tests, numbers, sections, "probabilities", is_small(problem, evidence, numbers[0]))
-
-
-def _clearest(evidence: Evidence, sections: Sequence[Section]) -> tuple[str, np.ndarray] | None:
-    """The slice with the clearest evidence, by its name and its rows."""
-    best = clearest_slice(sections)
-    if best is None:
-        return None
-    section, row = best
-    slicing = next(slicing for slicing in evidence.slicings if slicing.name == section.noun)
-    return f"{section.noun} = {row['group']}", slicing.rows[slicing.groups.index(row["group"])]
+        fault = slice_fault(clearest, "too high", "too low")
+    fault = fault or fault_of_classes(problem, None if clearest is None else (clearest.name, clearest.rows))
+    return alarmed(fault, pvalue, tests, numbers, clearest, "probabilities", is_small(problem, evidence, numbers[0]))
 
 
 def _gathered(problem: ClassProblem, measures: Sequence[Measure], slicings: Sequence[Slicing]) -> Evidence:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from calibrant.distributions.quantiles import central_levels
 from calibrant.inference.coverage import coverage
 from calibrant.reports.class_pictures import curve_of
 from calibrant.reports.class_problem import ClassProblem
@@ -19,7 +20,9 @@ def pictures_of(problems: Mapping[str, Problem], reports: Mapping[str, Report]) 
     first, *others = reports.values()
     shared = [x for x in first.numbers if all(x.label in [y.label for y in other.numbers] for other in others)]
     shared = [
-        x for x in shared if x is first.numbers[0] or x.label in ("Log loss", "Brier score", "CRPS", "Energy score")
+        x
+        for x in shared
+        if x is first.numbers[0] or x.label in ("Log loss", "Brier score", "CRPS", "Energy score", "Pinball loss")
     ]
     rows = [rows_of(x, reports) for x in shared if np.isfinite([_number(r, x).value for r in reports.values()]).all()]
     return (curves_of(problems), *rows)
@@ -85,8 +88,11 @@ def _curve(problem: Problem, name: str) -> Table:
         predicted, observed = curve["predicted"], curve["observed"]
     else:
         assert isinstance(problem, ForecastProblem)
-        levels = problem.levels
-        table = coverage(levels.targets, levels.predictions, levels=COVERED, sample_weight=levels.weights)
+        levels, fan = problem.levels, problem.fan
+        sizes = COVERED if fan is None else central_levels(fan)
+        if not sizes:
+            return Table(model=np.array([], dtype=object), predicted=np.zeros(0), observed=np.zeros(0))
+        table = coverage(levels.targets, levels.predictions, levels=sizes, sample_weight=levels.weights)
         predicted, observed = table["level"], table["observed"]
     names = np.array([name] * len(predicted), dtype=object)
     return Table(model=names, predicted=predicted, observed=observed)

@@ -7,6 +7,7 @@ import numpy as np
 
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.counts import BinnedStatistic
+from calibrant.estimators.quantile_cells import ShareBetween
 from calibrant.estimators.scores import Score
 from calibrant.inference.pool import Pool, Redrawable
 from calibrant.reports.kernels import kernel_errors
@@ -124,7 +125,7 @@ def gather(
         problem.targets,
         redrawn_from or problem.predictions,
         problem.n_resamples,
-        two_sided=[name for name, e in measures.items() if isinstance(e, Score)],
+        two_sided=[name for name, e in measures.items() if isinstance(e, Score | ShareBetween)],
         rng=problem.fresh_seeds,
         engine=problem.engine,
     )

@@ -12,16 +12,19 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.evidence import Evidence, gather
 from calibrant.reports.forecast_problem import ForecastProblem, coordinate_levels
-from calibrant.reports.slices import Slicing
+from calibrant.reports.slices import Slicing, told_apart
 from calibrant.results import TestResult, number
+
+AUTOMATIC = ("predicted spread", "predicted mean", "middle quantile")
+"""What quarters of the rows are made by; columns of the caller may be called so, too."""
 
 
 @dataclass(frozen=True, eq=False)
 class ForecastEvidence:
     """Levels, redrawn as those of calibrated forecasts; outcomes, redrawn from their forecasts; and each coordinate of vectors.
 
-    Members of an ensemble are no distribution to redraw from: then ``outcomes`` is ``None``. The parts are put together by
-    Holm's method, which holds however they depend.
+    Members of an ensemble, and quantiles, are no distribution to redraw from: then ``outcomes`` is ``None``. The parts
+    are put together by Holm's method, which holds however they depend.
     """
 
     levels: Evidence
@@ -63,7 +66,7 @@ def gather_forecasts(
     groups = groups_of(problem)
     found = gather(problem.levels, of_levels, [*groups, *slicings], redrawn_from=problem.levels.redrawn_from)
     levels = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
-    outcomes = None if problem.is_ensemble else gather(problem, of_outcomes, ())
+    outcomes = gather(problem, of_outcomes, ()) if problem.can_redraw else None
     coordinates: tuple[TestResult, ...] = ()
     if dimensions(problem.predictions):
         coordinates = tuple(part.test(part.error) for part in coordinate_levels(problem))
@@ -78,7 +81,11 @@ def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
     """
     if len(problem) < 40 or dimensions(problem.predictions):
         return ()
-    axes = {"predicted spread": _axis(problem, "std"), "predicted mean": _axis(problem, "mean")}
+    if (fan := problem.fan) is not None:  # what was forecast, and no moments of what lies between
+        q = fan.quantiles
+        axes = {AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]), AUTOMATIC[2]: _telling(q[:, q.shape[1] // 2])}
+    else:
+        axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
     return tuple(_quarters(name, axis, problem.weights) for name, axis in axes.items() if axis is not None)
 
 
@@ -94,6 +101,11 @@ def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
         if found is NotImplemented:
             return None
         axis = to_numpy(found).astype(np.float64)
+    return _telling(axis)
+
+
+def _telling(axis: np.ndarray) -> np.ndarray | None:
+    """The numbers where there is one a row and they differ."""
     return axis if axis.ndim == 1 and np.isfinite(axis).all() and len(np.unique(axis)) > 3 else None
 
 
@@ -103,4 +115,4 @@ def _quarters(name: str, axis: np.ndarray, weights: np.ndarray | None) -> Slicin
     used = [np.flatnonzero(cell == i) for i in np.unique(cell)]
     used = [rows for rows in used if weights is None or weights[rows].any()]
     names = [f"{number(float(axis[rows].min()))} to {number(float(axis[rows].max()))}" for rows in used]
-    return Slicing(name, tuple(names), tuple(used))
+    return Slicing(f"quarters by {name}", name, told_apart(names), tuple(used))

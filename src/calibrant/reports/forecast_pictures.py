@@ -5,7 +5,11 @@ from functools import partial
 
 import numpy as np
 
+from calibrant._array import to_numpy
 from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.quantiles import Quantiles, central_levels, fan_of
+from calibrant.estimators.quantile_cells import SharesBelow
+from calibrant.inference.proportions import equal_rows
 from calibrant.planning.work import affordable
 from calibrant.plots.coverage_curve import CoverageDisplay
 from calibrant.plots.fan_chart import FanDisplay
@@ -29,14 +33,15 @@ MAP_WORK = 50_000_000
 
 def forecast_pictures(problem: ForecastProblem) -> Sequence[tuple[str, Callable[[ForecastEvidence], Picture]]]:
     """The pictures by the names of their steps."""
-    is_vector, has_spread = dimensions(problem.predictions) > 0, spread_of(problem) is not None
+    is_vector, has_spread, fan = dimensions(problem.predictions) > 0, spread_of(problem) is not None, problem.fan
+    has_intervals = not is_vector if fan is None else bool(central_levels(fan))
     found = [
         ("Levels", _levels, True),
-        ("Level curve", _level_curve, True),
-        ("Coverage", _coverage, not is_vector),
-        ("Fan", _fan, not is_vector),
+        ("Level curve", _level_curve, fan is None),
+        ("Coverage", _coverage, has_intervals),
+        ("Fan", _fan, has_intervals and (fan is None or 0.5 in fan.levels)),
         ("Spread", _spread, has_spread),
-        ("Witness", _witness, has_spread and not is_vector and not problem.is_ensemble),
+        ("Witness", _witness, has_spread and not is_vector and problem.can_redraw),
     ]
     steps = [(name, partial(_made, make, problem)) for name, make, is_shown in found if is_shown]
     return [*steps, ("Redrawn errors", partial(_null, problem))]
@@ -55,7 +60,9 @@ def _coverage(problem: ForecastProblem) -> Picture:
 
 
 def histogram_of(levels: LevelProblem) -> Picture:
-    """The histogram of levels, with the band of even ones."""
+    """The histogram of levels, with the band of even ones; of quantile forecasts, a bar a cell between their quantiles."""
+    if (fan := fan_of(levels.predictions)) is not None:
+        return _cells_of(levels, fan)
     tables = LevelsDisplay.from_predictions(levels.targets, levels.predictions, sample_weight=levels.weights).tables
     table = tables["levels"]
     share = table["observed"]
@@ -70,6 +77,38 @@ def histogram_of(levels: LevelProblem) -> Picture:
         f"{percent(ends)} of outcomes lie in the two outermost bars and {percent(middle)} in the two in the middle, where "
         f"{percent(2 / len(share))} are expected.",
         tables,
+    )
+
+
+def _cells_of(levels: LevelProblem, fan: Quantiles) -> Picture:
+    table = cell_histogram(SharesBelow.of(fan, levels.weights)(to_numpy(levels.targets)[None])[0], fan.levels, levels)
+    beyond = int(_outside(table).sum())
+    ends = table["observed"][0] + table["observed"][-1]
+    return Picture(
+        "levels",
+        "Between which quantiles outcomes lie",
+        "Each bar is the share of outcomes between two neighbouring quantiles, over the share that was promised there: its width. "
+        "A calibrated forecast has bars of height one, all within their bands in at least nineteen of twenty data sets. High ends: "
+        "the forecast is too sure. High middle: too timid. A slope: too low where it rises, too high where it falls.",
+        f"Histogram of {how_many(table.n_rows, 'cell')} between quantiles, of which {beyond} leave the band: {percent(ends)} of "
+        f"outcomes lie outside the outer quantiles, where {percent(1 - fan.levels[-1] + fan.levels[0])} are expected.",
+        {"levels": table, "settings": Table(level=[0.95])},
+    )
+
+
+def cell_histogram(below: np.ndarray, given: np.ndarray, levels: LevelProblem) -> Table:
+    """Shares between quantiles, from those below each, with a band that holds all at once (Bonferroni over binomial ones)."""
+    from scipy.stats import binom
+
+    edges = np.concatenate([[0.0], given, [1.0]])
+    n, chance = equal_rows(levels.weights, len(levels)), np.diff(edges)
+    tail = 0.05 / (2 * len(chance))
+    return Table(
+        lower=edges[:-1],
+        upper=edges[1:],
+        observed=np.diff(np.concatenate([[0.0], below, [1.0]])),
+        low=binom.ppf(tail, n, chance) / n,
+        high=binom.isf(tail, n, chance) / n,
     )
 
 
@@ -92,9 +131,11 @@ def _level_curve(problem: ForecastProblem) -> Picture:
 
 
 def coverage_of(rows: Problem) -> Picture:
-    """The coverage of central intervals of every size."""
+    """The coverage of central intervals of every size, or of those that quantiles were given for."""
+    fan = fan_of(rows.predictions)
+    sizes = COVERED if fan is None else central_levels(fan)
     tables = CoverageDisplay.from_predictions(
-        rows.targets, rows.predictions, levels=COVERED, sample_weight=rows.weights
+        rows.targets, rows.predictions, levels=sizes, sample_weight=rows.weights
     ).tables
     table = tables["coverage"]
     i = int(np.argmin(np.abs(table["expected"] - 0.9)))
@@ -109,13 +150,14 @@ def coverage_of(rows: Problem) -> Picture:
 
 
 def _fan(problem: ForecastProblem) -> Picture:
-    tables = FanDisplay.from_predictions(problem.targets, problem.predictions).tables
+    sizes = (0.5, 0.8, 0.95) if problem.fan is None else central_levels(problem.fan)[-3:]
+    tables, widest = FanDisplay.from_predictions(problem.targets, problem.predictions, levels=sizes).tables, sizes[-1]
     fan = tables["fan"]
-    outside = int(((fan["outcome"] < fan["low_0.95"]) | (fan["outcome"] > fan["high_0.95"])).sum())
+    outside = int(((fan["outcome"] < fan[f"low_{widest:g}"]) | (fan["outcome"] > fan[f"high_{widest:g}"])).sum())
     beyond = how_many(outside, "outcome lies outside its", "outcomes lie outside their")
     rule, expected = (
-        "One outcome of twenty should lie outside the widest.",
-        f", where {0.05 * fan.n_rows:.0f} are expected",
+        f"Of outcomes, {percent(1 - widest)} should lie outside the widest.",
+        f", where {(1 - widest) * fan.n_rows:.0f} are expected",
     )
     if problem.is_ensemble:
         rule, expected = "Intervals end at the outermost members, so few members leave more outcomes outside.", ""
@@ -123,7 +165,7 @@ def _fan(problem: ForecastProblem) -> Picture:
         "fan",
         "Forecasts and outcomes, row by row",
         f"Rows in the order of their medians, evenly picked: central intervals, darker for smaller ones, and what happened. {rule}",
-        f"Fan chart of {how_many(fan.n_rows, 'row')}: {beyond} 95 % interval{expected}.",
+        f"Fan chart of {how_many(fan.n_rows, 'row')}: {beyond} {100 * widest:g} % interval{expected}.",
         tables,
     )
 
@@ -161,7 +203,13 @@ def _witness(problem: ForecastProblem) -> Picture:
 
 
 def _null(problem: ForecastProblem, evidence: ForecastEvidence) -> Picture:
-    return null_of(problem.levels, evidence.levels.pool, problem.error, "error", "error of levels")
+    return null_of(
+        problem.levels,
+        evidence.levels.pool,
+        problem.error,
+        "error",
+        "error of levels" if problem.fan is None else "error at the levels given",
+    )
 
 
 def _as_levels(problem: ForecastProblem) -> tuple[np.ndarray, object]:

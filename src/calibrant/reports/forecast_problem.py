@@ -11,10 +11,13 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.cells import is_whole
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.quantiles import Quantiles, fan_of
 from calibrant.distributions.uniform import Uniform
+from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.levels_within import LevelsWithin
 from calibrant.estimators.pit import PIT, usual_prerank
 from calibrant.estimators.pit_error import PITError
+from calibrant.estimators.quantile_cells import CellRedraws, ShareBetween
 from calibrant.inference.exact import ExactTest
 from calibrant.inference.pool import Pool
 from calibrant.reports.level_redraws import LevelRedraws, redraws_of_levels
@@ -35,6 +38,8 @@ class LevelProblem(Problem):
     Under the hypothesis the levels of any family are uniform, those of its ensembles too, whose members and target are then
     equally likely to be the target: members are not taken for the whole distribution, as redraws from them would. Where single
     values have a probability, levels are so only over all random shares; given those, they are ``redrawn_from`` the forecasts.
+    Quantile forecasts are kept as they are: their errors look at nothing but between which quantiles a target lies, and that is
+    what is redrawn.
     """
 
     redrawn_from: LevelRedraws | None = None
@@ -73,8 +78,16 @@ class LevelProblem(Problem):
         """Of level and of spread."""
         return PITError("kuiper")
 
+    @property
+    def within(self) -> BaseEstimator:
+        """The share of rows in the part that is looked at: the central one, or between the outer quantiles."""
+        return LevelsWithin(CENTRAL) if fan_of(self.predictions) is None else ShareBetween()
+
     def means(self) -> tuple[float, float]:
-        """The central part that is looked at, and the share of rows in it."""
+        """The part that is looked at, and the share of rows in it."""
+        if (fan := fan_of(self.predictions)) is not None:
+            share = self.within.estimate(self.targets, fan, self.weights)
+            return float(fan.levels[-1] - fan.levels[0]), float(share)
         within = LevelsWithin(CENTRAL).losses(self.targets, self.predictions)
         return CENTRAL, float(np.average(within, weights=self.weights))
 
@@ -106,6 +119,16 @@ class ForecastProblem(Problem):
         return isinstance(self.predictions, Ensemble)
 
     @property
+    def fan(self) -> Quantiles | None:
+        """The quantiles, where nothing else was forecast."""
+        return fan_of(self.predictions)
+
+    @property
+    def can_redraw(self) -> bool:
+        """Whether whole distributions were forecast, from which outcomes can be redrawn."""
+        return not self.is_ensemble and self.fan is None
+
+    @property
     def error(self) -> PITError:
         """That of the levels."""
         return self.levels.error
@@ -122,7 +145,10 @@ class ForecastProblem(Problem):
     @cached_property
     def levels(self) -> LevelProblem:
         """The levels of targets; of vectors, one in all."""
-        targets = to_numpy(self.targets)
+        targets, fan = to_numpy(self.targets), self.fan
+        if fan is not None:
+            settings = (self.weights, self.n_resamples, self.seeds, self.engine)
+            return LevelProblem(targets.astype(np.float64), fan, *settings, CellRedraws.of(fan))
         return self.at(levels_of_targets(targets, self.predictions), redraws_of_levels(targets, self.predictions))
 
     def at(self, levels: np.ndarray, redrawn_from: LevelRedraws | None) -> LevelProblem:
@@ -145,7 +171,9 @@ def levels_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndar
 
 
 def spread_of(problem: ForecastProblem) -> np.ndarray | None:
-    """The predicted standard deviation of each row, where there is one and it differs."""
+    """The predicted standard deviation of each row, where there is one and it differs; quantiles alone have none."""
+    if problem.fan is not None:
+        return None
     std = problem.predictions.std
     if std is NotImplemented:
         return None

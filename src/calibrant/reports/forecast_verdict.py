@@ -1,15 +1,19 @@
 """The verdict on forecasts in words: whether to believe them, which way they err, and where."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from calibrant._array import to_numpy
+from calibrant.distributions.quantiles import SAME_LEVEL
+from calibrant.estimators.quantile_cells import judged_at
 from calibrant.reports.forecast_evidence import ForecastEvidence
 from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.model import KeyNumber, Section, Verdict
-from calibrant.reports.slices import Slicing
+from calibrant.reports.model import KeyNumber, Verdict
+from calibrant.reports.slices import Slicing, clearest_slice
 from calibrant.reports.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
 from calibrant.results import percent
 
@@ -24,14 +28,19 @@ LITTLE = 0.02
 
 
 class Levels(NamedTuple):
-    """Levels of outcomes in their forecasts, and how much each counts."""
+    """Levels of outcomes in their forecasts, and how much each counts.
+
+    Of quantile forecasts ``values`` are the least and the largest level that each may have, ``(n, 2)``, and ``given`` the levels
+    of the quantiles.
+    """
 
     values: np.ndarray
     weights: np.ndarray | None = None
+    given: tuple[float, ...] = ()
 
     def rows(self, index: np.ndarray) -> "Levels":
         """Some of them."""
-        return Levels(self.values[index], None if self.weights is None else self.weights[index])
+        return Levels(self.values[index], None if self.weights is None else self.weights[index], self.given)
 
     @property
     def size(self) -> float:
@@ -41,6 +50,13 @@ class Levels(NamedTuple):
     def mean(self, of: np.ndarray) -> float:
         """The weighted mean of a number a row."""
         return float(np.average(of, weights=self.weights))
+
+    def below(self, level: float) -> float:
+        """The share below a level, as near to it as outcomes on the very quantile allow."""
+        if not self.given:
+            return self.mean(self.values <= level)
+        surely, possibly = self.mean(self.values[:, 1] <= level + SAME_LEVEL), self.mean(self.values[:, 0] < level)
+        return min(max(level, surely), possibly)
 
 
 class Lean(NamedTuple):
@@ -54,12 +70,29 @@ class Lean(NamedTuple):
     @classmethod
     def of(cls, levels: Levels) -> "Lean":
         """From levels, by mean and variance of their normal scores; levels themselves crowd at their ends."""
+        if levels.given:
+            return cls._of_cells(levels)
         n, z = levels.size, ndtri(np.clip(levels.values, FURTHEST, 1 - FURTHEST))
         shift = levels.mean(z)
         variance = levels.mean((z - shift) ** 2)
         scale = float(np.sqrt(variance))
         # outcomes that are spread too far shift more by chance
         return cls(shift, scale, shift / max(scale, 0.1) * np.sqrt(n), (variance - 1) * np.sqrt(n / 2))
+
+    @classmethod
+    def _of_cells(cls, levels: Levels) -> "Lean":
+        """From the quantiles that outcomes lie between, by mean and square of normal scores expected there."""
+        ends = np.concatenate([[0.0], levels.given, [1.0]])
+        chance, (z0, square0) = np.diff(ends), _scores_between(ends[:-1], ends[1:])
+        z, square = _scores_between(levels.values[:, 0], levels.values[:, 1])
+        of_mean, of_square = float(chance @ z0**2), float(chance @ (square0 - 1) ** 2)
+        mean = levels.mean(z)
+        shift = mean / of_mean
+        excess = levels.mean(square) - 1 - min(shift**2, 1.0) * of_square
+        spread = max(float(np.sqrt(levels.mean((z - mean) ** 2))), 0.1 * np.sqrt(of_mean))
+        scale = float(np.exp(np.clip(excess / max(of_square, 1e-12), -5, 5)))
+        root = np.sqrt(levels.size)
+        return cls(shift, scale, mean / spread * root, excess / np.sqrt(max(of_square, 1e-12)) * root)
 
     def words(self) -> list[str]:
         """The ways of erring, the clearest first."""
@@ -72,22 +105,27 @@ class Lean(NamedTuple):
         return [*found, other] if found and second > CLEAR else found
 
 
-def judge_forecasts(
-    problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber], sections: Sequence[Section]
-) -> Verdict:
+def judge_forecasts(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber]) -> Verdict:
     """The verdict from the aggregated exact tests, and the fault it is due to."""
+    verdict = _judged(problem, evidence, numbers)
+    if problem.fan is None:
+        return verdict
+    return replace(verdict, evidence=(*verdict.evidence, f"{judged_at(problem.fan).capitalize()}."))
+
+
+def _judged(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber]) -> Verdict:
     pvalue, n = evidence.pvalue, len(problem)
     tests = evidence.in_words(n)
     if pvalue > DOUBT:
         return consistent(pvalue, tests, numbers[0], n, "forecasts")
-    sections = [section for section in sections if section.noun in {part.name for part in evidence.levels.slicings}]
+    clearest = clearest_slice(problem.levels, evidence.levels.pool, evidence.levels.slicings, DOUBT)
     groups = () if problem.is_ensemble else evidence.groups
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
-        fault = slice_fault(sections, "too narrow", "too wide")
+        fault = slice_fault(clearest, "too narrow", "too wide")
     fault = fault or fault_of_forecasts(_levels(problem), groups)
     small = _is_small(problem, evidence, numbers[0])
-    return alarmed(fault, pvalue, tests, numbers, sections, "forecasts", small)
+    return alarmed(fault, pvalue, tests, numbers, clearest, "forecasts", small)
 
 
 def fault_of_forecasts(levels: Levels, groups: Sequence[Slicing]) -> Fault:
@@ -133,11 +171,25 @@ def _local(levels: Levels, groups: Sequence[Slicing]) -> Fault | None:
 
 def _means(levels: Levels, word: str, start: str = "There ") -> str:
     """The two means that show it."""
+    if levels.given:
+        return _means_at_quantiles(levels, word, start)
     if word in ("too low", "too high"):
         above = percent(levels.mean(levels.values > 0.5))
         return f"{start}{above} of outcomes lie above the middle of their forecast, instead of 50 %"
     inside = percent(levels.mean(np.abs(levels.values - 0.5) <= 0.45))
     return f"{start}central 90 % intervals held {inside} of outcomes"
+
+
+def _means_at_quantiles(levels: Levels, word: str, start: str) -> str:
+    """The same at the quantile next to the middle, or between the outer ones."""
+    if word in ("too low", "too high"):
+        level = min(levels.given, key=lambda u: abs(u - 0.5))
+        above = percent(1 - levels.below(level))
+        return f"{start}{above} of outcomes lie above the {100 * level:g} % quantile, instead of {percent(1 - level)}"
+    low, high = levels.given[0], levels.given[-1]
+    inside = percent(levels.below(high) - levels.below(low))
+    quantiles = f"the {100 * low:g} % and {100 * high:g} % quantiles"
+    return f"{start}{inside} of outcomes lie between {quantiles}, instead of {percent(high - low)}"
 
 
 def _where(levels: Levels, groups: Sequence[Slicing]) -> tuple[str, ...]:
@@ -166,4 +218,15 @@ def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNum
 
 
 def _levels(problem: ForecastProblem) -> Levels:
-    return Levels(problem.levels.targets, problem.weights)
+    if problem.fan is None:
+        return Levels(problem.levels.targets, problem.weights)
+    ends = np.stack(problem.fan.levels_around(to_numpy(problem.levels.targets)), axis=1)
+    return Levels(ends, problem.weights, tuple(problem.fan.levels.tolist()))
+
+
+def _scores_between(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and mean square of a standard normal variable between two levels."""
+    a, b = ndtri(low), ndtri(high)
+    at_a, at_b = (np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) for z in (a, b))
+    weighted = np.where(low > 0, a, 0.0) * at_a - np.where(high < 1, b, 0.0) * at_b
+    return (at_a - at_b) / (high - low), 1 + weighted / (high - low)

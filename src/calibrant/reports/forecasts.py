@@ -1,20 +1,24 @@
 """What a report on forecasts of numbers, counts and vectors says and shows."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.quantiles import Quantiles, in_percent
 from calibrant.estimators.crps import CRPS
 from calibrant.estimators.energy_score import EnergyScore
-from calibrant.estimators.levels_within import LevelsWithin
+from calibrant.estimators.pinball import Pinball
+from calibrant.estimators.quantile_cells import CellRedraws, SharesBelow
 from calibrant.estimators.scores import LogLoss
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.pool import Pool
 from calibrant.reports.evidence import EACH
-from calibrant.reports.forecast_evidence import ForecastEvidence, gather_forecasts, groups_of
+from calibrant.reports.forecast_evidence import AUTOMATIC, ForecastEvidence, gather_forecasts, groups_of
 from calibrant.reports.forecast_notes import forecast_notes
 from calibrant.reports.forecast_pictures import forecast_pictures
 from calibrant.reports.forecast_problem import CENTRAL, ForecastProblem, coordinate_levels
@@ -32,6 +36,11 @@ MEANINGS = {
     f"forecast; {100 * CENTRAL:g} % if the forecast is as wide as it should be.",
     "kernel": "How far whole forecasts are from what happened, given what was forecast, with no levels to choose. "
     "Unbiased: a calibrated forecast shows values around zero.",
+    "quantiles": "How far the share of outcomes below each quantile is from its level, as the largest gap up and the largest "
+    "gap down. Nothing is assumed between and beyond the levels given.",
+    "between": "Share of outcomes between the outer quantiles; the difference of their levels if the forecast is as wide as it "
+    "should be.",
+    "pinball": "Mean loss of the quantiles at the levels given, in the unit of what is forecast; smaller is better.",
     "crps": "Mean distance of the forecast from what happened, in its unit; smaller is better.",
     "energy": "Mean distance of the forecast from what happened, over all coordinates; smaller is better.",
     "log": "Mean negative log density of what happened, in nats; smaller is better.",
@@ -45,11 +54,13 @@ def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) 
     sections: list[tuple[str, Callable[[ForecastEvidence], Section]]] = []
     if dimensions(problem.predictions):
         sections.append(("Each coordinate", partial(_coordinates, problem)))
+    if problem.fan is not None:
+        sections.append(("Each level", partial(_each_level, problem, problem.fan)))
     if not problem.is_ensemble:
         sections += [(f"By {group.name}", partial(_group, problem, i)) for i, group in enumerate(groups_of(problem))]
     sections += [(f"By {slicing.name}", partial(_slices, problem, slicing)) for slicing in slicings]
     return Outline(
-        subject=repr(problem.predictions).strip("<>").partition(":")[0],
+        subject=_subject(problem),
         gather=(f"{problem.n_resamples:,} redraws", partial(_gathered, problem, levels, outcomes, slicings)),
         numbers=[
             *((m.label, partial(_of_level, problem, m)) for m in levels),
@@ -64,7 +75,14 @@ def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) 
 
 def _of_levels(problem: ForecastProblem) -> list[Measure]:
     """What the levels show; the verdict states the first."""
-    within = LevelsWithin(CENTRAL)
+    if (fan := problem.fan) is not None:
+        low, high = (f"{100 * fan.levels[i]:g} %" for i in (0, -1))
+        label, within = f"Between the {low} and {high} quantiles", problem.levels.within
+        return [
+            Measure("Error at the levels given", MEANINGS["quantiles"], problem.levels.error, "percent", "error"),
+            Measure(label, MEANINGS["between"], within, "percent", "within"),
+        ]
+    within = problem.levels.within
     return [
         Measure("Error of levels (PIT)", MEANINGS["levels"], problem.levels.error, "percent", "error"),
         Measure(f"Within the central {100 * CENTRAL:g} %", MEANINGS["within"], within, "percent", "within"),
@@ -72,7 +90,9 @@ def _of_levels(problem: ForecastProblem) -> list[Measure]:
 
 
 def _of_outcomes(problem: ForecastProblem) -> list[Measure]:
-    """The kernel error, and the scores that these predictions have."""
+    """The kernel error, and the scores that these predictions have; quantiles alone have their own score."""
+    if problem.fan is not None:
+        return [Measure("Pinball loss", MEANINGS["pinball"], Pinball(), "number", "pinball")]
     kernel = problem.kernel_error
     found = [] if kernel is None else [Measure("Kernel error (SKCE)", MEANINGS["kernel"], kernel, "number", "kernel")]
     if dimensions(problem.predictions):
@@ -107,7 +127,41 @@ def _group(problem: ForecastProblem, index: int, evidence: ForecastEvidence) -> 
 
 
 def _slices(problem: ForecastProblem, slicing: Slicing, evidence: ForecastEvidence) -> Section:
-    return by_column(problem.levels, evidence.levels.pool, slicing, evidence.levels.slicings)
+    title = f"By your column {slicing.name}" if slicing.name in AUTOMATIC else None  # told from the quarters
+    return by_column(problem.levels, evidence.levels.pool, slicing, evidence.levels.slicings, title)
+
+
+def _subject(problem: ForecastProblem) -> str:
+    """The family; of quantiles, with their levels."""
+    if problem.fan is not None:
+        return f"Quantiles at {in_percent(problem.fan.levels)}"
+    return repr(problem.predictions).strip("<>").partition(":")[0]
+
+
+def _each_level(problem: ForecastProblem, fan: Quantiles, _evidence: ForecastEvidence) -> Section:
+    """The share of outcomes below each quantile, beside its level."""
+    below, levels = SharesBelow.of(fan, problem.weights), problem.levels
+    pool = Pool.draw(
+        {EACH: _Gaps(below)},
+        levels.targets,
+        CellRedraws.of(fan),
+        problem.n_resamples,
+        rng=problem.fresh_seeds,
+        engine=problem.engine,
+    )
+    shares = below(to_numpy(levels.targets)[None])[0]
+    names = [f"below the {100 * u:g} % quantile" for u in fan.levels]
+    means = [(float(u), float(share)) for u, share in zip(fan.levels, shares, strict=True)]
+    table = ranked(pool, EACH, names, [len(problem)] * len(names), means, pool.adjusted([EACH]))
+    return Section("Each level", "outcomes", "p-values allow for their number (Westfall and Young).", table)
+
+
+@dataclass(frozen=True, eq=False)
+class _Gaps:
+    below: SharesBelow
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        return np.abs(self.below(targets) - self.below.levels)
 
 
 def _coordinates(problem: ForecastProblem, evidence: ForecastEvidence) -> Section:

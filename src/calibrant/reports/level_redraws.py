@@ -9,7 +9,7 @@ from calibrant._array import to_numpy
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.ensemble import Ensemble
-from calibrant.estimators.pit import FamilyLevels, shares_of
+from calibrant.estimators.pit import levels_of, shares_of
 
 
 class LevelRedraws(Protocol):
@@ -42,7 +42,7 @@ class RedrawnLevels:
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Levels ``(size, n)``."""
-        low, high = FamilyLevels(self.predictions)(self.predictions.sample(rng, size))
+        low, high = levels_of(self.predictions, self)(self.predictions.sample(rng, size))
         return low + self.shares * (high - low)
 
     def rows(self, index: np.ndarray) -> Self:

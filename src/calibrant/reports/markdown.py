@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from calibrant.reports.model import Advice, KeyNumber, Report
-from calibrant.reports.standouts import as_text, standouts
+from calibrant.reports.standouts import Texts, as_text, standouts
 from calibrant.results import Table, how_many, number
 from calibrant.results.markdown import details, escaped, table
 
@@ -56,7 +56,7 @@ def _standing_out(report: Report) -> str:
     found = standouts(report)
     if not found:
         return ""
-    headings = [name for name in list(found[0].cells)[1:] if all(name in x.cells for x in found[:MOST])]
+    headings = [name for name in found[0].cells if all(name in x.cells for x in found[:MOST])]
     rows = [[escaped(f"{x.section}: {x.group}"), *(x.cells[name] for name in headings)] for x in found[:MOST]]
     more = f"\n\nand {len(found) - MOST} more below" if len(found) > MOST else ""
     return f"**Stands out**\n\n{table(['', *headings], rows, [False, *[True] * len(headings)])}{more}"
@@ -90,7 +90,8 @@ def _folded(report: Report) -> Iterator[str]:
     yield f"**How this was computed**\n\n{settings.to_markdown()}"
 
 
-def _right(texts: Table) -> str:
+def _right(texts: Texts) -> str:
     """A table of text whose columns but the first hold numbers."""
-    rows = [[escaped(cell) for cell in row.values()] for row in texts.rows()]
-    return table([escaped(name) for name in texts], rows, [False, *[True] * (len(texts) - 1)])
+    rows = [[escaped(cell) for cell in row] for row in texts.rows]
+    headings = [escaped(name) for name in texts.headings]
+    return table(headings, rows, [False, *[True] * (len(headings) - 1)])

@@ -12,11 +12,13 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.quantiles import SAME_LEVEL, fan_of
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.crps import CRPS
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.energy_score import EnergyScore
+from calibrant.estimators.pinball import Pinball
 from calibrant.estimators.scores import Brier, LogLoss, Score
 from calibrant.inference.comparison import PairedDifference
 from calibrant.inference.multiplicity import holm
@@ -69,19 +71,26 @@ class Apart(NamedTuple):
 
 def losses_of(problems: Sequence[Problem]) -> Iterator[Losses]:
     """Scores that all models have and that are finite for all, the best judge first."""
-    forecast: Score = EnergyScore() if dimensions(problems[0].predictions) else CRPS()
-    classes = isinstance(problems[0], ClassProblem)
-    names: dict[str, Score] = {"Log loss": LogLoss()}
-    names |= (
-        {"Brier score": Brier()} if classes else {"CRPS" if isinstance(forecast, CRPS) else "Energy score": forecast}
-    )
-    for name, score in names.items():
+    for name, score in _scores_for(problems).items():
         try:
             rows = np.stack([to_numpy(score.losses(one.targets, one.predictions)) for one in problems])
         except InputError:  # no density
             continue
         if np.isfinite(rows).all():
             yield Losses(name, rows)
+
+
+def _scores_for(problems: Sequence[Problem]) -> dict[str, Score]:
+    """What to judge by, by name; where one model forecasts quantiles alone, the pinball loss at levels that all of them have."""
+    fans = [fan for one in problems if (fan := fan_of(one.predictions)) is not None]
+    if fans:
+        shared = [u for u in fans[0].levels if all((np.abs(fan.levels - u) <= SAME_LEVEL).any() for fan in fans)]
+        return {"Pinball loss": Pinball(tuple(map(float, shared)))} if shared else {}
+    if isinstance(problems[0], ClassProblem):
+        return {"Log loss": LogLoss(), "Brier score": Brier()}
+    if dimensions(problems[0].predictions):
+        return {"Log loss": LogLoss(), "Energy score": EnergyScore()}
+    return {"Log loss": LogLoss(), "CRPS": CRPS()}
 
 
 def paired_mean(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None) -> Apart:

@@ -13,7 +13,7 @@ E = TypeVar("E")
 class Outline(Generic[E]):
     """The steps of a report: first the evidence, then the numbers, pictures and tables that rest on it, each with its name.
 
-    ``judge`` makes the verdict of evidence, numbers and tables; ``notes`` are about the data.
+    ``judge`` makes the verdict of evidence and numbers; ``notes`` are about the data.
     """
 
     subject: str
@@ -21,7 +21,7 @@ class Outline(Generic[E]):
     numbers: Sequence[tuple[str, Callable[[E], KeyNumber]]]
     pictures: Sequence[tuple[str, Callable[[E], Picture]]]
     sections: Sequence[tuple[str, Callable[[E], Section]]]
-    judge: Callable[[E, Sequence[KeyNumber], Sequence[Section]], Verdict]
+    judge: Callable[[E, Sequence[KeyNumber]], Verdict]
     notes: Callable[[], Sequence[str]]
 
     @property

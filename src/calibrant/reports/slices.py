@@ -11,6 +11,7 @@ from calibrant.inference.pool import Pool
 from calibrant.reports.model import Section
 from calibrant.reports.problem import Problem
 from calibrant.results import Table
+from calibrant.results.markdown import plain_text
 from calibrant.typing import ArrayLike
 
 MOST_ROWS = 20
@@ -22,18 +23,25 @@ MOST_VALUES = 12
 LEAST_ROWS = 20
 """Slices with fewer rows than this show nothing by themselves, and are taken together."""
 
+NAME_LETTERS = 40
+"""Letters of a slice's name that are always shown."""
+
 
 @dataclass(frozen=True, eq=False)
 class Slicing:
-    """A column and the slices it makes: their names, and the rows of each."""
+    """A column and the slices it makes: their names, and the rows of each.
 
+    ``key`` is its identity, by which the pool knows it; names are for people, and two columns may have the same.
+    """
+
+    key: str
     name: str
     groups: tuple[str, ...]
     rows: tuple[np.ndarray, ...]
     remark: str = ""
 
     @classmethod
-    def of(cls, problem: Problem, name: str, column: ArrayLike) -> "Slicing":
+    def of(cls, problem: Problem, key: str, name: str, column: ArrayLike) -> "Slicing":
         """Slices with few rows, and all but the largest where there are many, are taken together."""
         labels, names = slices(column, name)
         check_same_length(len(labels), len(problem), f"by[{name!r}]", "y_true")
@@ -52,12 +60,7 @@ class Slicing:
         for group, part in zip(groups, rows, strict=True):
             if problem.weights is not None and not problem.weights[part].any():
                 raise InputError(f"slice {group!r} of {name!r} has no row with weight: drop its rows")
-        return cls(name, tuple(groups), tuple(rows), remark)
-
-    @property
-    def key(self) -> str:
-        """Its name in the pool."""
-        return f"slices by {self.name}"
+        return cls(key, name, told_apart(groups), tuple(rows), remark)
 
     def statistic(self, problem: Problem) -> Statistic:
         """The error of the problem in every slice."""
@@ -78,12 +81,63 @@ class EachSlice:
         return np.stack([statistic(np.take(targets, rows, axis=1, mode="clip")) for statistic, rows in pairs], axis=1)
 
 
+def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Names with a number before those that would look the same where names are shortened.
+
+    >>> told_apart(["a", "x" * 50 + "1", "x" * 50 + "2"])[1][:8]
+    '(1) xxxx'
+    """
+    shown = [plain_text(name, NAME_LETTERS) for name in names]
+    seen: dict[str, int] = {}
+    found = []
+    for name, short in zip(names, shown, strict=True):
+        seen[short] = seen.get(short, 0) + 1
+        found.append(name if shown.count(short) == 1 else f"({seen[short]}) {name}")
+    return tuple(found)
+
+
 def slicings_of(problem: Problem, by: Mapping[str, ArrayLike]) -> tuple[Slicing, ...]:
-    """The slices of every column."""
-    return tuple(Slicing.of(problem, name, column) for name, column in by.items())
+    """The slices of every column of the caller."""
+    return tuple(Slicing.of(problem, f"slices {i}", name, column) for i, (name, column) in enumerate(by.items()))
 
 
-def by_column(problem: Problem, pool: Pool, slicing: Slicing, family: Sequence[Slicing]) -> Section:
+@dataclass(frozen=True, eq=False)
+class FoundSlice:
+    """One slice: what it is called, its rows, what was claimed of them and happened, its error and its p-value of many."""
+
+    column: str
+    group: str
+    rows: np.ndarray
+    claimed: float
+    happened: float
+    error: float
+    pvalue: float
+
+    @property
+    def name(self) -> str:
+        """Column and slice, as sentences say them."""
+        return f"{self.column} = {self.group}"
+
+
+def clearest_slice(problem: Problem, pool: Pool, family: Sequence[Slicing], level: float) -> FoundSlice | None:
+    """The slice with the smallest p-value of those beyond chance, and among several the one furthest beyond it."""
+    if not family:
+        return None
+    places = [(slicing, i) for slicing in family for i in range(len(slicing.groups))]
+    pvalues = pool.adjusted([slicing.key for slicing in family])
+    excess = np.concatenate([pool.excess(slicing.key) for slicing in family])
+    best = int(np.lexsort([-excess, pvalues])[0])
+    if pvalues[best] > level:
+        return None
+    slicing, i = places[best]
+    claimed, happened = problem.rows(slicing.rows[i]).means()
+    error = pool.observed(slicing.key, i)
+    return FoundSlice(slicing.name, slicing.groups[i], slicing.rows[i], claimed, happened, error, float(pvalues[best]))
+
+
+def by_column(
+    problem: Problem, pool: Pool, slicing: Slicing, family: Sequence[Slicing], title: str | None = None
+) -> Section:
     """The slices of one column, the clearest evidence first; p-values allow for all slices of the family."""
     pvalues = pool.adjusted([other.key for other in family])
     first = sum(len(other.groups) for other in family[: [other.key for other in family].index(slicing.key)])
@@ -97,7 +151,7 @@ def by_column(problem: Problem, pool: Pool, slicing: Slicing, family: Sequence[S
     )
     looks = f"p-values allow for looking at {len(pvalues)} slices (Westfall and Young)."
     remark = f"The clearest evidence first; {looks} {slicing.remark}".strip()
-    return Section(f"By {slicing.name}", slicing.name, remark, table)
+    return Section(title or f"By {slicing.name}", slicing.name, remark, table)
 
 
 def ranked(

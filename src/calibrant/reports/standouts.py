@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from calibrant.reports.model import Report, Section
-from calibrant.results import Table, number, percent
+from calibrant.results import number, percent
 
 LEVEL = 0.05
 """A row is flagged where its p-value, which allows for the number of rows, is not above this."""
@@ -14,12 +14,19 @@ SHARES = ("claimed", "happened", "error")
 
 
 class Standout(NamedTuple):
-    """A flagged row: where it stands, and its cells as text, by their heading."""
+    """A flagged row: where it stands, its group, and its other cells as text, by their heading."""
 
     section: str
     group: str
     pvalue: float
     cells: Mapping[str, str]
+
+
+class Texts(NamedTuple):
+    """A table as text: its headings, of which a caller's column may repeat one, and its rows."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 def standouts(report: Report) -> list[Standout]:
@@ -28,22 +35,22 @@ def standouts(report: Report) -> list[Standout]:
     return sorted(found, key=lambda standout: standout.pvalue)
 
 
-def as_text(section: Section) -> Table:
+def as_text(section: Section) -> Texts:
     """A table of the report with its cells as text and headings of words.
 
+    >>> from calibrant.results import Table
     >>> table = Table(group=["a"], rows=[1200], claimed=[0.9], happened=[0.8], error=[0.1], pvalue=[0.004])
-    >>> as_text(Section("By site", "site", "", table))
-    site  rows   claimed  happened  error   p
-    a     1,200  90.0 %   80.0 %    10.0 %  0.004
+    >>> as_text(Section("By error", "error", "", table)).headings
+    ('error', 'rows', 'claimed', 'happened', 'error', 'p')
     """
-    rows = [cells(row, section.noun) for row in section.table.rows()]
-    names = rows[0] if rows else cells(dict.fromkeys(section.table, 0.0), section.noun)
-    return Table({name: [row[name] for row in rows] for name in names})
+    found = [(str(row["group"]), cells(row)) for row in section.table.rows()]
+    names = found[0][1] if found else cells(dict.fromkeys(section.table, 0.0))
+    return Texts((section.noun, *names), tuple((group, *row.values()) for group, row in found))
 
 
-def cells(row: Mapping[str, Any], noun: str) -> dict[str, str]:
-    """A row of a table of the report as text, by headings of words; what else it has than the usual is left out."""
-    found = {noun: str(row["group"]), "rows": number(row["rows"])}
+def cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """A row of a table of the report as text without its group; what else it has than the usual is left out."""
+    found = {"rows": number(row["rows"])}
     found |= {name: percent(row[name]) for name in SHARES if name in row}
     if "null_low" in row and "null_high" in row:
         found["if calibrated"] = f"{percent(row['null_low'])} to {percent(row['null_high'])}"
@@ -53,4 +60,4 @@ def cells(row: Mapping[str, Any], noun: str) -> dict[str, str]:
 def _flagged(section: Section) -> Iterator[Standout]:
     for row in section.table.rows():
         if row.get("pvalue", 1.0) <= LEVEL:
-            yield Standout(section.title, str(row["group"]), float(row["pvalue"]), cells(row, section.noun))
+            yield Standout(section.title, str(row["group"]), float(row["pvalue"]), cells(row))

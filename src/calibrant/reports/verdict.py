@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from calibrant.reports.model import KeyNumber, Section, Verdict
+from calibrant.reports.model import KeyNumber, Verdict
+from calibrant.reports.slices import FoundSlice
 from calibrant.results import how_many, number, percent
 
 DOUBT, CERTAINTY = 0.05, 0.02
@@ -29,7 +30,7 @@ def alarmed(
     pvalue: float,
     tests: str,
     numbers: Sequence[KeyNumber],
-    sections: Sequence[Section],
+    clearest: FoundSlice | None,
     noun: str,
     is_small: bool,
 ) -> Verdict:
@@ -48,7 +49,7 @@ def alarmed(
         *_clearest(numbers),
         f"{fault.means}.",
         *fault.where,
-        *in_slices(sections),
+        *in_slices(clearest),
     ]
     return Verdict(tone, headline, tuple(evidence), pvalue, fault.finding)
 
@@ -109,35 +110,24 @@ def _clearest(numbers: Sequence[KeyNumber]) -> tuple[str, ...]:
     return (f"{clearest.label}: {clearest.text(clearest.value)}; {would_show(clearest)}.",)
 
 
-def in_slices(sections: Sequence[Section]) -> tuple[str, ...]:
+def in_slices(found: FoundSlice | None) -> tuple[str, ...]:
     """The slice where the evidence is clearest, where it is beyond chance."""
-    best = clearest_slice(sections)
-    if best is None:
+    if found is None:
         return ()
-    section, row = best
-    claimed, happened = percent(row["claimed"]), percent(row["happened"])
+    claimed, happened = percent(found.claimed), percent(found.happened)
     return (
-        f"Clearest where {section.noun} = {row['group']}: claimed {claimed}, happened {happened}, error "
-        f"{percent(row['error'])} (p = {number(float(row['pvalue']))} among all slices).",
+        f"Clearest where {found.name}: claimed {claimed}, happened {happened}, error "
+        f"{percent(found.error)} (p = {number(found.pvalue)} among all slices).",
     )
 
 
-def clearest_slice(sections: Sequence[Section]) -> tuple[Section, dict[str, Any]] | None:
-    """The slice with the smallest p-value of those beyond chance, and among several the one furthest beyond it."""
-    slices = [(section, row) for section in sections if section.title.startswith("By ") for row in section.table.rows()]
-    found = [(section, row) for section, row in slices if row["pvalue"] <= DOUBT]
-    return min(found, key=lambda pair: (pair[1]["pvalue"], -pair[1]["excess"])) if found else None
-
-
-def slice_fault(sections: Sequence[Section], too_much: str, too_little: str) -> Fault | None:
+def slice_fault(found: FoundSlice | None, too_much: str, too_little: str) -> Fault | None:
     """That all rows together are right, and one slice is not; words for claims above what happened, and below."""
-    best = clearest_slice(sections)
-    if best is None:
+    if found is None:
         return None
-    section, row = best
-    gap = row["claimed"] - row["happened"]
+    gap = found.claimed - found.happened
     # a mean that is off by less than half the error does not explain it
-    lean = "wrong" if abs(gap) < row["error"] / 2 else too_much if gap > 0 else too_little
-    words = f"they agree with what happened on average, but are {lean} where {section.noun} = {row['group']}"
-    means = f"There {percent(row['claimed'])} was claimed, and {percent(row['happened'])} happened"
+    lean = "wrong" if abs(gap) < found.error / 2 else too_much if gap > 0 else too_little
+    words = f"they agree with what happened on average, but are {lean} where {found.name}"
+    means = f"There {percent(found.claimed)} was claimed, and {percent(found.happened)} happened"
     return Fault("slice", words, means)
