@@ -31,6 +31,11 @@ class BaseEstimator(ABC):
     most: ClassVar[float] = np.inf
     """The largest."""
 
+    resampling: ClassVar[str | None] = (
+        "resampled rows repeat, and an error that is no mean over rows takes the repetition for miscalibration"
+    )
+    """Why resampling of rows gives no interval that holds; ``None`` for smooth functions of means over rows, which it suits."""
+
     def __call__(
         self,
         y_true: ArrayLike,
