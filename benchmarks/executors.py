@@ -61,7 +61,7 @@ def answers(engine: Any) -> Answers:
         "KDE": KDE(bandwidth=0.1)(y, p, engine=engine),
         "TangentKDE": TangentKDE()(y, p, engine=engine),
         "Variational": Variational()(y, p, engine=engine),
-        "Bootstrap": Bootstrap(top, 199)(y, p, engine=engine),
+        "Bootstrap": Bootstrap(Brier(), 199)(y, p, engine=engine),
         "Jackknife": Jackknife(Brier())(*few, engine=engine),
     }
     tests: dict[str, Any] = {

@@ -1,7 +1,8 @@
 import pytest
 
-from calibrant import ECE, Bootstrap, Brier, ExactTest
+from calibrant import ECE, Brier, ExactTest
 from calibrant.cli.comments import comment_of_estimates, comment_of_test
+from calibrant.estimators.sweep import Sweep
 from calibrant.results import Table
 
 Y, P = [1, 0, 1] * 20, [0.7, 0.2, 0.9] * 20
@@ -14,10 +15,11 @@ def tables(text):
 
 
 def test_estimates_in_a_table():
-    estimates = [Brier()(Y, P), Bootstrap(ECE(), 99)(Y, P)]
+    estimates = [Brier()(Y, P), ECE()(Y, P), ECE(Sweep())(Y, P)]
     text = comment_of_estimates(estimates, [("Brier()", "<site>", SLICES)])
     assert tables(text) == 2
     assert "| Brier() | **" in text
+    assert "no interval: the bins depend on what happened" in text
     assert "**Brier() by &lt;site&gt;**" in text
     assert "a\\|b" in text
 

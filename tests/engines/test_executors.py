@@ -52,7 +52,7 @@ def answers(engine):
         SKCE(block=2050)(y, p, engine=engine),
         KDE(bandwidth=0.1)(y, p, engine=engine),
         Variational()(*some, engine=engine),
-        Bootstrap(ECE(lens=TopLabel()), 99)(*some, engine=engine),
+        Bootstrap(Brier(), 99)(*some, engine=engine),
         Jackknife(Brier())(*few, engine=engine),
     ]
     tests = [

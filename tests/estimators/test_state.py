@@ -1,5 +1,6 @@
 import json
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def test_any_split_in_any_order_gives_the_same_digits(n_parts, weighted, ece, rn
     parts = [(y[r], p[r], None if w is None else w[r]) for r in np.split(order, cuts) if len(r)]
     result = merged(parts, ece, rng).finalize()
     assert result.value == whole.value
-    assert result == whole
+    assert replace(result, withheld=None) == replace(whole, withheld=None)  # squares of weights are not kept
     for name in whole.table:
         assert result.table[name].tolist() == whole.table[name].tolist()
 

@@ -9,7 +9,6 @@ from calibrant import (
     UCME,
     AggregatedTest,
     Beta,
-    Bootstrap,
     ExactTest,
     Gamma,
     Logistic,
@@ -79,8 +78,9 @@ def test_everything_runs_out_of_the_box(family, rng):
         assert np.isfinite(found.value)
         assert 0 < ExactTest(estimator, n_resamples=9)(y, predictions).pvalue <= 1
     assert 0 < AggregatedTest(n_resamples=9)(y, predictions).pvalue <= 1
-    interval = Bootstrap(SKCE(), n_resamples=9)(y, predictions).interval
-    assert interval.low <= interval.high
+    found = SKCE()(y, predictions)
+    interval = found.confidence_interval()
+    assert 0 <= interval.low <= max(found.value, 0) <= interval.high
 
 
 def wider(predictions):

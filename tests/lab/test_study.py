@@ -18,7 +18,7 @@ MEASURES = [
     ("score", Brier()),
     ("ECE", ECE(EqualMass(5))),
     ("test", ExactTest(ECE(), n_resamples=19)),
-    ("bootstrap", Bootstrap(ECE(EqualMass(5)), n_resamples=9)),
+    ("bootstrap", Bootstrap(Brier(), n_resamples=9)),
 ]
 SMALL = Study(WORLDS, [20, 40], MEASURES, n_sets=30, seed=1)
 
@@ -56,9 +56,10 @@ def test_rows_by_hand():
     assert table["world"][8:].tolist() == [WORLDS[1].name] * 8
     assert table["n"].tolist() == ([20] * 4 + [40] * 4) * 2
     rows = {row["measure"]: row for row in table.rows() if (row["world"], row["n"]) == (WORLDS[1].name, 40)}
-    scores, tests, bootstraps = [], [], []
+    scores, errors, tests, bootstraps = [], [], [], []
     for y, p, redraws in data_sets(SMALL, 3):
         scores.append(Brier()(y, p))
+        errors.append(MEASURES[1][1](y, p))
         tests.append(MEASURES[2][1](y, p, rng=np.random.default_rng(redraws)))
         bootstraps.append(MEASURES[3][1](y, p, rng=np.random.default_rng(redraws)))
     values, truth = np.array([float(s) for s in scores]), WORLDS[1].truth(Brier())
@@ -69,9 +70,10 @@ def test_rows_by_hand():
     assert rows["score"]["coverage"] == np.mean([truth in s.confidence_interval(0.95) for s in scores])
     assert rows["test"]["rejected"] == np.mean([t.pvalue <= 0.05 for t in tests])
     error = WORLDS[1].truth(ECE())
-    assert rows["bootstrap"]["truth"] == rows["ECE"]["truth"] == error
-    assert rows["bootstrap"]["coverage"] == np.mean([error in b.interval for b in bootstraps])
-    assert np.isnan(rows["ECE"]["coverage"])
+    assert rows["ECE"]["truth"] == error
+    assert rows["ECE"]["coverage"] == np.mean([error in e.confidence_interval() for e in errors])
+    assert rows["bootstrap"]["truth"] == rows["score"]["truth"] == truth
+    assert rows["bootstrap"]["coverage"] == np.mean([truth in b.interval for b in bootstraps])
     assert np.isnan(rows["score"]["rejected"])
     assert all(np.isnan(rows["test"][key]) for key in COLUMNS[3:])
 

@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
 
-from calibrant import ECE, Bootstrap, ExactTest
+from calibrant import ECE, ExactTest
 from calibrant._validate import InputError
+from calibrant.estimators.sweep import Sweep
 from calibrant.plots import ComparisonDisplay, comparison
 
 
@@ -17,7 +19,7 @@ def test_rows_are_the_test_and_the_interval_of_each_model(models):
     table = display.tables["models"]
     for i, p in enumerate(predictions.values()):
         test = ExactTest(ECE(), 99)(y, p, rng=3)
-        interval = Bootstrap(ECE(), 99)(y, p, rng=3).interval
+        interval = ECE()(y, p).confidence_interval()
         assert table["pvalue"][i] == test.pvalue
         assert table["value"][i] == test.statistic
         assert (table["null_low"][i], table["null_high"][i]) == tuple(test.null_band())
@@ -26,6 +28,13 @@ def test_rows_are_the_test_and_the_interval_of_each_model(models):
     within, beyond = (marks.get_offsets() for marks in display.ax_.collections if hasattr(marks, "get_sizes"))
     assert within[:, 1].tolist() == [0]
     assert beyond[:, 1].tolist() == [1]
+
+
+def test_what_has_no_interval_is_drawn_without(models):
+    y, predictions = models
+    display = comparison(ECE(Sweep()), y, predictions, n_resamples=19)
+    assert np.isnan(display.tables["models"]["low"]).all()
+    assert display.to_svg()
 
 
 def test_one_model_with_a_long_name_is_drawn(models):

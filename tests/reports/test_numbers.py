@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, SKCE, Brier, Categorical, EqualMass, ExactTest
+from calibrant.estimators.sweep import Sweep
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.evidence import gather
-from calibrant.reports.numbers import Measure, normal_interval, number_of
+from calibrant.reports.numbers import Measure, number_of
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def test_an_error_has_an_interval_a_band_and_a_test(problem):
 def test_scores_are_tested_on_both_sides(problem):
     found = measured(problem, Brier())
     assert found.pvalue == problem.test(Brier(), two_sided=True).pvalue
-    assert found.interval.low == pytest.approx(normal_interval(Brier()(problem.targets, problem.predictions)).low)
+    assert found.interval == Brier()(problem.targets, problem.predictions).confidence_interval()
 
 
 def test_what_is_not_redrawn_has_no_band(problem):
@@ -36,4 +37,10 @@ def test_what_is_not_redrawn_has_no_band(problem):
     assert (found.pvalue, found.null_band) == (None, None)
     assert found.interval is not None
     assert found.estimator == repr(SKCE()(problem.targets, problem.predictions).estimator)
-    assert measured(problem, ECE(EqualMass(5)), redrawn=False).interval is None
+    assert measured(problem, ECE(EqualMass(5)), redrawn=False).interval is not None
+
+
+def test_a_number_without_an_interval_says_why(problem):
+    found = measured(problem, ECE(Sweep()), redrawn=False)
+    assert found.interval is None
+    assert "the bins depend on what happened" in found.withheld

@@ -1,8 +1,9 @@
 import json
+from dataclasses import replace
 
 import pytest
 
-from calibrant import ECE, Bootstrap
+from calibrant import ECE, KCE, Bootstrap, Brier
 from calibrant.results import SCHEMA, Estimate, Interval
 
 
@@ -26,8 +27,19 @@ def test_normal_interval_from_the_standard_error(estimate):
 
 
 def test_an_interval_that_cannot_be_had_says_how_to_get_it():
-    with pytest.raises(ValueError, match=r"Bootstrap\(ECE.*confidence_level=0.9"):
-        Estimate("ECE", 0.25, 40, ECE()).confidence_interval(0.9)
+    with pytest.raises(ValueError, match=r"Bootstrap\(Brier.*confidence_level=0.9"):
+        Estimate("Brier", 0.25, 40, Brier()).confidence_interval(0.9)
+    with pytest.raises(ValueError, match="this KCE has no interval: none is known, and resampled rows repeat"):
+        Estimate("KCE", 0.25, 40, KCE()).confidence_interval()
+
+
+def test_limits_give_the_interval_at_every_level(estimate):
+    found = replace(estimate, limits=lambda level: Interval(0.25 - level / 10, 0.25 + level / 5, level, "by hand"))
+    assert tuple(found.confidence_interval(0.5)) == pytest.approx((0.2, 0.35))
+    assert found.to_dict()["interval"]["high"] == pytest.approx(0.44)
+    assert found == estimate
+    assert found.has_interval
+    assert not replace(found, withheld="no").has_interval
 
 
 def test_the_stored_interval_is_used_at_its_level():
@@ -43,8 +55,8 @@ def test_json_carries_the_schema_and_the_settings(estimate):
 
 
 def test_repr_shows_value_interval_and_settings(estimate):
-    text = repr(Bootstrap(ECE(), n_resamples=20)([0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3]))
-    assert text.startswith("ECE = 0.25\n  0.95 interval")
+    text = repr(Bootstrap(Brier(), n_resamples=20)([0, 1, 1, 0], [0.1, 0.8, 0.6, 0.3]))
+    assert text.startswith("Brier = 0.075\n  0.95 interval")
     assert "n              4" in text
     assert "standard error  0.01" in repr(estimate)
 

@@ -33,7 +33,7 @@ from calibrant.cli.gate import Gate, judge, numbers_of
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
 from calibrant.cli.streams import DASH, name_of
 from calibrant.inference.aggregated import AggregatedTest
-from calibrant.inference.intervals import Bootstrap
+from calibrant.inference.intervals import WithInterval
 from calibrant.lenses import groups
 from calibrant.reports.comparison import Comparison
 from calibrant.reports.model import Report
@@ -120,13 +120,13 @@ def estimate(
     estimator
         such as "ECE(bins=EqualMass(15), lens=TopLabel())"; may be repeated; without any, ECE, Brier and log loss
     interval
-        add bootstrap intervals
+        add bootstrap intervals to estimators that have none of their own, where resampling suits them
     """
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(file)
     chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
     with opened(engine) as place:
-        measures = [_Seeded(Bootstrap(e), seed, place) if interval else partial(e, engine=place) for e in chosen]
+        measures = [_Seeded(WithInterval(e), seed, place) if interval else partial(e, engine=place) for e in chosen]
         results, slices = _measured(measures, [brief(e) for e in chosen], read)
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]

@@ -11,14 +11,16 @@ def comment_of_estimates(estimates: Sequence[Estimate], slices: Sequence[tuple[s
     """A row an estimate, then a table for each that is sliced."""
     rows = []
     for estimate in estimates:
-        known = estimate.interval is not None or estimate.standard_error is not None
-        interval = str(estimate.confidence_interval()) if known else ""
+        interval = str(estimate.confidence_interval()) if estimate.has_interval else ""
         rows.append(
             [escaped(brief(estimate.estimator), 200), f"**{number(float(estimate))}**", interval, f"{estimate.n:,}"]
         )
     first = table(["estimator", "value", "95 % interval", "n"], rows, [False, True, True, True])
+    reasons = [
+        f"{escaped(brief(e.estimator), 200)}: no interval: {e.withheld}" for e in estimates if e.withheld is not None
+    ]
     parts = [f"**{escaped(text, 200)} by {escaped(name)}**\n\n{found.to_markdown()}" for text, name, found in slices]
-    return "\n\n".join([first, *parts])
+    return "\n\n".join([first, *reasons, *parts])
 
 
 def comment_of_test(result: TestResult, alpha: float, slices: Mapping[str, Table]) -> str:

@@ -108,8 +108,7 @@ def show_estimates(estimates: list[Estimate]) -> None:
     """One row per estimate, and below the table what a reader must know of each."""
     columns: dict[str, list[str]] = {"estimator": [], "value": [], "95 % interval": [], "n": []}
     for estimate in estimates:
-        known = estimate.withheld is None and (estimate.interval is not None or estimate.standard_error is not None)
-        interval = str(estimate.confidence_interval()) if known else ""
+        interval = str(estimate.confidence_interval()) if estimate.has_interval else ""
         row = (brief(estimate.estimator), number(float(estimate)), interval, f"{estimate.n:,}")
         for column, cell in zip(columns.values(), row, strict=True):
             column.append(cell)

@@ -34,6 +34,11 @@ class BaseEstimator(ABC):
     rests_on_levels: ClassVar[bool] = False
     """Whether of quantile forecasts it uses nothing but between which of them a target lies."""
 
+    resampling: ClassVar[str | None] = (
+        "resampled rows repeat, and an error that is no mean over rows takes the repetition for miscalibration"
+    )
+    """Why resampling of rows gives no interval that holds; ``None`` for smooth functions of means over rows, which it suits."""
+
     def __call__(
         self,
         y_true: ArrayLike,

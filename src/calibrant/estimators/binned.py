@@ -1,6 +1,6 @@
 """The expected calibration error over bins of the predicted probability."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
@@ -10,11 +10,15 @@ from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import Statistic
 from calibrant.estimators.binning import Binning, EqualWidth
 from calibrant.estimators.counts import BinnedStatistic, ClassCounts, EventCounts, lp_norm
+from calibrant.estimators.error_limits import ErrorLimits, binned_slack, noise_of, noise_of_rows
 from calibrant.estimators.lensed import LensedEstimator
 from calibrant.estimators.tallies import Tally, tally
 from calibrant.lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
+
+ADAPTIVE = "the bins depend on what happened; bins that do not, such as EqualMass(15), have one"
+"""Why an error of adaptive bins has no interval."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,10 @@ class ECE(LensedEstimator):
     ``label_binned`` every row's own probability is compared with ``ybar_b``. Several events (``lens=ClassWise()``)
     are averaged in the same norm.
 
-    Never negative, hence biased upwards: read it beside the null band of :class:`~calibrant.ExactTest`. O(n) time with
-    equal widths, O(n log n) with equal mass. Naeini, Cooper & Hauskrecht (2015); Roelofs et al. (2022).
+    Never negative, hence biased upwards: read it beside the null band of :class:`~calibrant.ExactTest`. With norm 1, 2 or
+    ``inf``, ``confidence_interval()`` covers the error that these bins would show with the true frequencies of the predictions;
+    it reaches down to zero where chance explains the error, and there is none for bins that depend on what happened. O(n)
+    time with equal widths, O(n log n) with equal mass. Naeini, Cooper & Hauskrecht (2015); Roelofs et al. (2022).
 
     >>> from calibrant import ECE, EqualWidth
     >>> ECE(bins=EqualWidth(10))([1, 0], [0.95, 1.0])
@@ -61,7 +67,16 @@ class ECE(LensedEstimator):
         if self.label_binned:
             values = [_label_binned(e, t, self.norm, weights) for e, t in zip(events, tallies, strict=True)]
         notes = self.bins.notes([t.bins for t in tallies])
-        return binned_estimate(settled, len(predictions), reduction, names, tallies, values, notes)
+        noises, step = None, 1 / len(predictions)
+        if weights is not None:
+            noises = [self._noise(e, e.happened(targets), t, weights) for e, t in zip(events, tallies, strict=True)]
+            step = float(weights.max() / weights.sum())
+        found = binned_estimate(settled, len(predictions), reduction, names, tallies, values, notes)
+        return with_limits(found, settled, tallies, step, noises)
+
+    def _noise(self, event: Event, happened: np.ndarray, t: Tally, weights: np.ndarray) -> np.ndarray:
+        p = event.probability
+        return noise_of_rows(p.astype(np.float64), happened, t.bins.of_rows(p, slice(None)), weights, len(t.bins))
 
     def _tally(self, event: Event, happened: np.ndarray, weights: np.ndarray | None) -> Tally:
         p = event.probability
@@ -102,6 +117,23 @@ def binned_estimate(
     values = [lp_norm(t.gap, t.weight, ece.norm) for t in tallies] if errors is None else errors
     value = lp_norm(np.array(values), np.ones(len(values)), ece.norm)
     return Estimate("ECE", float(value), n, ece, reduction, table=bin_table(names, tallies), notes=notes)
+
+
+def with_limits(
+    found: Estimate, ece: ECE, tallies: list[Tally], step: float, noises: list[np.ndarray] | None = None
+) -> Estimate:
+    """The estimate with the limits of its norm, or with the reason why it has none; noise from tallies where not given."""
+    if ece.bins.is_adaptive:
+        return replace(found, withheld=ADAPTIVE)
+    if ece.label_binned:
+        return replace(found, withheld="none is known with label_binned=True; label_binned=False has one")
+    if ece.norm not in (1, 2, np.inf):
+        return replace(found, withheld=f"none is known for norm={ece.norm:g}; norm=1 and norm=2 have one")
+    if np.isinf(ece.norm) and (len(tallies) > 1 or noises is not None):
+        return replace(found, withheld="the largest gap has one for a single event without sample_weight")
+    noises = [noise_of(t) for t in tallies] if noises is None else noises
+    slacks = tuple(binned_slack(t, v, step, ece.norm) for t, v in zip(tallies, noises, strict=True))
+    return replace(found, limits=ErrorLimits(float(found), slacks, ece.norm, ece.most))
 
 
 def bin_table(names: list[str], tallies: list[Tally]) -> Table:

@@ -1,6 +1,6 @@
 """The binned error of whole prediction vectors: all classes at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.counts import lp_norm
+from calibrant.estimators.error_limits import ErrorLimits, RootOfSquares, Slack, SumOfGaps, noise_of_rows, scaled
 from calibrant.estimators.partition import KMeans, Partition
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -50,7 +51,12 @@ class CanonicalECE(BaseEstimator):
         size = lp_norm(gap, np.ones(gap.shape[1]), np.inf)
         table = Table(cell=np.arange(len(gap)), weight=counts.weight, gap=size)
         value = float(counts.error(gap[None])[0])
-        return Estimate("canonical ECE", value, len(predictions), self, "canonical", table=table)
+        found = Estimate("canonical ECE", value, len(predictions), self, "canonical", table=table)
+        if self.norm not in (1, 2):
+            return replace(found, withheld=f"none is known for norm={self.norm:g}; norm=1 and norm=2 have one")
+        p = to_numpy(predictions.matrix).astype(np.float64)  # type: ignore[attr-defined]
+        slack = counts.slack(gap, p, to_numpy(targets))
+        return replace(found, limits=ErrorLimits(value, (slack,)))
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Cells are found once; each redraw counts the classes in them."""
@@ -94,6 +100,25 @@ class CellCounts:
         w = None if self.weights is None else np.broadcast_to(self.weights, targets.shape).ravel()
         seen = np.bincount(index.ravel(), weights=w, minlength=m * cells * classes).reshape(m, cells, classes)
         return (self.predicted - seen) / np.where(self.weight > 0, self.weight, 1)[:, None]
+
+    def slack(self, gaps: np.ndarray, p: np.ndarray, targets: np.ndarray) -> Slack:
+        """How far the error may lie from the truth, from gaps ``(cells, classes)``; a row is in one gap of every class."""
+        n, size = len(p), len(self.weight)
+        w = np.ones(n) if self.weights is None else self.weights
+        total, step = float(w.sum()), float(w.max() / w.sum())
+        happened = targets[:, None] == np.arange(p.shape[1])
+        columns = zip(p.T, happened.T, strict=True)
+        noise = np.stack([noise_of_rows(c, h, self.cell, w, size) for c, h in columns], axis=1)
+        if self.norm == 1:
+            missed = 2 * (1 - p[np.arange(n), targets])  # the sum of the sizes of a row's residuals
+            expected = (4 * p * (1 - p) ** 2).sum(axis=1)
+            whole = max(float(w**2 @ missed**2), float(w**2 @ expected)) / total**2
+            shares = (gaps * (self.weight / total)[:, None]).ravel()
+            return SumOfGaps(shares, noise.ravel() / total**2, 2 * step, whole)
+        full = self.weight > 0
+        size_of_gap, together = np.sqrt((gaps**2).sum(axis=1)), noise.sum(axis=1)
+        parts = scaled(self.weight[full], size_of_gap[full], together[full], 2 * step)
+        return RootOfSquares(*parts[:3], np.ones(int(full.sum())), float(np.sqrt((parts[0] ** 2).sum())))
 
     def error(self, gaps: np.ndarray) -> np.ndarray:
         """The weighted norm over cells and classes, ``(m,)``."""

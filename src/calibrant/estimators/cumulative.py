@@ -2,9 +2,11 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from calibrant.estimators.error_limits import Slack, WalkGap, noise_of_all
 from calibrant.estimators.lensed import Answers, MeanOverEvents
 from calibrant.estimators.ordered import Ordered
 from calibrant.lenses import Lens
@@ -16,10 +18,17 @@ class CumulativeError(MeanOverEvents):
     least = 0.0
     most = 1.0
 
+    ways: ClassVar[int]
+    """How many ways noise has to stray: 4 to either side of zero, 8 between any two places."""
+
     @staticmethod
     @abstractmethod
     def of_walks(walks: np.ndarray) -> np.ndarray:
         """The number of each walk, ``(m, steps)`` to ``(m,)``."""
+
+    def slack(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, value: float) -> Slack:
+        """Noise is a Brownian motion."""
+        return WalkGap(*noise_of_all(scores, happened, weights), self.ways)
 
     def errors(self, scores: np.ndarray, weights: np.ndarray | None) -> Answers:
         """Rows are sorted once."""
@@ -49,6 +58,7 @@ class KolmogorovSmirnov(CumulativeError):
     """
 
     name = "KS"
+    ways = 4
 
     lens: Lens | None = None
 
@@ -69,6 +79,7 @@ class Kuiper(CumulativeError):
     """
 
     name = "Kuiper"
+    ways = 8
 
     lens: Lens | None = None
 

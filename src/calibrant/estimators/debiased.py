@@ -1,6 +1,6 @@
 """Binned errors with the bias of small bins taken off."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
@@ -9,9 +9,10 @@ from scipy.special import erf
 from calibrant._validate import InputError, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import Statistic
-from calibrant.estimators.binned import ECE, bin_table
+from calibrant.estimators.binned import ADAPTIVE, ECE, bin_table
 from calibrant.estimators.binning import Binning, Bins, EqualMass
 from calibrant.estimators.counts import EventCounts
+from calibrant.estimators.error_limits import ErrorLimits, Moved, RootOfSquares, Slack, SumOfGaps, binned_slack
 from calibrant.estimators.lensed import LensedEstimator
 from calibrant.estimators.tallies import Tally, tally
 from calibrant.lenses import Event, Lens
@@ -30,6 +31,10 @@ class DebiasedECE(LensedEstimator):
     its sign: it may be negative, and the mean of its square over calibrated data is zero. With ``norm=1`` it is
     ``2 |gap| - E |gap + noise|`` with normal noise of variance ``ybar (1 - ybar) / n_b``, whose expectation has a closed
     form.
+
+    ``confidence_interval()`` covers the error of these bins with the true frequencies of the predictions, as that of
+    :class:`~calibrant.ECE` does. It is never negative, and begins with zero where chance explains the error: an estimate below
+    zero lies outside of it.
 
     Bins of a single row tell nothing of noise. They add nothing with ``singletons="drop"``; ``"keep"`` adds their gap as
     it is, as Roelofs et al. (2022) do.
@@ -72,6 +77,8 @@ class DebiasedECE(LensedEstimator):
         value = self._root(np.mean([w.shares @ x for x, (_, _, w) in zip(terms, parts, strict=True)]))
         table = bin_table(names, [t for t, _, _ in parts])
         column = np.concatenate([x[w.weight > 0] for x, (_, _, w) in zip(terms, parts, strict=True)])
+        slacks = tuple(self._slack(t, s, w, float(w.shares @ x)) for x, (t, s, w) in zip(terms, parts, strict=True))
+        is_adaptive = self.bins.is_adaptive
         return Estimate(
             name="debiased ECE",
             value=float(value),
@@ -79,7 +86,24 @@ class DebiasedECE(LensedEstimator):
             estimator=self,
             reduction=reduction,
             table=Table({**table, "debiased": column}),
+            limits=None if is_adaptive else ErrorLimits(float(value), slacks, self.norm, self.most),
+            withheld=ADAPTIVE if is_adaptive else None,
         )
+
+    def _slack(self, t: Tally, squares: np.ndarray, w: "BinWeights", found: float) -> Slack:
+        """How far the error of one event may lie from the truth: as of the plain error, but measured from this one."""
+        mean = t.predicted / np.where(w.weight > 0, w.weight, 1)
+        noise = np.maximum(squares, mean * (1 - mean) * w.squares)
+        total = float(w.weight.sum())
+        plain = binned_slack(t, noise, float(w.squares.sum()) / total**2, self.norm)
+        if isinstance(plain, SumOfGaps):
+            return Moved(plain, float(np.abs(plain.gaps).sum()) - found)
+        assert isinstance(plain, RootOfSquares)
+        alone = (w.weight > 0) & (w.effective <= 1 + 1e-9)
+        # bins of one row are not in the unbiased square: their gaps may be as large as a gap can be
+        unseen = float((w.shares * np.maximum(mean, 1 - mean) ** 2)[alone].sum())
+        kept = float((w.shares * t.gap**2)[alone].sum()) if self.singletons == "keep" else 0.0
+        return replace(plain, value=float(self._root(np.asarray(found))), square=found - kept, unseen=unseen)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Bins, and sums of the predictions in them, are found once; each redraw only counts what happened."""

@@ -1,7 +1,7 @@
 """Roots of the squared kernel calibration error: the KCE, and the MMCE of confidences."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class MMCE(BaseEstimator):
         kernel = Exponential(2**0.5 * self.lengthscale)
         squared = SKCE(kernel, unbiased=False).estimate(hit, confidence, weights)
         value = _root(squared.value / 2)
-        return replace(squared, name="MMCE", value=value, estimator=self, reduction="top-label", standard_error=None)
+        return Estimate("MMCE", value, squared.n, self, "top-label", route=squared.route)
 
 
 def _root(square: Any) -> Any:

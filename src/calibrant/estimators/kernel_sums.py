@@ -1,5 +1,6 @@
 """Means of ``h_ij`` over pairs of rows, with their standard errors."""
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -24,33 +25,31 @@ FEW = 2000
 
 def all_pairs(
     form: KernelForm, rows: KernelRows, *, unbiased: bool, few: int | None = None, engine: Engine | None = None
-) -> tuple[Array, float | None]:
-    """The mean over pairs with its standard error; more than ``few`` rows take the faster paths."""
+) -> tuple[Array, "PairSpread | None"]:
+    """The mean over pairs with its spread; more than ``few`` rows take the faster paths."""
     moments, n = moments_of(form, rows, FEW if few is None else few, engine), len(rows)
     if not unbiased:
         xp = namespace(moments.diagonal)
-        return (moments.total + xp.sum(moments.diagonal)) / n**2, _standard_error(moments, n)
+        return (moments.total + xp.sum(moments.diagonal)) / n**2, spread_of_pairs(moments, n)
     pairs = float(n * (n - 1))
     if rows.weights is not None:
         pairs = n**2 - float(namespace(rows.weights).sum(rows.weights**2))
     if pairs <= 0:
         raise InputError("sample_weight leaves a single row: the unbiased SKCE needs two")
-    return moments.total / pairs, _standard_error(moments, n)
+    return moments.total / pairs, spread_of_pairs(moments, n)
 
 
 def block_mean(
     form: KernelForm, rows: KernelRows, size: int, engine: Engine | None = None
-) -> tuple[Array, float | None, tuple[str, ...]]:
-    """The mean of the U-statistics of consecutive blocks with its standard error, and notes."""
+) -> tuple[Array, np.ndarray | None, tuple[str, ...]]:
+    """The mean of the U-statistics of consecutive blocks, these themselves where there are several, and notes."""
     n = len(rows)
     notes = notes_on_blocks(n, size)
     if rows.weights is not None:
         raise InputError("block takes no sample_weight: blocks are of equal weight")
     means = block_sums(form, rows, size, engine) / (size * (size - 1))
-    error = None
-    if means.shape[0] > 1 and not is_traced(means):
-        error = float(np.std(to_numpy(means), ddof=1) / np.sqrt(means.shape[0]))
-    return namespace(means).mean(means), error, notes
+    several = means.shape[0] > 1 and not is_traced(means)
+    return namespace(means).mean(means), to_numpy(means).astype(np.float64) if several else None, notes
 
 
 def notes_on_blocks(n: int, size: int) -> tuple[str, ...]:
@@ -115,11 +114,25 @@ def moments_of(
     return Pairwise(form, rows, tile, engine).moments() if moments is NotImplemented else moments
 
 
-def _standard_error(moments: Moments, n: int) -> float | None:
-    """Both Hoeffding terms of the variance of a U-statistic, each estimated without bias but never below zero.
+@dataclass(frozen=True)
+class PairSpread:
+    """Both Hoeffding terms of the variance of a mean over pairs of rows, each without bias but never below zero.
 
-    So next to calibration, where the first term vanishes, the error is about a third too large rather than too small.
+    ``first`` is the variance of what one row adds, ``4 (n - 2) / (n (n - 1)) Var E[h | row]``, which vanishes for calibrated
+    models; ``second`` is ``2 / (n (n - 1)) Var h``.
     """
+
+    first: float
+    second: float
+
+    @property
+    def standard_error(self) -> float:
+        """The root of both. Next to calibration it is about a third too large rather than too small."""
+        return float(np.sqrt(self.first + self.second))
+
+
+def spread_of_pairs(moments: Moments, n: int) -> PairSpread | None:
+    """From sums over pairs; none for fewer than four rows, or while gradients are traced."""
     if n < 4 or is_traced(moments.row_sums):
         return None
     sums = to_numpy(moments.row_sums).astype(np.float64)
@@ -128,8 +141,7 @@ def _standard_error(moments: Moments, n: int) -> float | None:
     one_shared = (row_squares - squares) / (n * (n - 1) * (n - 2))
     none_shared = (total**2 - 4 * row_squares + 2 * squares) / (n * (n - 1) * (n - 2) * (n - 3))
     first, second = one_shared - none_shared, squares / (n * (n - 1)) - none_shared
-    variance = 4 * (n - 2) * max(first, 0.0) / (n * (n - 1)) + 2 * max(second, 0.0) / (n * (n - 1))
-    return float(np.sqrt(variance))
+    return PairSpread(4 * (n - 2) * max(first, 0.0) / (n * (n - 1)), 2 * max(second, 0.0) / (n * (n - 1)))
 
 
 def tile_of(rows: KernelRows) -> int:

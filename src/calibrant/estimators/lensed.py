@@ -11,6 +11,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.error_limits import ErrorLimits, Slack
 from calibrant.lenses import Event, Lens, PositiveClass, default_lens
 from calibrant.results import Estimate
 from calibrant.typing import Array
@@ -84,11 +85,23 @@ class MeanOverEvents(LensedEstimator):
     def errors(self, scores: np.ndarray, weights: np.ndarray | None) -> Answers:
         """The error of an event as a function of what happened; what depends on scores alone is done once."""
 
+    def slack(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, value: float) -> Slack | None:
+        """How far the error of an event may lie from the truth; ``None`` where that is not known."""
+        return None
+
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
-        """The mean over events."""
-        settled, _, reduction = self.look(predictions)
-        value = settled.given(predictions, weights)(to_numpy(targets)[None])[0]
-        return Estimate(self.name, float(value), len(predictions), settled, reduction)
+        """The mean over events, with its limits."""
+        view = View.of(self.lens, predictions)
+        values, slacks = [], []
+        for event in view.events:
+            scores, happened = event.probability.astype(np.float64), event.happened(to_numpy(targets)[None])
+            values.append(self.errors(scores, weights)(happened))
+            slacks.append(self.slack(scores, happened[0].astype(np.float64), weights, float(values[-1][0])))
+        value = float(np.mean(values, axis=0)[0])
+        settled: object = replace(self, lens=view.lens)  # type: ignore[type-var]
+        known = tuple(slack for slack in slacks if slack is not None)
+        limits = ErrorLimits(value, known, most=self.most) if len(known) == len(slacks) else None
+        return Estimate(self.name, value, len(predictions), settled, view.reduction, limits=limits)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Scores are sorted, cut or transformed once for all redraws."""

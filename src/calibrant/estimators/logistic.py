@@ -37,6 +37,7 @@ class CalibrationSlope(EventEstimator):
     """
 
     signed = True
+    resampling = None
     name = "slope"
 
     lens: Lens | None = None
@@ -80,6 +81,7 @@ class CalibrationIntercept(EventEstimator):
     """
 
     signed = True
+    resampling = None
     name = "intercept"
 
     lens: Lens | None = None

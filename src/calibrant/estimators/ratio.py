@@ -29,6 +29,7 @@ class CalibrationRatio(EventEstimator):
     """
 
     signed = True
+    resampling = None
     least = 0.0
     name = "O/E"
 

@@ -1,41 +1,82 @@
 """Proper scores: the mean loss of the predictions, smaller when they are calibrated and sharp."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
+from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.counts import Counts
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.results import Estimate
+from calibrant.estimators.mean_limits import MeanLimits
+from calibrant.results import Estimate, how_many
 from calibrant.typing import Array
+
+FEWEST_ROWS = 50
+"""Rows below which the spread of losses of numbers, which have no largest one, is not known well enough for an interval."""
+
+ROWS_OF_LOSSES, DRAWS_OF_LOSSES = 2_000, 100
+"""Rows at most, and draws of each, from which a likely loss that was not seen is taken."""
 
 
 class Score(BaseEstimator):
-    """A mean of losses over rows, hence with a standard error."""
+    """A mean of losses over rows, hence with a standard error and an interval.
+
+    The interval is that of :class:`MeanLimits`: it allows for skewed losses, and for events that are so rare that they may
+    not have been seen. Losses of numbers need fifty rows for one.
+    """
 
     name: ClassVar[str]
+    resampling = None
 
     @abstractmethod
     def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
         """The loss of each row, ``(..., n)``, for targets with any leading axes."""
 
-    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
-        """The mean loss and its standard error."""
-        losses = self.losses(targets, predictions)
-        w = np.ones(len(predictions)) if weights is None else weights
-        mean = losses @ w / w.sum()
-        with np.errstate(invalid="ignore"):  # an infinite loss has no spread
-            spread = np.sqrt((w**2 * (losses - mean) ** 2).sum()) / w.sum()
-        return self.of_mean(float(mean), float(spread), len(predictions), int(np.count_nonzero(w)))
+    def likely(self, losses: np.ndarray, predictions: Distribution) -> tuple[float, float]:
+        """The lowest and the highest loss of a row that one must reckon with; those seen, unless more is known."""
+        if self.is_bounded:
+            return self.least, self.most
+        if not isinstance(predictions, Counts):
+            return float(losses.min()), float(losses.max())
+        some = predictions[:: max(1, len(predictions) // 100)]
+        drawn = self.losses(some.sample(np.random.default_rng(0), DRAWS_OF_LOSSES), some)
+        return float(losses.min()), max(float(losses.max()), cubes_over_squares(drawn))
 
-    def of_mean(self, mean: float, spread: float, n: int, counted: int) -> Estimate:
-        """The estimate from the mean and ``sqrt(sum w^2 (loss - mean)^2) / sum w`` of n rows, of which some have weight."""
-        error = float(spread * np.sqrt(counted / (counted - 1))) if counted > 1 and np.isfinite(mean) else None
-        return Estimate(self.name, mean, n, self, standard_error=error)
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The mean loss, its standard error and limits."""
+        losses = to_numpy(self.losses(targets, predictions))
+        w = np.ones(len(predictions)) if weights is None else weights
+        mean = float(losses @ w / w.sum())
+        if not np.isfinite(mean):  # an infinite loss has no spread
+            return Estimate(self.name, mean, len(predictions), self)
+        lowest, highest = self.likely(losses, predictions)
+        bounds = {"least": self.least, "most": self.most}
+        limits = MeanLimits.of(losses, weights, lowest=lowest, highest=highest, **bounds)
+        return self.of_limits(replace(limits, mean=mean), len(predictions), self.needs(predictions))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether losses have a least and a largest value, whatever the predictions."""
+        return bool(np.isfinite(self.least) and np.isfinite(self.most))
+
+    def needs(self, predictions: Distribution) -> int:
+        """Rows that an interval needs: more where losses have no largest one that is known."""
+        return 2 if self.is_bounded or has_classes(predictions) else FEWEST_ROWS
+
+    def of_limits(self, limits: MeanLimits, n: int, needed: int) -> Estimate:
+        """The estimate of n rows from the mean of their losses with its limits, and the number of rows these need."""
+        error = float(np.sqrt(limits.squares * limits.n / (limits.n - 1))) if limits.n > 1 else None
+        found = Estimate(self.name, limits.mean, n, self, standard_error=error, limits=limits)
+        if limits.n >= needed:
+            return found
+        few = how_many(limits.n, "row does not", "rows do not")
+        return replace(found, withheld=f"{few} show how far losses go; {needed} or more have an interval")
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """The mean over rows of every redraw at once; of two classes by one product."""
@@ -103,6 +144,10 @@ class Brier(Score):
             raise InputError(f"Brier needs class probabilities; got {type(predictions).__name__} predictions")
         return squared_error(targets)
 
+    def likely(self, losses: np.ndarray, predictions: Distribution) -> tuple[float, float]:
+        """From none to the most that classes can lose."""
+        return 0.0, 2.0 if isinstance(predictions, Categorical) and predictions.n_classes > 2 else 1.0
+
 
 @dataclass(frozen=True)
 class LogLoss(Score):
@@ -119,3 +164,25 @@ class LogLoss(Score):
     def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
         """Negative log probability of each row's target."""
         return -predictions.log_prob(targets)
+
+    def likely(self, losses: np.ndarray, predictions: Distribution) -> tuple[float, float]:
+        """Of classes, up to the typical loss of what seldom happens by the predictions' own account."""
+        if not has_classes(predictions):
+            return super().likely(losses, predictions)
+        p = predictions.matrix if isinstance(predictions, Categorical) else predictions.probs  # type: ignore[attr-defined]
+        p = to_numpy(p[:: 1 + len(predictions) // ROWS_OF_LOSSES]).astype(np.float64)
+        p = p if isinstance(predictions, Categorical) else np.concatenate([p, 1 - p])
+        return float(losses.min()), max(cubes_over_squares(losses), cubes_over_squares(-np.log(p[p > 0]), p[p > 0]))
+
+
+def has_classes(predictions: Distribution) -> bool:
+    """Whether predictions are probabilities of classes or labels."""
+    return isinstance(predictions, Categorical | Bernoulli)
+
+
+def cubes_over_squares(values: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """``sum w x^3 / sum w x^2``: the size of the values that make up the spread; 0 where all are 0."""
+    x = np.abs(values).ravel()
+    squares = x * x if weights is None else weights * x * x
+    total = float(squares.sum())
+    return float(squares @ x) / total if total > 0 else 0.0

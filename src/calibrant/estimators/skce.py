@@ -4,21 +4,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant._array import as_number
+from calibrant._array import as_number, to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.gpu_redraws import OF_A_GPU, GpuLabelRedraws, redraws_on_gpu
+from calibrant.estimators.kernel_limits import BlockLimits, PairLimits, step_of
 from calibrant.estimators.kernel_problem import KernelForm, resolve_kernels, resolve_problem
 from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws
 from calibrant.estimators.kernel_sums import all_pairs, block_mean
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.random_features import RandomFeatureSKCE, affordable_waves
 from calibrant.estimators.redraw_work import work_of_redraw
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.residuals import Route
 from calibrant.results import Estimate
 from calibrant.typing import Array, Engine
+
+BIASED = (
+    "unbiased=False adds the terms of rows with themselves, which lie above the error; unbiased=True has an interval"
+)
+"""Why the V-statistic has no interval."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,8 @@ class SKCE(BaseEstimator):
     ``(1 / n(n-1)) sum_{i != j} k(P_i, P_j) <r_i, r_j>`` with ``r = delta_y - P`` in the Hilbert space of a kernel on
     targets. Zero exactly for calibrated models if both kernels are characteristic. Unbiased, so it may be negative;
     ``unbiased=False`` gives the V-statistic ``(1 / n^2) sum_ij``, which is never negative and biased upwards; ``block=B``
-    the mean over consecutive blocks of B rows, in O(nB).
+    the mean over consecutive blocks of B rows, in O(nB). ``confidence_interval()`` is for the squared error of an infinite
+    sample: never negative, and down to zero where chance explains the estimate. ``unbiased=False`` has none.
 
     ``on_predictions`` sees the coordinates of the predictions (class probabilities, mean and standard deviation, ...);
     ``on_targets`` is the identity of classes, or a Gaussian kernel. Length scales that are not given are median
@@ -74,10 +82,17 @@ class SKCE(BaseEstimator):
             self.on_predictions, self.on_targets, self.route, targets, predictions, weights
         )
         form = KernelForm(on_predictions)
+        error, limits, notes = None, None, ()
         if self.block is not None:
-            value, error, notes = block_mean(form, rows, self.block, engine)
+            value, means, notes = block_mean(form, rows, self.block, engine)
+            if means is not None:
+                limits = BlockLimits(MeanLimits.of(means), step_of(predictions))
+                error = limits.standard_error
         else:
-            value, error, notes = *all_pairs(form, rows, unbiased=self.unbiased, engine=engine), ()
+            value, spread = all_pairs(form, rows, unbiased=self.unbiased, engine=engine)
+            if spread is not None:
+                limits = PairLimits(float(to_numpy(value)), spread, step_of(predictions)) if self.unbiased else None
+                error = spread.standard_error
         return Estimate(
             name="SKCE",
             value=as_number(value),
@@ -86,6 +101,8 @@ class SKCE(BaseEstimator):
             standard_error=error,
             route=rows.residuals.route.value,
             notes=notes,
+            limits=limits,
+            withheld=None if self.unbiased else BIASED,
         )
 
     def resolved(self, predictions: Distribution) -> "SKCE":

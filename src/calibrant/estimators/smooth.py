@@ -8,6 +8,7 @@ from scipy.fft import dct
 from scipy.sparse import csc_array
 
 from calibrant._validate import InputError
+from calibrant.estimators.error_limits import Slack, SmoothedGap, noise_of_all
 from calibrant.estimators.lensed import Answers, MeanOverEvents
 from calibrant.lenses import Lens
 
@@ -62,6 +63,19 @@ class SmoothECE(MeanOverEvents):
         w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
         grid = _shared_out(scores, cells, w)
         return _SmoothedResiduals(grid, grid @ scores, _Smoother.of(cells), self.bandwidth)
+
+    def slack(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, value: float) -> Slack:
+        """Noise is smoothed with the bandwidth; its mean size is at most the root of its mean square.
+
+        The error falls with the bandwidth. So where that is the error itself, both limits smooth noise at least as much.
+        """
+        variance, step = noise_of_all(scores, happened, weights)
+        bandwidth = max(value if self.bandwidth is None else self.bandwidth, 1e-6)
+        w = np.full(len(scores), 1 / len(scores)) if weights is None else weights / weights.sum()
+        peak = w**2 * (1 + np.exp(-((scores / bandwidth) ** 2)) + np.exp(-(((1 - scores) / bandwidth) ** 2)))
+        noise = max(float(peak @ (scores - happened) ** 2), float(peak @ (scores * (1 - scores))))
+        squares = noise * max(1 / (2 * np.sqrt(np.pi) * bandwidth), 1.0)
+        return SmoothedGap(float(np.sqrt(2 / np.pi * squares)), variance, step)
 
 
 def _shared_out(scores: np.ndarray, cells: int, weights: np.ndarray) -> csc_array:

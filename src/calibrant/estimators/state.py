@@ -10,7 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_real
 from calibrant.countwise import CountWise
 from calibrant.distributions.conversion import as_part
-from calibrant.estimators.binned import ECE, binned_estimate
+from calibrant.estimators.binned import ECE, binned_estimate, with_limits
 from calibrant.estimators.binning import Edges, EqualWidth
 from calibrant.estimators.exact_sums import sum_any
 from calibrant.estimators.tallies import Tally, tally
@@ -44,6 +44,7 @@ class BinnedState:
     reduction: str | None = None
     names: tuple[str, ...] = ()
     tallies: tuple[Tally, ...] = field(default=(), repr=False)
+    is_weighted: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.ece, ECE) or not self.ece.bins.is_fixed or self.ece.label_binned:
@@ -64,7 +65,8 @@ class BinnedState:
             tally(e.probability, e.happened(targets), ece.bins.bins(e.probability), weights) for e in events
         )
         names = tuple(event.name for event in events)
-        return self.merge(replace(self, ece=ece, n=len(predictions), reduction=reduction, names=names, tallies=tallies))
+        about = {"ece": ece, "reduction": reduction, "names": names, "is_weighted": weights is not None}
+        return self.merge(replace(self, n=len(predictions), tallies=tallies, **about))  # type: ignore[arg-type]
 
     def merge(self, other: Self) -> Self:
         """The state after the rows of both."""
@@ -74,13 +76,17 @@ class BinnedState:
         if mine != yours:
             raise InputError(f"states of different bins or events cannot be merged: {mine} and {yours}")
         tallies = tuple(a + b for a, b in zip(self.tallies, other.tallies, strict=True))
-        return replace(self, n=self.n + other.n, tallies=tallies)
+        is_weighted = self.is_weighted or other.is_weighted
+        return replace(self, n=self.n + other.n, tallies=tallies, is_weighted=is_weighted)
 
     def finalize(self) -> Estimate:
         """The error of all rows so far, with its bin table."""
         if not self.n:
             raise InputError("the state has seen no rows: update it first")
-        return binned_estimate(self.ece, self.n, self.reduction, list(self.names), list(self.tallies))
+        found = binned_estimate(self.ece, self.n, self.reduction, list(self.names), list(self.tallies))
+        if self.is_weighted:
+            return replace(found, withheld="a state does not keep squares of weights; ECE() of all rows has one")
+        return with_limits(found, self.ece, list(self.tallies), 1 / self.n)
 
     @classmethod
     def from_sums(
@@ -112,7 +118,8 @@ class BinnedState:
         even, size = 2 * np.arange(len(bins)), 2 * len(bins)
         mass = sum_any(w - y, even, size) + sum_any(y, even + 1, size)
         tallies = (Tally(bins, mass, sum_any(p, even, size)),)
-        return cls(ece, round(float(w.sum())), "positive class", ("1",), tallies)
+        is_weighted = bool(np.any(w != np.rint(w)))
+        return cls(ece, max(round(float(w.sum())), 1), "positive class", ("1",), tallies, is_weighted)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON: sums as hexadecimal integers, so that nothing is lost on the way between machines.
@@ -126,6 +133,7 @@ class BinnedState:
             "ece": repr(self.ece),
             "n": self.n,
             "reduction": self.reduction,
+            "weighted": self.is_weighted,
             "events": [
                 {"name": name, "mass": [*map(hex, t.mass)], "score": [*map(hex, t.score)]}
                 for name, t in zip(self.names, self.tallies, strict=True)
@@ -138,7 +146,8 @@ class BinnedState:
         ece = parse(data["ece"], NAMES)
         bins, events = ece.bins.bins(np.zeros(0)), data["events"]
         tallies = tuple(Tally(bins, _from_hex(e["mass"]), _from_hex(e["score"])) for e in events)
-        return cls(ece, int(data["n"]), data["reduction"], tuple(e["name"] for e in events), tallies)
+        names, is_weighted = tuple(e["name"] for e in events), bool(data.get("weighted", False))
+        return cls(ece, int(data["n"]), data["reduction"], names, tallies, is_weighted)
 
 
 def _bin_sums(column: ArrayLike, name: str, n_bins: int) -> np.ndarray:

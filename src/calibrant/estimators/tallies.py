@@ -47,6 +47,11 @@ class Tally:
         return to_float(self.mass[1::2])
 
     @cached_property
+    def predicted_where_observed(self) -> np.ndarray:
+        """Sum of the probabilities of the rows where the event happened."""
+        return to_float(self.score[1::2])
+
+    @cached_property
     def gap(self) -> np.ndarray:
         """Mean probability minus observed frequency; zero in empty bins."""
         weight = self.weight

@@ -8,7 +8,8 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, needed
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.scores import Score
+from calibrant.estimators.mean_limits import MeanLimits
+from calibrant.estimators.scores import FEWEST_ROWS, Score
 from calibrant.results import Estimate
 from calibrant.typing import Array
 
@@ -67,15 +68,18 @@ class ZVariance(BaseEstimator):
     """
 
     least = 0.0
+    resampling = None
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The variance and its standard error."""
         z = _z_scores(targets, predictions, self)
         w = _shares(predictions, weights)
         squares = ((z - (z @ w)[:, None]) ** 2).mean(axis=0)
-        value = float(squares @ w)
-        error = float(np.sqrt((w**2 * (squares - value) ** 2).sum())) if len(w) > 1 else None
-        return Estimate("ZVariance", value, len(predictions), self, standard_error=error)
+        limits = MeanLimits.of(squares, w, least=0.0)
+        n = len(predictions)
+        few = f"fewer than {FEWEST_ROWS} rows do not show how far z-scores go" if limits.n < FEWEST_ROWS else None
+        error = float(np.sqrt(limits.squares)) if n > 1 else None
+        return Estimate("ZVariance", limits.mean, n, self, standard_error=error, limits=limits, withheld=few)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """The variance of every redraw."""

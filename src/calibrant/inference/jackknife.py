@@ -11,8 +11,9 @@ from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.inference.draws import as_seed_sequence
-from calibrant.inference.intervals import value_of_rows
+from calibrant.inference.intervals import unsuited, value_of_rows
 from calibrant.results import Estimate
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
@@ -28,13 +29,15 @@ TASKS = 20
 
 @dataclass(frozen=True)
 class Jackknife:
-    """An estimate with the jackknife's standard error and the normal interval.
+    """An estimate with the jackknife's standard error, and an interval where leaving out rows suits the estimator.
 
     Rows are dealt at random into G ``groups``, and the estimator is asked G times with one group left out:
     ``se^2 = (G - 1)/G sum_g (T_-g - mean T_-.)^2``. Without ``groups``, every row is a group of its own up to 500 rows,
     and there are 100 groups of more. For a mean with equal weights the former is the usual standard error. It needs an
     estimator that moves little when a row goes, such as a score or the SKCE far from calibration; not the largest gap of
-    a few bins, nor blocks of consecutive rows. Length scales are those of all rows. Quenouille (1956), Tukey (1958).
+    a few bins, nor blocks of consecutive rows. The interval is that of :class:`MeanLimits`, with the pseudo-values
+    ``G T - (G - 1) T_-g`` for values; calibration errors, which are no smooth functions of means, get none. Length scales
+    are those of all rows. Quenouille (1956), Tukey (1958).
 
     >>> from calibrant import Brier
     >>> y_true, y_pred = [1, 0, 1, 1], [0.8, 0.4, 0.6, 0.9]
@@ -71,7 +74,7 @@ class Jackknife:
         group = self._group_of_rows(n, rng)
         tasks = np.array_split(np.arange(group.max() + 1), min(TASKS, group.max() + 1))
         values = np.concatenate(list(mapping(engine)(partial(_left_out, value, group), tasks)))
-        return self._with_error(estimate, float(np.sqrt((len(values) - 1) * np.var(values))))
+        return self._with_limits(estimate, values)
 
     def _group_of_rows(self, n: int, rng: Seed) -> np.ndarray:
         """The group of each row, sizes as equal as can be."""
@@ -82,11 +85,19 @@ class Jackknife:
             return np.arange(n)
         return np.random.default_rng(as_seed_sequence(rng)).permutation(np.arange(n) % count)
 
-    def _with_error(self, estimate: Estimate, error: float) -> Estimate:
-        plain = replace(estimate, standard_error=error, interval=None)
-        interval = plain.confidence_interval(self.confidence_level)
-        low = max(interval.low, getattr(self.estimator, "least", -np.inf))
-        return replace(plain, interval=replace(interval, low=low, method="jackknife"))
+    def _with_limits(self, estimate: Estimate, values: np.ndarray) -> Estimate:
+        """The standard error from the values without each group, and the limits of their pseudo-values."""
+        g = len(values)
+        error = float(np.sqrt((g - 1) * np.var(values)))
+        plain = replace(estimate, standard_error=error, interval=None, limits=None, withheld=unsuited(self.estimator))
+        if plain.withheld is not None or not np.isfinite(error):
+            return plain
+        bounds = {
+            name: float(getattr(self.estimator, name, end)) for name, end in (("least", -np.inf), ("most", np.inf))
+        }
+        limits = replace(MeanLimits.of(g * float(estimate) - (g - 1) * values, **bounds), mean=float(estimate))
+        interval = replace(limits(self.confidence_level), method="jackknife")
+        return replace(plain, interval=interval, limits=limits)
 
 
 def _left_out(value: Callable[[np.ndarray], Any], group: np.ndarray, without: np.ndarray) -> np.ndarray:

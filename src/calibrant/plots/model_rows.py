@@ -8,7 +8,7 @@ import numpy as np
 from calibrant._validate import InputError
 from calibrant.distributions.conversion import as_distribution
 from calibrant.inference.exact import ExactTest
-from calibrant.inference.intervals import Bootstrap
+from calibrant.inference.intervals import WithInterval
 from calibrant.plots.curves import redraws
 from calibrant.plots.display import Display, plotter
 from calibrant.plots.picture import Drawing, Layout, Tables
@@ -88,7 +88,7 @@ class ComparisonDisplay(Display):
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
-        """The estimator of every model, tested by redraws and with a bootstrap interval."""
+        """The estimator of every model, tested by redraws and with its interval, where it has one."""
         if not isinstance(models, Mapping) or not models:
             raise InputError(f"models must be predictions by name, {{'name': y_pred}}; got {models!r}")
         tests, estimates = {}, {}
@@ -97,21 +97,29 @@ class ComparisonDisplay(Display):
             m = redraws(n_resamples, len(predictions), WORK)
             shared = {"sample_weight": sample_weight, "rng": rng, "engine": engine}
             tests[name] = ExactTest(estimator, m)(y_true, predictions, **shared)
-            estimates[name] = Bootstrap(estimator, m)(y_true, predictions, **shared)
+            estimates[name] = WithInterval(estimator, m)(y_true, predictions, **shared)
         return cls.from_results(tests, estimates)
 
     @classmethod
     def from_results(cls, tests: Mapping[str, TestResult], estimates: Mapping[str, Estimate]) -> Self:
-        """Of tests that redraw, and of estimates that know their interval, by the names of the models."""
+        """Of tests that redraw, and of estimates with their intervals, by the names of the models."""
         if list(tests) != list(estimates):
             raise InputError(f"tests and estimates must be of the same models; got {list(tests)} and {list(estimates)}")
         rows = [
-            {**tests[name].to_row(), **dict(zip(("low", "high"), estimates[name].confidence_interval(), strict=True))}
+            {**tests[name].to_row(), **dict(zip(("low", "high"), _ends(estimates[name]), strict=True))}
             for name in tests
         ]
         columns = {column: [row[column] for row in rows] for column in rows[0]}
         name = next(iter(tests.values())).estimate.name
         return cls({"models": Table({"model": list(tests), **columns}), "settings": Table(name=[name])})
+
+
+def _ends(estimate: Estimate) -> tuple[float, float]:
+    """Both ends of the interval; no numbers where there is none, which draw nothing."""
+    if not estimate.has_interval:
+        return np.nan, np.nan
+    low, high = estimate.confidence_interval()
+    return low, high
 
 
 comparison = plotter(ComparisonDisplay.from_predictions, "comparison")

@@ -10,19 +10,13 @@ import numpy as np
 
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.binned import ECE
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.exact import ExactTest
-from calibrant.inference.grouped_bootstrap import GroupedBootstrap
-from calibrant.inference.intervals import Bootstrap
-from calibrant.planning.work import BOOTSTRAP_WORK, PAIRS, affordable, affordable_kernel
-from calibrant.results import Estimate, TestResult
+from calibrant.planning.work import PAIRS, affordable_kernel
+from calibrant.results import TestResult
 from calibrant.typing import Array, Engine, Estimator
 
 T = TypeVar("T")
-
-MANY_ROWS = 20_000
-"""More rows than this fill bins so that their sums are normal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +76,6 @@ class Problem(ABC):
         """The exact test of an estimator."""
         test = ExactTest(estimator, max(self.n_resamples, least_resamples), "two-sided" if two_sided else "greater")
         return self.run(test)
-
-    def interval(self, estimator: Estimator) -> Estimate:
-        """The estimate with its bootstrap interval; of many rows, bin by bin."""
-        if isinstance(estimator, ECE) and self.weights is None and len(self) > MANY_ROWS:
-            return GroupedBootstrap(estimator)(self.targets, self.predictions, rng=self.fresh_seeds)
-        return self.run(Bootstrap(estimator, affordable(199, len(self), BOOTSTRAP_WORK, least=99)))
 
     def run(self, measure: Callable[..., T]) -> T:
         """Any test, interval or curve, on this problem."""

@@ -77,11 +77,11 @@ def consistent(pvalue: float, tests: str, main: KeyNumber, n: int, noun: str) ->
 def largest_left(main: KeyNumber) -> float:
     """The largest error that 95 % of data sets like this one leave possible.
 
-    Where nothing varies the bootstrap cannot see an error; chance alone leaves room up to the end of its band. Without an
-    interval the distances add up: the true error is at most the one seen and what chance makes of none.
+    That is the upper end of the interval, so that a page states one limit. Without an interval the distances add up: the true
+    error is at most the one seen and what chance makes of none.
     """
     band = 0.0 if main.null_band is None else main.null_band.high
-    return main.value + band if main.interval is None else max(main.interval.high, band)
+    return main.value + band if main.interval is None else main.interval.high
 
 
 def magnitude(main: KeyNumber) -> str:

@@ -142,7 +142,10 @@ class BlockState(SumState):
         if settled.on_targets is None:
             settled = replace(settled, on_targets=Identity())
         route = ", ".join(sorted(self.routes))
-        return Estimate("SKCE", self.means.ratio, self.n, settled, standard_error=error, route=route, notes=notes)
+        found = Estimate("SKCE", self.means.ratio, self.n, settled, standard_error=error, route=route, notes=notes)
+        return replace(
+            found, withheld="a stream does not keep how skewed its blocks are; SKCE(block=B) of all rows has one"
+        )
 
     def sums(self) -> dict[str, Any]:
         """Sums over blocks, ranges of rows, and the rows of incomplete blocks."""

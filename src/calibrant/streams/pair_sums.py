@@ -45,17 +45,17 @@ class PairSums:
     @property
     def first(self) -> float:
         """``sum a``."""
-        return _quotient(self.sums[0], 1 << UNIT) + self.special
+        return quotient(self.sums[0], 1 << UNIT) + self.special
 
     @property
     def second(self) -> float:
         """``sum b``."""
-        return _quotient(self.sums[1], 1 << UNIT)
+        return quotient(self.sums[1], 1 << UNIT)
 
     @property
     def ratio(self) -> float:
         """``R = sum a / sum b``."""
-        return _quotient(self.sums[0], self.sums[1]) + self.special
+        return quotient(self.sums[0], self.sums[1]) + self.special
 
     @property
     def squares(self) -> float:
@@ -63,7 +63,7 @@ class PairSums:
         if self.special != 0:
             return np.nan
         a, b, aa, ab, bb = self.sums
-        return _quotient(aa * b * b - 2 * a * b * ab + a * a * bb, b * b << UNIT)
+        return quotient(aa * b * b - 2 * a * b * ab + a * a * bb, b * b << UNIT)
 
     def to_list(self) -> list[str]:
         """Texts for JSON."""
@@ -77,7 +77,7 @@ class PairSums:
         return cls(exact, float(special))
 
 
-def _quotient(a: int, b: int) -> float:
+def quotient(a: int, b: int) -> float:
     """The nearest double; infinite where there is none."""
     try:
         return a / b

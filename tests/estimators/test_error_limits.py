@@ -1,0 +1,187 @@
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+from scipy.stats import binom
+
+from calibrant import (
+    ECE,
+    Bernoulli,
+    ClassWise,
+    DebiasedECE,
+    EqualMass,
+    EqualWidth,
+    KolmogorovSmirnov,
+    Kuiper,
+    SmoothECE,
+    TopLabel,
+)
+from calibrant.estimators.canonical import CanonicalECE
+from calibrant.estimators.counts import lp_norm
+from calibrant.estimators.error_limits import above, noise_of, noise_of_rows, squares_within
+from calibrant.estimators.sweep import Sweep
+from calibrant.estimators.tallies import tally
+
+WORLDS = {
+    "calibrated": (lambda rng, n: rng.random(n), lambda p: p),
+    "one event in a thousand": (lambda rng, n: rng.beta(0.1, 100, n), lambda p: p),
+    "one score": (lambda rng, n: np.full(n, 0.001), lambda p: p),
+    "three times as many": (lambda rng, n: rng.beta(0.5, 100, n), lambda p: np.minimum(3 * p, 1)),
+    "zeros are not": (lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, rng.random(n)), lambda p: np.maximum(p, 0.03)),
+    "mild": (lambda rng, n: rng.uniform(0.01, 0.99, n), lambda p: expit(0.8 * logit(p))),
+    "strong": (lambda rng, n: rng.uniform(0.01, 0.99, n), lambda p: expit(0.4 * logit(p) + 0.3)),
+}
+
+
+def covered(estimator, world, n, rng, sets=100):
+    """How often the interval covers the error with the true frequencies in the place of what happened."""
+    scores, truth = WORLDS[world]
+    count = 0
+    for _ in range(sets):
+        p = scores(rng, n)
+        q = truth(p)
+        interval = estimator((rng.random(n) < q).astype(int), p).confidence_interval()
+        assert 0 <= interval.low <= interval.high <= 1
+        count += interval.low - 1e-12 <= true_error(estimator, p, q) <= interval.high + 1e-12
+    return count
+
+
+def true_error(estimator, p, q):
+    if isinstance(estimator, KolmogorovSmirnov | Kuiper):
+        walk = np.cumsum(np.bincount(np.unique(p, return_inverse=True)[1], weights=p - q)) / len(p)
+        return float(estimator.of_walks(np.append(0.0, walk)[None])[0])
+    if isinstance(estimator, SmoothECE):
+        return float(estimator.errors(p, None)(q[None])[0])
+    bins = estimator.bins.bins(p)
+    cell = bins.of_rows(p, slice(None))
+    rows, gap = np.bincount(cell, minlength=len(bins)), np.bincount(cell, weights=p - q, minlength=len(bins))
+    return float(lp_norm(gap / np.where(rows > 0, rows, 1), rows, estimator.norm))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ECE(EqualMass(15)),
+        ECE(EqualWidth(15), norm=2),
+        ECE(EqualMass(5), norm=np.inf),
+        DebiasedECE(EqualMass(15)),
+        DebiasedECE(EqualWidth(15), norm=1),
+        KolmogorovSmirnov(),
+        Kuiper(),
+        SmoothECE(),
+        SmoothECE(0.05),
+    ],
+    ids=repr,
+)
+def test_errors_are_covered(estimator, world, rng):
+    """Near calibration resampling covered in none to half of the data sets."""
+    for n in (20, 300):
+        assert covered(estimator, world, n, rng) >= binom.ppf(0.0005, 100, 0.95)
+
+
+def test_a_clear_error_is_told_from_zero(rng):
+    p = rng.random(2000)
+    y = (rng.random(2000) < 0.2 + 0.6 * p).astype(int)
+    for estimator in (
+        ECE(),
+        ECE(norm=2),
+        DebiasedECE(),
+        DebiasedECE(norm=1),
+        KolmogorovSmirnov(),
+        Kuiper(),
+        SmoothECE(),
+    ):
+        found = estimator(y, p)
+        low, high = found.confidence_interval()
+        assert 0 < low < found.value < high < 2.2 * found.value
+        assert found.confidence_interval(0.5).low > low
+
+
+def test_the_debiased_error_has_an_interval_that_is_never_negative(rng):
+    values = []
+    for _ in range(50):
+        p = rng.random(200)
+        found = DebiasedECE()((rng.random(200) < p).astype(int), p)
+        low, high = found.confidence_interval()
+        assert 0 <= low < high
+        values.append(found.value)
+    assert min(values) < 0
+
+
+def test_averages_over_classes_and_labels_are_covered(rng):
+    """Twenty labels: the bias of every one adds up, and resampling covered 13 %."""
+    estimator, count = ECE(EqualMass(15)), 0
+    for _ in range(60):
+        p = rng.beta(0.5, 0.5, (300, 20))
+        q = expit(0.8 * logit(p))
+        interval = estimator((rng.random((300, 20)) < q).astype(int), Bernoulli(p)).confidence_interval()
+        count += interval.low <= np.mean([true_error(estimator, p[:, i], q[:, i]) for i in range(20)]) <= interval.high
+    assert count >= binom.ppf(0.0005, 60, 0.95)
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("k", [2, 10])
+def test_all_classes_at_once_are_covered(norm, k, rng):
+    estimator, count = CanonicalECE(norm=norm), 0
+    for _ in range(60):
+        p = rng.dirichlet(np.ones(k), 200)
+        q = p**0.6 / (p**0.6).sum(axis=1, keepdims=True)
+        y = (q.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1).clip(0, k - 1)
+        cell = estimator.cells.cells(p)
+        gaps = np.stack([np.bincount(cell, weights=x) for x in (p - q).T], axis=1)
+        rows = np.bincount(cell)
+        truth = ((np.abs(gaps) ** norm).sum(axis=1) @ (1 / rows.astype(float)) ** (norm - 1) / 200) ** (1 / norm)
+        interval = estimator(y, p).confidence_interval()
+        count += interval.low <= truth <= interval.high
+    assert count >= binom.ppf(0.0005, 60, 0.95)
+
+
+def test_weights_count_as_importance(rng):
+    p = rng.random(300)
+    y = (rng.random(300) < 0.3 + 0.5 * p).astype(int)
+    for estimator in (ECE(), ECE(norm=2), DebiasedECE(), KolmogorovSmirnov(), SmoothECE(0.1)):
+        plain = estimator(y, p).confidence_interval()
+        same = estimator(y, p, sample_weight=np.full(300, 2.5)).confidence_interval()
+        assert tuple(same) == pytest.approx(tuple(plain), abs=0.01)
+        uneven = estimator(y, p, sample_weight=np.where(np.arange(300) < 30, 9.0, 0.1)).confidence_interval()
+        assert uneven.high - uneven.low > plain.high - plain.low
+
+
+def test_what_has_no_limits_says_why(rng):
+    p = rng.dirichlet(np.ones(3), 50)
+    y = p.argmax(axis=1)
+    reasons = {
+        ECE(Sweep(), lens=TopLabel()): "the bins depend on what happened",
+        DebiasedECE(Sweep(), lens=TopLabel()): "the bins depend on what happened",
+        ECE(label_binned=True, lens=TopLabel()): "label_binned=True",
+        ECE(norm=3, lens=TopLabel()): "norm=3",
+        ECE(norm=np.inf, lens=ClassWise()): "for a single event without sample_weight",
+        CanonicalECE(norm=np.inf): "norm=inf",
+    }
+    for estimator, reason in reasons.items():
+        found = estimator(y, p)
+        assert reason in found.withheld
+        with pytest.raises(ValueError, match="has no interval"):
+            found.confidence_interval()
+
+
+def test_noise_of_tallies_is_at_least_that_of_rows(rng):
+    p = rng.beta(0.3, 3, 500)
+    y = rng.random(500) < p
+    bins = EqualWidth(20).bins(p)
+    counted = tally(p, y, bins, None)
+    exact = noise_of_rows(p, y, bins.of_rows(p, slice(None)), None, 20)
+    assert np.all(noise_of(counted) >= exact - 1e-12)
+    assert noise_of(counted).sum() == pytest.approx(exact.sum(), rel=0.05)
+
+
+def test_limits_of_squares_solve_their_equation():
+    low, high = squares_within(0.5, 0.01, 0.002, 1.96)
+    for x in (low, high):
+        assert abs(0.5 - x) == pytest.approx(1.96 * (4 * x * 0.01 + 0.002) ** 0.5, rel=1e-12)
+    assert squares_within(0.01, 0.01, 0.002, 1.96)[0] == 0
+
+
+def test_nothing_seen_is_not_nothing():
+    """No event among 100 rows: 3.7 % may be true (the exact limit of one side)."""
+    assert above(0.0, 0.01, 0.025) == pytest.approx(0.0384, abs=1e-4)
