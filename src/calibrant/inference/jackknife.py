@@ -84,6 +84,8 @@ class Jackknife:
 
     def _with_error(self, estimate: Estimate, error: float) -> Estimate:
         plain = replace(estimate, standard_error=error, interval=None)
+        if plain.withheld is not None:
+            return plain
         interval = plain.confidence_interval(self.confidence_level)
         low = max(interval.low, getattr(self.estimator, "least", -np.inf))
         return replace(plain, interval=replace(interval, low=low, method="jackknife"))
