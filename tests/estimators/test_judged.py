@@ -64,6 +64,27 @@ def moved(f, g, t, step):
     return np.array([expit(logit(f) + (logit(g) - logit(f)) * (t + step) / t)])
 
 
+@pytest.mark.parametrize(("loss", "sign"), LOSSES)
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_spread_of_a_calibrated_model_is_that_over_outcomes(loss, sign, k, rng):
+    """Variances of what is removed, with each outcome as likely as f says."""
+    f, g = rng.dirichlet(np.ones(k), 5), rng.dirichlet(np.ones(k), 5)
+    sure = rng.uniform(0.1, 0.9, 5)
+    if k == 2:
+        sure = sure * np.sign(g[:, 1] - f[:, 1])
+    shown = (f[:, 1], g[:, 1], sure) if k == 2 else (f, g, sure)
+    values = np.stack([Judged(np.full(5, c), *shown).removed(loss, sign) for c in range(k)], axis=1)
+    mean = (f * values).sum(axis=1, keepdims=True)
+    expected = (f * (values - mean) ** 2).sum(axis=1)
+    assert Judged(np.zeros(5, dtype=int), *shown).spread(loss, sign) == pytest.approx(expected, rel=1e-10)
+
+
+def test_what_only_the_map_calls_impossible_has_an_infinite_spread_of_log_loss():
+    rows = Judged(np.array([0, 0, 0]), np.array([0.1, 0.0, 0.1]), np.array([0.0, 0.0, 0.2]))
+    assert np.isinf(rows.spread(LogLoss(), "hard")).tolist() == [True, False, False]
+    assert np.isfinite(rows.spread(Brier(), "hard")).all()
+
+
 def test_maps_that_know_nothing_of_themselves_have_no_luck():
     rows = Judged(np.array([1]), np.array([0.6]), np.array([0.7]))
     assert rows.luck(Lp(1), "soft") is None

@@ -11,6 +11,7 @@ from calibrant.estimators.variational import Variational
 from calibrant.lab.problems import Sigmoid, Tempered
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator
 from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.isotonic import Isotonic
 from calibrant.recalibration.temperature import Temperature
 
 
@@ -112,8 +113,11 @@ def test_rows_are_judged_by_maps_that_have_not_seen_them(rng):
     expected = ((happened - p.matrix) ** 2).sum(axis=1) - ((happened - g) ** 2).sum(axis=1)
     found = Variational(Brier(), Temperature(), folds=3, seed=7)(y, p)
     assert found.value == pytest.approx(expected.mean(), rel=1e-12)
-    # a temperature knows nothing of its own luck: twice the variance
-    assert found.standard_error == pytest.approx(2**0.5 * expected.std(ddof=1) / np.sqrt(90), rel=1e-12)
+    # a temperature knows nothing of its own luck: twice the variance, of rows or of a calibrated model
+    slope = 2 * (g - p.matrix)
+    calibrated = (p.matrix * slope**2).sum(axis=1) - (p.matrix * slope).sum(axis=1) ** 2
+    variance = max(expected.var(), calibrated.mean())
+    assert found.standard_error == pytest.approx((2 * variance / 89) ** 0.5, rel=1e-12)
     low, high = found.interval
     assert (low, high) == (pytest.approx(found.value - 1.6448536 * found.standard_error, rel=1e-6), np.inf)
 
@@ -170,6 +174,59 @@ def test_the_lower_bound_holds_next_to_calibration(sign):
     rng, world = np.random.default_rng(5), Sigmoid(concentration=0.5)
     covered = sum(Variational(Lp(1), sign=sign)(*world.draw(300, rng)).interval.low <= 0 for _ in range(300))
     assert covered >= 273  # 99.9 % of a binomial distribution with mean 285 lie above 272
+
+
+SCARCE = {
+    "rare": lambda rng: rng.beta(0.5, 50, 100),
+    "nearly sure": lambda rng: rng.beta(2.8, 0.05, 100),
+    "one in a thousand": lambda rng: np.full(100, 0.001),
+}
+
+
+@pytest.mark.parametrize("draw", SCARCE.values(), ids=SCARCE.keys())
+@pytest.mark.parametrize("recalibrator", [None, Temperature()], ids=["default", "temperature"])
+def test_the_lower_bound_holds_with_few_events(draw, recalibrator):
+    """Of 120 calibrated data sets. Without an event all rows tell the same: their spread alone held in 10 to 85 %."""
+    rng, held = np.random.default_rng(10), np.zeros(3)
+    losses = [(Lp(1), "hard"), (Brier(), "soft"), (LogLoss(), "soft")]
+    for _ in range(120):
+        f = draw(rng)
+        judged = Variational(recalibrator=recalibrator)._judged((rng.random(100) < f) * 1, Categorical(f), None)[1]
+        for i, (loss, sign) in enumerate(losses):
+            value, error = Variational(loss, sign=sign)._error(judged, None)
+            held[i] += value - 1.645 * error <= 0
+    assert (held >= 106).all()  # 99.9 % of a binomial distribution with mean 114 lie above
+
+
+def test_without_events_the_spread_is_that_of_a_calibrated_model():
+    """30 rows of 1/10, of which none happened: all rows tell the same, which is no certainty."""
+    found = Variational(Lp(1), Oracle(2.0), sign="hard")(np.zeros(30, dtype=int), np.full(30, 0.1))
+    assert found.value == pytest.approx(0.1)
+    assert found.standard_error == pytest.approx(2**0.5 * np.sqrt(0.09 / 29))
+    assert found.interval.low < 0
+
+
+@pytest.mark.parametrize("lens", [None, TopLabel(), ClassWise()], ids=repr)
+def test_an_infinite_log_loss_says_how_many_rows_are_the_cause(lens, rng):
+    y, p = Tempered(3).draw(60, rng)
+    f = p.matrix.copy()
+    f[:4] = np.eye(3)[(y[:4] + np.array([1, 1, 0, 0])) % 3]
+    found = Variational(LogLoss(), Temperature(), lens=lens)(y, f)
+    assert found.value == np.inf
+    assert found.standard_error is found.interval is None
+    assert found.withheld.startswith("2 rows were predicted to be impossible, and happened")
+    with pytest.raises(ValueError, match=r"the log loss is infinite. Variational\(Brier\(\)\) is finite"):
+        found.confidence_interval()
+    assert np.isfinite(Variational(Brier(), Temperature(), lens=lens)(y, f).interval.low)
+
+
+def test_a_map_that_calls_things_impossible_has_no_bound_of_log_loss():
+    y, f = np.tile([0, 1], 20), np.linspace(0.2, 0.8, 40)
+    found = Variational(LogLoss(), Isotonic())(y, f)
+    assert found.value == -np.inf
+    assert found.standard_error is found.interval is None
+    assert "calls rows impossible that the model does not" in found.withheld
+    assert np.isfinite(Variational(Brier(), Isotonic())(y, f).interval.low)
 
 
 @dataclass(frozen=True)

@@ -198,9 +198,9 @@ def _picked_sums(queries: Array, labels: Array, own: Array, keys: Array, values:
     return (picked_sums(queries, keys, values, labels, before=int(own[0]) // UNIT, **threads),)
 
 
-def weight_panels(rows: DirichletRows) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Panels of rows and their weights of all rows, which sum to 1, or to 0 for a row that sees no other; NumPy arrays."""
-    for index, weights, _, total in _panels(rows, np.arange(len(rows))):
+def weight_panels(rows: DirichletRows, chosen: np.ndarray | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Panels of chosen rows, or all, and their weights of all rows, which sum to 1, or to 0 for a row that sees no other."""
+    for index, weights, _, total in _panels(rows, np.arange(len(rows)) if chosen is None else chosen):
         yield index, weights / total[:, None]
 
 

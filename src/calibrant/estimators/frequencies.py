@@ -43,7 +43,7 @@ class FrequencyEstimator(LocalEstimator):
     def around(
         self, question: Question, outcomes: Array, weights: np.ndarray | None, engine: Engine | None = None
     ) -> Around:
-        """One regression; the weights of NumPy arrays a second time, for what each row adds to others.
+        """One regression; with a given bandwidth the weights of NumPy arrays a second time, for what each row adds to others.
 
         The influence of a row is how the mean answers to a little more weight of it: by its own term, and by those around it.
         """
@@ -54,7 +54,7 @@ class FrequencyEstimator(LocalEstimator):
         terms = namespace(local.mean).sum(self.terms(ratios, question.predicted), axis=1)
         shares = shares_of_rows(local.is_empty, weights, terms)
         influence = None
-        if isinstance(terms, np.ndarray):
+        if isinstance(terms, np.ndarray) and not isinstance(self.bandwidth, str):
             values = self._changes(question, local, shares)
             own = shares * (terms - shares @ terms)
             influence = own + influences(rows, local, values, outcomes.astype(np.int64), engine)

@@ -53,7 +53,38 @@ class Judged:
             return hard if soft is None else soft * hard
         if isinstance(loss, ConvexDistance):
             return loss.removed(self._outcomes, _two(self.f), _two(self.g))
-        return self.losses(loss, self.f) - self.losses(loss, self.g)
+        before, after = self.losses(loss, self.f), self.losses(loss, self.g)
+        # what f calls impossible, and happens, is lost to f whatever the map says of it
+        return np.where(np.isinf(before), np.inf, before - np.where(np.isinf(before), 0.0, after))
+
+    def spread(self, loss: Loss, sign: Sign) -> np.ndarray:
+        """The variances of :meth:`removed` if the model was calibrated, ``(n,)``, given f and g.
+
+        Few events show less than this: where none has happened, all rows tell the same. An event that f calls possible and g
+        impossible has an infinite log loss, and so an infinite variance.
+        """
+        f, slope = _two(self.f), self._by_outcome(loss, sign)
+        possible = f > 0
+        slope = np.where(possible, slope, 0.0)
+        with np.errstate(invalid="ignore"):
+            centred = slope - (f * slope).sum(axis=1, keepdims=True)
+            variance = np.where(possible, f * centred**2, 0.0).sum(axis=1)
+        return np.where(np.isnan(variance), np.inf, variance)
+
+    def _by_outcome(self, loss: Loss, sign: Sign) -> np.ndarray:
+        """What each outcome adds to :meth:`removed`, up to a constant per row, ``(n, k)``."""
+        f, g = _two(self.f), _two(self.g)
+        if isinstance(loss, Brier):
+            return (g - f) * (1 if self.is_event else 2)
+        if isinstance(loss, LogLoss):
+            with np.errstate(divide="ignore"):
+                return np.log(g) - np.log(np.where(f > 0, f, 1.0))
+        soft = self.sure if isinstance(loss, Lp) and sign == "soft" else None
+        if isinstance(loss, Lp) and self.is_event:
+            direction = np.sign(self.g - self.f) if soft is None else soft
+            return np.stack([np.zeros_like(direction), direction], axis=1)
+        slope = loss.gradient(g, f)
+        return slope if soft is None else soft[:, None] * slope
 
     def losses(self, loss: Brier | LogLoss, p: np.ndarray) -> np.ndarray:
         """The proper loss of each row under the predictions p."""
@@ -76,9 +107,9 @@ class Judged:
         if self.sure is None:
             return None
         if isinstance(loss, Lp) and self.is_event:
-            # the slope of the expected sign 2 Phi(t) - 1; of a sign, of which there is none, that of its mean over t
+            # the slope of the expected sign 2 Phi(t) - 1; a sign has none: what doubles the variance where t is noise alone
             t = _deviations(self.sure)
-            factor = 2 / np.pi * np.exp(-(t**2)) if sign == "soft" else np.exp(-(t**2) / 2)
+            factor = 2 / np.pi * np.exp(-(t**2)) if sign == "soft" else 2**0.5 * np.exp(-(t**2) / 2)
             return np.where(self.g == self.f, 0.0, factor * (self.happened - self.f) ** 2)
         if isinstance(loss, Lp):
             return (1 - self.sure**2) * loss.removed(self._outcomes, self.f, self.g) ** 2

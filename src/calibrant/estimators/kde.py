@@ -30,12 +30,15 @@ class KDE(FrequencyEstimator):
     calibration, called canonical), and at the positive class of two; ``TopLabel()`` and ``ClassWise()`` ask of events, by
     Beta kernels. Several events are averaged. ``root=False`` gives the mean of powers, before the root.
 
-    ``bandwidth="loo"`` maximises the likelihood of each prediction given the others. ``debias=True`` removes the bias of
+    ``bandwidth="loo"`` maximises the likelihood of each prediction given the others, but never smooths a calibrated model
+    away from its own predictions by more than its noise. ``debias=True`` removes the bias of
     the ratios up to O(1/n^2) and, for p = 2, that of squares, so that the value may be negative (a negative root is that
     of the size); ``"partial"`` only that of squares; ``False`` is the plain ratio. For other p the noise of R still adds
-    up, and so does what the kernel smooths away: no correction of ratios removes either. :class:`TangentKDE` does, and
-    :class:`~calibrant.ExactTest` shows the band of a calibrated model.
-    The standard error is that of the infinitesimal jackknife; in :class:`~calibrant.Bootstrap` repeated rows would see
+    up, and so does what the kernel smooths away: no correction of ratios removes either. So there is no interval:
+    :class:`~calibrant.ExactTest` shows the band of a calibrated model, :class:`~calibrant.Variational` gives a lower bound.
+    A given bandwidth has a standard error, by the infinitesimal jackknife: the spread of the value around its own mean, not
+    around the truth. It is up to half too large next to calibration. A bandwidth that is found varies as well, and a root
+    near zero is not straight: no standard error then. In :class:`~calibrant.Bootstrap` repeated rows would see
     themselves. Weights count in the mean and as neighbours; they are no repetitions, because a repeated row would see its
     copy. Zeros are exact: a prediction on a face of the simplex sees others on that face alone.
 
@@ -55,6 +58,10 @@ class KDE(FrequencyEstimator):
     root: bool = True
 
     name = "KDE"
+    no_interval = (
+        "noise and smoothing move the value away from the true error. ExactTest(KDE(...)) shows the band of a calibrated "
+        "model, Variational() gives a lower bound"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,6 +87,6 @@ class KDE(FrequencyEstimator):
         """The root, with the sign of the mean."""
         return signed_root(mean, self.p) if self.root and self.p != 1 else mean
 
-    def slope_of_finish(self, mean: float) -> float:
+    def slope_of_finish(self, mean: float, error: float) -> float | None:
         """The derivative of the root."""
-        return slope_of_root(mean, self.p) if self.root else 1.0
+        return slope_of_root(mean, self.p, error) if self.root else 1.0

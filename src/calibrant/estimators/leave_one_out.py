@@ -1,4 +1,4 @@
-"""The bandwidth that needs no choice: under which each prediction is most likely, given the others."""
+"""The bandwidth that needs no choice: the likeliest, unless it would smooth calibration itself away."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from scipy.spatial.distance import pdist
 
 from calibrant._array import to_numpy
 from calibrant.distributions.base import matched
-from calibrant.estimators.dirichlet import DirichletRows, log_sums
+from calibrant.estimators.dirichlet import FEW, DirichletRows, log_sums, smoothed, weight_panels
 from calibrant.kernels.bandwidth import thinned, where_they_are
 from calibrant.typing import Array
 
@@ -27,8 +27,11 @@ JUDGES = 1000
 FEWEST = 20
 """Different predictions that are needed to judge."""
 
-EDGE = 0.9
-"""From this part of the widest bandwidth on, the likelihood has not been seen to fall."""
+BALANCED = 200
+"""Predictions at which the smoothing of a calibrated model is compared with its noise."""
+
+WORTHWHILE = 0.95
+"""Another bandwidth is taken where it has at most this part of the squared error of the likeliest."""
 
 GOLDEN = (5**0.5 - 1) / 2
 
@@ -46,8 +49,12 @@ def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Ban
     The best of a grid, refined by golden section. Predictions with copies would be the more likely the narrower the
     kernel, without end: they do not judge, and where all have copies, each is left out with its copies. Predictions of
     fewer than twenty values need no smoothing: the kernel is made too narrow to reach from one to the next. More than a
-    thousand judges are thinned. Predictions that are spread evenly have no likeliest bandwidth, and get the widest, with a
-    note. O(n K) for each bandwidth tried, some thirty, on the GPU where the points are. Duin (1976).
+    thousand judges are thinned. O(n K) for each bandwidth tried, some thirty, on the GPU where the points are. Duin (1976).
+
+    Predictions that are spread evenly are likeliest under the widest kernels, which flatten every regression: a calibrated
+    model would then look far from calibrated. Where the frequencies of a calibrated model, ``sum_i w_ji f_i``, would be
+    smoothed away from its predictions by more than their noise, ``sum_i w_ji^2 f_i (1 - f_i)`` in squares, the bandwidth is
+    the one at which both together are least, and a note says so. It depends on the predictions alone.
 
     >>> rng = np.random.default_rng(0)
     >>> round(likeliest_bandwidth(rng.dirichlet([8, 3, 2], 500)).value, 3)
@@ -73,11 +80,48 @@ def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Ban
     if not seen.any():
         return Bandwidth(MOST, "no prediction shares the zeros of another: none has neighbours")
     value = _maximum(lambda h: float(np.average(likelihood(h)[seen], weights=mass[judges][seen])))
-    if value > EDGE * MOST:
-        return Bandwidth(MOST, "predictions are too even to choose a bandwidth: this is the widest")
-    tied = len(host) - len(singles)
-    part = "do not choose the bandwidth" if len(singles) >= FEWEST else "are left out together with them"
-    return Bandwidth(value, f"{tied:,} rows have copies and {part}" if tied else None)
+    share = np.bincount(which.ravel(), None if weights is None else weights**2) / mass**2
+    balanced = _balanced(values, mass, share, judges[seen][:BALANCED], value)
+    notes = (
+        [] if balanced is None else [f"the likeliest bandwidth, {value:.2g}, would make a calibrated model look wrong"]
+    )
+    if tied := len(host) - len(singles):
+        part = "do not choose the bandwidth" if len(singles) >= FEWEST else "are left out together with them"
+        notes.append(f"{tied:,} rows have copies and {part}")
+    return Bandwidth(value if balanced is None else balanced, "; ".join(notes) or None)
+
+
+def _balanced(
+    values: np.ndarray, mass: np.ndarray, share: np.ndarray, chosen: np.ndarray, likeliest: float
+) -> float | None:
+    """The bandwidth of least squared error of calibrated frequencies; ``None`` where the likeliest smooths less than it is noisy.
+
+    ``share`` is the part of a value's variance that is left when its copies are averaged.
+    """
+    points = values.astype(np.float64)
+    spread = (share * (points * (1 - points)).sum(axis=1))[:, None]
+
+    def errors(bandwidth: float) -> tuple[float, float]:
+        rows = DirichletRows.of(points, bandwidth, mass)
+        mean, noise = _calibrated(rows, points, spread, chosen)
+        return float(((mean - points[chosen]) ** 2).sum()), float(noise.sum())
+
+    smoothing, noise = errors(likeliest)
+    if smoothing <= noise:
+        return None
+    best = min(_maximum(lambda h: -sum(errors(h))), likeliest)
+    return best if sum(errors(best)) <= WORTHWHILE * (smoothing + noise) else None
+
+
+def _calibrated(
+    rows: DirichletRows, points: np.ndarray, spread: np.ndarray, chosen: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies of a calibrated model around some rows, ``(m, K)``, and the sums of their variances, ``(m, 1)``."""
+    if len(rows) > FEW:
+        local = smoothed(rows, points, spread, chosen)
+        return local.mean, local.mean_of_squares
+    weights = np.concatenate([weights for _, weights in weight_panels(rows, chosen)])
+    return weights @ points, weights**2 @ spread
 
 
 def _few(values: np.ndarray) -> Bandwidth:

@@ -79,6 +79,11 @@ class LocalEstimator(BaseEstimator):
     rules: ClassVar[tuple[str, ...]] = ("loo",)
     """Words for bandwidths that are to be found."""
 
+    no_interval: ClassVar[str] = (
+        "what kernels smooth away moves the value from the truth, by an amount that is not known"
+    )
+    """Why no interval around the value would hold the truth."""
+
     def __post_init__(self) -> None:
         check_lens(self.lens)
         is_number = isinstance(self.bandwidth, int | float | np.number) and not isinstance(self.bandwidth, bool)
@@ -100,12 +105,12 @@ class LocalEstimator(BaseEstimator):
         """The value from the mean of the terms."""
         return mean
 
-    def slope_of_finish(self, mean: float) -> float:
-        """The derivative of :meth:`finished`."""
+    def slope_of_finish(self, mean: float, error: float) -> float | None:
+        """The derivative of :meth:`finished`; ``None`` where it is no straight line within this error of the mean."""
         return 1.0
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
-        """The mean over questions; with a standard error on NumPy arrays."""
+        """The mean over questions; on NumPy arrays, with a given bandwidth, with a standard error."""
         return self.estimate_by(None, targets, predictions, weights)
 
     def estimate_by(
@@ -128,6 +133,7 @@ class LocalEstimator(BaseEstimator):
             standard_error=self._standard_error(around),
             table=_table(around, values) if several and not is_traced(values[0]) else None,
             notes=tuple(notes),
+            withheld=self.no_interval,
         )
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
@@ -145,12 +151,16 @@ class LocalEstimator(BaseEstimator):
         return likeliest_bandwidth(question.points, weights)
 
     def _standard_error(self, around: list[Around]) -> float | None:
-        """The infinitesimal jackknife: the root of the sum of squared influences."""
-        influences = [self.slope_of_finish(float(a.mean)) * a.influence for a in around if a.influence is not None]
-        if not influences:
-            return None
-        n = len(influences[0])
-        return float(np.sqrt(n / (n - 1) * np.sum(np.mean(influences, axis=0) ** 2)))
+        """The infinitesimal jackknife: the root of the sum of squared influences; what is found is not known to it."""
+        influences = []
+        for a in around:
+            if isinstance(self.bandwidth, str) or a.influence is None:
+                return None
+            slope = self.slope_of_finish(float(a.mean), _size(a.influence))
+            if slope is None:
+                return None
+            influences.append(slope * a.influence)
+        return _size(np.mean(influences, axis=0))
 
 
 def shares_of_rows(is_empty: Array, weights: np.ndarray | None, like: Array) -> Array:
@@ -172,9 +182,14 @@ def signed_root(x: Array, p: float) -> Array:
     return xp.where(is_zero, xp.zeros_like(x), xp.sign(x) * size ** (1 / p))
 
 
-def slope_of_root(x: float, p: float) -> float:
-    """The derivative of the root; 1 at zero, where there is none."""
-    return abs(x) ** (1 / p - 1) / p if x != 0 else 1.0
+def slope_of_root(x: float, p: float, error: float) -> float | None:
+    """The derivative of the root; ``None`` within two standard errors of zero, where it is far from straight."""
+    return abs(x) ** (1 / p - 1) / p if p == 1 or abs(x) > 2 * error else None
+
+
+def _size(influence: np.ndarray) -> float:
+    n = len(influence)
+    return float(np.sqrt(n / (n - 1) * np.sum(influence**2)))
 
 
 def _table(around: list[Around], values: list[Any]) -> Table:

@@ -24,7 +24,7 @@ from calibrant.lenses import Event, Lens
 from calibrant.recalibration.base import Map, Recalibrator
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.folds import folds_of_rows
-from calibrant.results import Estimate, Interval, Table
+from calibrant.results import Estimate, Interval, Table, how_many
 from calibrant.typing import Array, ArrayLike, Engine
 
 LEVEL = 0.95
@@ -35,6 +35,8 @@ SEEN = -1
 
 IN_SAMPLE = "in-sample: the map has seen the rows it is judged by, so the error is overstated"
 
+OVERSTATED = "an error that is overstated by an unknown amount bounds nothing. in_sample=False gives a lower bound"
+
 
 @dataclass(frozen=True)
 class Variational(BaseEstimator):
@@ -43,13 +45,17 @@ class Variational(BaseEstimator):
     For any proper loss, ``E loss(f, Y) - min_g E loss(g(f), Y)`` is a calibration error: the squared one for
     ``Brier()``, that of Kullback and Leibler for ``LogLoss()``. For ``Lp(p)`` the mean of
     ``<grad ||g - f||_p, y - f>`` is ``E ||E[y | f] - f||_p`` at the best g; any
-    :class:`~calibrant.estimators.distances.ConvexDistance` works alike. With g from the other ``folds`` the estimate is a
-    lower bound on average, whatever the recalibrator, and may be negative: nothing is claimed that new rows do not
-    show. Folds are dealt without looking at what happened: dealt evenly by class, the rows a map has learned from would
-    tell it of those it is judged by.
+    :class:`~calibrant.estimators.distances.ConvexDistance` works alike. With g from the other ``folds`` the estimate is at
+    most the error on average over data sets of independent rows, whatever the recalibrator, and may be negative: nothing is
+    claimed that new rows do not show. Folds are dealt without looking at what happened: dealt evenly by class, the rows a map
+    has learned from would tell it of those it is judged by.
 
-    The result carries a lower confidence bound, ``value - 1.645 standard errors``, where the standard error allows for the
-    luck of maps. A symmetric interval would be wrong for small errors. ``repeats`` averages over several splits.
+    The result carries a lower confidence bound, ``value - 1.645 standard errors``. The standard error counts the larger of the
+    spread that rows show and the one they would have if the model was calibrated, and allows for the luck of maps. Few events
+    show little or no spread by themselves; the second keeps the bound where they are rare. It errs on the large side,
+    most of all for under-confident models and for log loss. Maps that do not know their uncertainty get twice the variance.
+    A symmetric interval would be wrong for small errors. There is no bound where a log loss is infinite, or may be as the map
+    calls something impossible that the model does not. ``repeats`` averages over several splits.
     ``ExactTest(Variational(...))`` gives an exact p-value, at the cost of as many fits. ``in_sample=True`` judges rows by a map
     that has seen them, which overstates the error; no bound then.
 
@@ -99,6 +105,7 @@ class Variational(BaseEstimator):
         """The same, a fold being a task of the engine."""
         reduction, judged = self._judged(to_numpy(targets), predictions, weights, engine)
         value, error = self._error(judged, weights)
+        is_known = not self.in_sample and np.isfinite(value) and np.isfinite(error)
         bound = Interval(value - float(ndtri(LEVEL)) * error, np.inf, LEVEL, "lower confidence bound")
         return Estimate(
             name=f"variational {self.loss.name}",
@@ -106,9 +113,10 @@ class Variational(BaseEstimator):
             n=len(predictions),
             estimator=replace(self, recalibrator=self._recalibrator()),
             reduction=reduction,
-            standard_error=None if self.in_sample else error,
-            interval=None if self.in_sample else bound,
+            standard_error=error if is_known else None,
+            interval=bound if is_known else None,
             notes=(IN_SAMPLE,) if self.in_sample else (),
+            withheld=_impossible(judged, self.loss) or (OVERSTATED if self.in_sample else None),
         )
 
     def confidence(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
@@ -153,14 +161,19 @@ class Variational(BaseEstimator):
 
     def _error(self, judged: list[Judged], weights: np.ndarray | None) -> tuple[float, float]:
         """The mean of what is removed, over rows, questions and splits, and its standard error."""
-        removed = np.mean([rows.removed(self.loss, self.sign) for rows in judged], axis=0)
+        parts = [rows.removed(self.loss, self.sign) for rows in judged]
+        removed = np.where(
+            np.isposinf(parts).any(axis=0), np.inf, np.mean(np.where(np.isposinf(parts), 0, parts), axis=0)
+        )
         luck = [rows.luck(self.loss, self.sign) for rows in judged]
         known = [part for part in luck if part is not None]
+        # standard deviations of questions and splits add up at most
+        spread = np.mean([np.sqrt(rows.spread(self.loss, self.sign)) for rows in judged], axis=0) ** 2
         if len(known) < len(judged):  # as much again, as next to calibration
-            value, error = _mean_and_error(removed, weights)
+            value, error = _mean_and_error(removed, weights, spread)
             return value, 2**0.5 * error
         # the luck of maps is at most what it would be if all had the same
-        return _mean_and_error(removed, weights, np.mean(np.sqrt(known), axis=0) ** 2)
+        return _mean_and_error(removed, weights, spread, np.mean(np.sqrt(known), axis=0) ** 2)
 
     def _recalibrator(self) -> Recalibrator:
         return Default() if self.recalibrator is None else self.recalibrator
@@ -236,11 +249,39 @@ def _certainty(found: Map, predictions: Distribution) -> np.ndarray | float:
 
 
 def _mean_and_error(
-    values: np.ndarray, weights: np.ndarray | None, luck: np.ndarray | float = 0.0
+    values: np.ndarray, weights: np.ndarray | None, spread: np.ndarray | float = 0.0, luck: np.ndarray | float = 0.0
 ) -> tuple[float, float]:
-    """The weighted mean and its standard error, with variances of single rows that come on top of what they show."""
+    """The weighted mean and its standard error.
+
+    ``spread`` are variances of single rows below which their own spread is not believed, ``luck`` those that come on top.
+    """
     n = len(values)
     w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    if np.isposinf(values[w > 0]).any():
+        return np.inf, np.inf
     mean = float(w @ values)
-    with np.errstate(invalid="ignore"):  # an infinite loss has no spread
-        return mean, float(np.sqrt((w**2 * ((values - mean) ** 2 + luck)).sum() * n / (n - 1)))
+    if np.isinf(mean):
+        return mean, np.inf
+    shown = max(float(w**2 @ (values - mean) ** 2), float((w**2 * spread).sum()))
+    return mean, float(np.sqrt((shown + (w**2 * luck).sum()) * n / (n - 1)))
+
+
+def _impossible(judged: list[Judged], loss: Loss) -> str | None:
+    """Why there is no bound, where a log loss is or may be infinite."""
+    if not isinstance(loss, LogLoss):
+        return None
+    before, after = (
+        np.any([np.isinf(rows.losses(loss, p(rows))) for rows in judged], axis=0) for p in _BEFORE_AND_AFTER
+    )
+    if before.any():
+        rows = how_many(int(before.sum()), "row was", "rows were")
+        return (
+            f"{rows} predicted to be impossible, and happened: the log loss is infinite. Variational(Brier()) is finite"
+        )
+    if after.any() or not all(np.isfinite(rows.spread(loss, "hard")).all() for rows in judged):
+        seen = f", {int(after.sum()):,} of which happened" if after.any() else ""
+        return (
+            f"the recalibrator calls rows impossible that the model does not{seen}: their log loss is infinite. Take one that "
+            "does not, such as Default()"
+        )
+    return None
