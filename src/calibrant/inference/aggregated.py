@@ -9,16 +9,19 @@ import numpy as np
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import as_estimate
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.kernel_problem import resolve_kernels
 from calibrant.estimators.skce import SKCE
+from calibrant.estimators.tail_scan import TailScan
 from calibrant.inference.exact import BUDGET, statistic_of, within_budget
 from calibrant.inference.pool import Pool
 from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
+from calibrant.lenses import ClassWise, TopLabel
 from calibrant.results import TestResult, brief
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
@@ -33,7 +36,7 @@ BINS = (2, 5, 15, 50)
 
 @dataclass(frozen=True)
 class AggregatedTest:
-    """The exact test with many statistics at once, by default kernel errors over a grid of length scales.
+    """The exact test with many statistics at once, by default kernel errors over a grid of length scales, and tails.
 
     Every statistic is ranked within the pool of the observed targets and their ``n_resamples`` redraws; the smallest rank
     over the statistics is ranked within the pool again, ties broken by how far the statistic stands out. Exact at every n
@@ -96,14 +99,24 @@ class AggregatedTest:
 def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:
     """Kernel errors over length scales from far below to above the median distance; binned errors of several labels.
 
-    >>> from calibrant import Categorical
+    Probabilities have their tails looked at, too: few rows with high scores, or few events, hardly move a kernel error. Two
+    classes then do without the middle scale: each statistic more costs the others some power.
+
     >>> len(default_grid(Categorical([0.2, 0.7, 0.6])))
     3
     """
     if isinstance(predictions, Bernoulli):
-        return tuple(ECE(EqualMass(bins)) for bins in BINS)
+        return (*(ECE(EqualMass(bins)) for bins in BINS), TailScan())
     on_predictions, on_targets, _ = resolve_kernels(Exponential(), None, predictions)
-    return scales_around(on_predictions, on_targets)
+    kernels, scans = scales_around(on_predictions, on_targets), tail_scans(predictions)
+    return (*(kernels[::2] if len(scans) == 1 else kernels), *scans)
+
+
+def tail_scans(predictions: Distribution) -> tuple[TailScan, ...]:
+    """Of the event of two classes; of the confidence and of every class of several."""
+    if not isinstance(predictions, Categorical):
+        return ()
+    return (TailScan(),) if predictions.n_classes == 2 else (TailScan(TopLabel()), TailScan(ClassWise()))
 
 
 def scales_around(on_predictions: Kernel, on_targets: Kernel) -> tuple[SKCE, ...]:
