@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import ECE, SKCE, Bernoulli, Categorical, EqualMass, ExactTest, Normal, TailScan
+from calibrant import ECE, SKCE, Bernoulli, Categorical, EqualMass, ExactTest, Normal, Poisson, TailScan
 from calibrant._validate import InputError
 from calibrant.inference.aggregated import AggregatedTest, default_grid
 from calibrant.kernels import Exponential, Gaussian
@@ -124,6 +124,39 @@ def test_constant_and_certain_predictions(p, rng):
     assert AggregatedTest(n_resamples=19)(y, p).pvalue >= 0.05
     if p.min() == 0:
         assert AggregatedTest(n_resamples=19)(1 - y, p).pvalue == 0.05
+
+
+@pytest.mark.filterwarnings("ignore:class .* never occurs")
+@pytest.mark.parametrize(
+    ("y", "predictions"),
+    [
+        ([1], Categorical([0.3])),
+        ([0], Categorical([0.0])),
+        ([0], Categorical([[0.2, 0.3, 0.5]])),
+        ([[1, 0]], Bernoulli([[0.2, 0.9]])),
+        ([0.3], Normal([0.0], 1.0)),
+        ([1], Poisson([0.5])),
+    ],
+    ids=repr,
+)
+def test_one_row(y, predictions):
+    result = AggregatedTest(n_resamples=19)(y, predictions)
+    assert 0.05 <= result.pvalue <= 1
+    assert np.isfinite(result.statistic)
+
+
+def test_one_row_is_exact_too(bounds):
+    """One claim of 2 %: it comes true in 2 % of cases, and then the test rejects at 5 %."""
+    rng = np.random.default_rng(0)
+    pvalues = [AggregatedTest(n_resamples=99)([y], [0.02], rng=rng).pvalue for y in (rng.random(100) < 0.02) * 1]
+    assert sum(p <= 0.05 for p in pvalues) <= bounds(100)[1]
+    assert AggregatedTest(n_resamples=99)([1], [0.001]).pvalue <= 0.02
+    assert AggregatedTest(n_resamples=99)([1], [0.0]).pvalue == 0.01
+
+
+def test_what_needs_pairs_refuses_one_row():
+    with pytest.raises(InputError, match="the unbiased SKCE needs at least two rows; unbiased=False takes one"):
+        AggregatedTest((ECE(), SKCE()), n_resamples=19)([1], [0.3])
 
 
 def test_bad_settings():

@@ -76,6 +76,9 @@ class AggregatedTest:
         wished = default_grid(predictions) if self.estimators is None else self.estimators
         share = self.budget / len(wished)
         chosen, notes = zip(*(within_budget(e, predictions, self.n_resamples, share) for e in wished), strict=True)
+        if len(predictions) == 1:
+            for estimator in chosen:  # those that need more rows say so
+                as_estimate(estimator, targets, predictions, weights)
         statistics = {str(i): statistic_of(e, predictions, weights) for i, e in enumerate(chosen)}
         pool = Pool.draw(statistics, targets, predictions, self.n_resamples, rng=rng, engine=engine)
         alone = [pool.pvalue(name) for name in statistics]
@@ -109,6 +112,8 @@ def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:
         return (*(ECE(EqualMass(bins)) for bins in BINS), TailScan())
     on_predictions, on_targets, _ = resolve_kernels(Exponential(), None, predictions)
     kernels, scans = scales_around(on_predictions, on_targets), tail_scans(predictions)
+    if len(predictions) == 1:  # there are no pairs of rows
+        kernels = tuple(replace(kernel, unbiased=False) for kernel in kernels)
     return (*(kernels[::2] if len(scans) == 1 else kernels), *scans)
 
 
