@@ -62,6 +62,7 @@ NAMES = [
     "SmoothECE",
     "StudentT",
     "Sweep",
+    "TailScan",
     "TangentKDE",
     "TopLabel",
     "Truncated",

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from calibrant.estimators.smooth import SmoothECE
     from calibrant.estimators.state import BinnedState
     from calibrant.estimators.sweep import Sweep
+    from calibrant.estimators.tail_scan import TailScan
     from calibrant.estimators.tangent import TangentKDE
     from calibrant.estimators.ucme import UCME
     from calibrant.estimators.variational import Variational
@@ -134,6 +135,7 @@ _HOME = {
     "state": "streams.choose",
     "StudentT": "distributions.student_t",
     "Sweep": "estimators.sweep",
+    "TailScan": "estimators.tail_scan",
     "TangentKDE": "estimators.tangent",
     "TopLabel": "lenses",
     "Truncated": "distributions.truncated",
@@ -198,6 +200,7 @@ __all__ = [
     "SmoothECE",
     "StudentT",
     "Sweep",
+    "TailScan",
     "TangentKDE",
     "TopLabel",
     "Truncated",

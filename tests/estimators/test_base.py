@@ -28,6 +28,7 @@ from calibrant.estimators.density import DensityECE
 from calibrant.estimators.partition import KMeans, MedianVariance
 from calibrant.estimators.smooth import SmoothECE
 from calibrant.estimators.sweep import Sweep
+from calibrant.estimators.tail_scan import TailScan
 
 ESTIMATORS = [
     ECE(lens=TopLabel()),
@@ -38,6 +39,8 @@ ESTIMATORS = [
     ECE(Sweep("width"), norm=2, lens=ClassWise()),
     KolmogorovSmirnov(TopLabel()),
     Kuiper(ClassWise()),
+    TailScan(TopLabel()),
+    TailScan(ClassWise()),
     CanonicalECE(MedianVariance(8), norm=2),
     CanonicalECE(KMeans(5)),
     DebiasedECE(lens=TopLabel()),
@@ -49,7 +52,7 @@ ESTIMATORS = [
     LogLoss(),
 ]
 
-KNOW_THE_NUMBER_OF_ROWS = (DebiasedECE, SmoothECE, DensityECE)
+KNOW_THE_NUMBER_OF_ROWS = (DebiasedECE, SmoothECE, DensityECE, TailScan)
 """Repeated rows are more rows to these, so that a weight of two is not two rows."""
 
 
@@ -118,7 +121,7 @@ class TestEstimator:
             estimator.norm = 3
 
 
-@pytest.mark.parametrize("estimator", [ECE(), ECE(EqualMass(4), norm=2), Brier(), LogLoss()], ids=repr)
+@pytest.mark.parametrize("estimator", [ECE(), ECE(EqualMass(4), norm=2), TailScan(), Brier(), LogLoss()], ids=repr)
 def test_multi_label_redraws_in_bulk_equal_one_by_one(estimator, rng):
     predictions = Bernoulli(rng.random((50, 3)))
     drawn = predictions.sample(rng, 10)

@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import ECE, SKCE, Bernoulli, Categorical, EqualMass, ExactTest, Normal
+from calibrant import ECE, SKCE, Bernoulli, Categorical, EqualMass, ExactTest, Normal, Poisson, TailScan
 from calibrant._validate import InputError
 from calibrant.inference.aggregated import AggregatedTest, default_grid
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.lab.problems import Localised, Sharp, Smooth
+from calibrant.lab.problems import Localised, RareTop, Sharp, Smooth
+
+RARE = {
+    "0.1 to 2 %": lambda rng: Categorical(rng.uniform(0.001, 0.02, 100)),
+    "99.9 %": lambda rng: Categorical(np.full(200, 0.999)),
+    "ties and exact 0 and 1": lambda rng: Categorical(rng.choice([0, 0.1, 0.5, 1.0], 50)),
+    "one dominant class": lambda rng: Categorical(rng.dirichlet([20.0, 0.2, 0.1], 40)),
+    "ten classes": lambda rng: Categorical(rng.dirichlet(np.full(10, 0.3), 30)),
+}
+"""Calibrated predictions, from a generator."""
 
 
 def test_one_statistic_is_the_exact_test(rng):
@@ -58,18 +67,38 @@ def test_fine_and_coarse_errors_are_found(rng):
 
 
 @pytest.mark.parametrize(
-    ("predictions", "kind", "count"),
+    ("predictions", "kind", "count", "tails"),
     [
-        (Categorical([0.2, 0.3, 0.5]), SKCE, 3),
-        (Categorical([[0.2, 0.3, 0.5]]), SKCE, 3),
-        (Bernoulli([[0.2, 0.9], [0.1, 0.4]]), ECE, 4),
-        (Normal([0.0, 1.0], 1.0), SKCE, 6),
+        (Categorical([0.2, 0.3, 0.5]), SKCE, 2, 1),
+        (Categorical([[0.2, 0.3, 0.5]]), SKCE, 3, 2),
+        (Bernoulli([[0.2, 0.9], [0.1, 0.4]]), ECE, 4, 1),
+        (Normal([0.0, 1.0], 1.0), SKCE, 6, 0),
     ],
 )
-def test_default_grids(predictions, kind, count):
+def test_default_grids(predictions, kind, count, tails):
     grid = default_grid(predictions)
-    assert len(set(grid)) == count
-    assert all(isinstance(e, kind) for e in grid)
+    assert len(set(grid)) == len(grid)
+    assert [sum(isinstance(e, wanted) for e in grid) for wanted in (kind, TailScan)] == [count, tails]
+
+
+def test_a_wrong_top_of_a_rare_event_is_found(bounds):
+    """Claims above one half fail in 5 of 1,000 rows; errors over all rows reject this as often as a calibrated model."""
+    rng = np.random.default_rng(3)
+    rejected = [
+        AggregatedTest(n_resamples=39)(*RareTop(1.0).draw(10_000, rng), rng=rng).pvalue <= 0.05 for _ in range(20)
+    ]
+    assert sum(rejected) >= bounds(20, 0.8)[0]
+
+
+@pytest.mark.filterwarnings("ignore:class .* never occurs")
+@pytest.mark.parametrize("world", RARE)
+def test_the_level_is_exact_for_rare_and_certain_events(world, bounds):
+    rng, rejected, sets = np.random.default_rng(8), 0, 200
+    for _ in range(sets):
+        predictions = RARE[world](rng)
+        y = predictions.sample(rng, 1)[0]
+        rejected += AggregatedTest(n_resamples=39)(y, predictions, rng=rng).pvalue <= 0.05
+    assert rejected <= bounds(sets)[1]
 
 
 def test_every_family_can_be_tested(rng):
@@ -97,6 +126,39 @@ def test_constant_and_certain_predictions(p, rng):
         assert AggregatedTest(n_resamples=19)(1 - y, p).pvalue == 0.05
 
 
+@pytest.mark.filterwarnings("ignore:class .* never occurs")
+@pytest.mark.parametrize(
+    ("y", "predictions"),
+    [
+        ([1], Categorical([0.3])),
+        ([0], Categorical([0.0])),
+        ([0], Categorical([[0.2, 0.3, 0.5]])),
+        ([[1, 0]], Bernoulli([[0.2, 0.9]])),
+        ([0.3], Normal([0.0], 1.0)),
+        ([1], Poisson([0.5])),
+    ],
+    ids=repr,
+)
+def test_one_row(y, predictions):
+    result = AggregatedTest(n_resamples=19)(y, predictions)
+    assert 0.05 <= result.pvalue <= 1
+    assert np.isfinite(result.statistic)
+
+
+def test_one_row_is_exact_too(bounds):
+    """One claim of 2 %: it comes true in 2 % of cases, and then the test rejects at 5 %."""
+    rng = np.random.default_rng(0)
+    pvalues = [AggregatedTest(n_resamples=99)([y], [0.02], rng=rng).pvalue for y in (rng.random(100) < 0.02) * 1]
+    assert sum(p <= 0.05 for p in pvalues) <= bounds(100)[1]
+    assert AggregatedTest(n_resamples=99)([1], [0.001]).pvalue <= 0.02
+    assert AggregatedTest(n_resamples=99)([1], [0.0]).pvalue == 0.01
+
+
+def test_what_needs_pairs_refuses_one_row():
+    with pytest.raises(InputError, match="the unbiased SKCE needs at least two rows; unbiased=False takes one"):
+        AggregatedTest((ECE(), SKCE()), n_resamples=19)([1], [0.3])
+
+
 def test_bad_settings():
     with pytest.raises(InputError, match="estimators must be estimators"):
         AggregatedTest(())
@@ -118,3 +180,16 @@ def test_power_is_near_that_of_the_best_length_scale(world):
     print(world, (rejected / 200).tolist())
     assert rejected[-1] >= 0.8 * rejected[:-1].max()
     assert 100 < rejected[:-1].max() < 200  # neither hopeless nor easy
+
+
+@pytest.mark.study
+def test_power_in_the_tail_of_a_rare_event():
+    """At least 0.8 at 10,000 rows; and a calibrated world alike is rejected as seldom as promised."""
+    rng, sets = np.random.default_rng(9), 300
+    rates = []
+    for world in (RareTop(1.0), RareTop(0.0)):
+        drawn = (world.draw(10_000, rng) for _ in range(sets))
+        rates.append(np.mean([AggregatedTest(n_resamples=199)(*problem, rng=rng).pvalue <= 0.05 for problem in drawn]))
+    print("rejected, wrong and calibrated", rates)
+    assert rates[0] >= 0.8
+    assert rates[1] <= binom.ppf(0.9995, sets, 0.05) / sets

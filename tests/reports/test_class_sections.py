@@ -1,15 +1,16 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, Bernoulli, Categorical, EqualMass
+from calibrant import ECE, Bernoulli, Categorical, EqualMass, TailScan
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.class_sections import by_class, events_of, label_evidence
-from calibrant.reports.evidence import EACH, EACH_MEAN, gather
+from calibrant.reports.evidence import EACH, EACH_MEAN, EACH_TAIL, gather
 
 
 def gathered(problem):
-    measures = {"error": problem.error, "rate": ECE(EqualMass(1), lens=problem.lens)}
-    return label_evidence(problem, gather(problem, measures, (), {"error": EACH, "rate": EACH_MEAN}))
+    measures = {"error": problem.error, "rate": ECE(EqualMass(1), lens=problem.lens), "tails": TailScan(problem.lens)}
+    each = {"error": EACH, "rate": EACH_MEAN, "tails": EACH_TAIL}
+    return label_evidence(problem, gather(problem, measures, (), each))
 
 
 def test_labels_are_tested_one_by_one(rng, problem_of):

@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import Categorical
 from calibrant.reports.class_size import is_small
-from calibrant.reports.classes import measures_of
+from calibrant.reports.classes import measures_of, tails_to_test
 from calibrant.reports.evidence import gather
 from calibrant.reports.numbers import number_of
 from calibrant.reports.slices import slicings_of
@@ -26,6 +26,17 @@ def test_a_small_error_of_many_rows_and_a_large_one(rng, problem_of):
     assert small(problem_of((u < p - 0.004) * 1, Categorical(p)))
     assert not small(problem_of((u < p - 0.03) * 1, Categorical(p)))
     assert not small(problem_of((u < p - 0.004)[:2000] * 1, Categorical(p[:2000])))  # few rows cannot tell
+
+
+def test_few_claims_at_the_top_that_fail_are_never_small(rng, problem_of):
+    """0.2 % of the rows claim 99 %, and half of them come true: too few to move the mean error."""
+    p = np.r_[rng.uniform(0.2, 0.8, 100_000), np.full(200, 0.99)]
+    y = np.r_[(rng.random(100_000) < p[:-200]) * 1, np.repeat([0, 1], 100)]
+    problem = problem_of(y, Categorical(p))
+    measure, tested = measures_of(problem)[0], {"error": problem.error, **tails_to_test(problem)}
+    evidence = gather(problem, tested, ())
+    assert small(problem)  # as long as nobody looks there
+    assert not is_small(problem, evidence, number_of(problem, measure, evidence.pool))
 
 
 def test_of_a_rare_event_little_is_much(rng, problem_of):

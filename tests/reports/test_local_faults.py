@@ -1,6 +1,7 @@
 import numpy as np
 
 from calibrant import Bernoulli, Categorical
+from calibrant.lab.problems import RareTop
 from calibrant.reports.claim_groups import ClaimGroups
 from calibrant.reports.local_faults import local_faults
 
@@ -15,6 +16,19 @@ def test_some_claims(rng, problem_of):
     assert fault.words.startswith("they are too high where the claim lies between 8")
     assert fault.words.endswith("and right elsewhere")
     assert found(problem_of((rng.random(3000) < p) * 1, Categorical(p))) == []
+
+
+def test_one_tail(problem_of):
+    """The highest claims of a rare event, fewer than make a group."""
+    problem = problem_of(*RareTop(1.0).draw(10_000, np.random.default_rng(0)))
+    (fault,) = found(problem)
+    assert fault.words.startswith("they are too high where the claim is at least ")
+    assert fault.words.endswith("and right elsewhere")
+    assert fault.finding == "local"
+    low, y = 1 - problem.predictions.probability(1), 1 - problem.targets
+    (fault,) = found(problem_of(y, Categorical(low)))
+    assert fault.words.startswith("they are too low where the claim is at most ")
+    assert found(problem_of(*RareTop(0.0).draw(10_000, np.random.default_rng(0)))) == []
 
 
 def test_one_label(rng, problem_of):

@@ -46,6 +46,7 @@ from calibrant.estimators.skce import SKCE
 from calibrant.estimators.smooth import SmoothECE
 from calibrant.estimators.spread import MeanStd, MeanWidth
 from calibrant.estimators.sweep import Sweep
+from calibrant.estimators.tail_scan import TailScan
 from calibrant.estimators.tangent import TangentKDE
 from calibrant.estimators.threshold_error import ThresholdError
 from calibrant.estimators.ucme import UCME, OptimisedLocations, SampledLocations
@@ -99,7 +100,7 @@ TESTS: tuple[type, ...] = (
 SETTINGS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
-        *(ECE, DebiasedECE, SmoothECE, DensityECE, CanonicalECE, KolmogorovSmirnov, Kuiper, ICI),
+        *(ECE, DebiasedECE, SmoothECE, DensityECE, CanonicalECE, KolmogorovSmirnov, Kuiper, TailScan, ICI),
         *(KDE, TangentKDE, Sharpness),
         *(Variational, Lp),
         *(CalibrationSlope, CalibrationIntercept, CalibrationRatio, Brier, LogLoss),

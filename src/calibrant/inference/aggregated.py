@@ -9,6 +9,7 @@ import numpy as np
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.quantiles import fan_of
 from calibrant.estimators.base import as_estimate
@@ -18,10 +19,12 @@ from calibrant.estimators.kernel_problem import resolve_kernels
 from calibrant.estimators.pit_error import PITError
 from calibrant.estimators.quantile_error import QuantileError
 from calibrant.estimators.skce import SKCE
+from calibrant.estimators.tail_scan import TailScan
 from calibrant.inference.exact import BUDGET, check_rests_on_levels, statistic_of, within_budget
 from calibrant.inference.pool import Pool
 from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
+from calibrant.lenses import ClassWise, TopLabel
 from calibrant.results import TestResult, brief
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
@@ -36,7 +39,7 @@ BINS = (2, 5, 15, 50)
 
 @dataclass(frozen=True)
 class AggregatedTest:
-    """The exact test with many statistics at once, by default kernel errors over a grid of length scales.
+    """The exact test with many statistics at once, by default kernel errors over a grid of length scales, and tails.
 
     Every statistic is ranked within the pool of the observed targets and their ``n_resamples`` redraws; the smallest rank
     over the statistics is ranked within the pool again, ties broken by how far the statistic stands out. Exact at every n
@@ -78,6 +81,9 @@ class AggregatedTest:
             check_rests_on_levels(each, predictions)
         share = self.budget / len(wished)
         chosen, notes = zip(*(within_budget(e, predictions, self.n_resamples, share) for e in wished), strict=True)
+        if len(predictions) == 1:
+            for estimator in chosen:  # those that need more rows say so
+                as_estimate(estimator, targets, predictions, weights)
         statistics = {str(i): statistic_of(e, predictions, weights) for i, e in enumerate(chosen)}
         pool = Pool.draw(statistics, targets, predictions, self.n_resamples, rng=rng, engine=engine)
         alone = [pool.pvalue(name) for name in statistics]
@@ -101,18 +107,29 @@ class AggregatedTest:
 def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:
     """Kernel errors over length scales from far below to above the median distance; binned errors of several labels.
 
-    Of quantile forecasts, gaps at their levels.
+    Of quantile forecasts, gaps at their levels. Probabilities have their tails looked at, too: few rows with high scores,
+    or few events, hardly move a kernel error. Two classes then do without the middle scale: each statistic more costs
+    the others some power.
 
-    >>> from calibrant import Categorical
     >>> len(default_grid(Categorical([0.2, 0.7, 0.6])))
     3
     """
     if isinstance(predictions, Bernoulli):
-        return tuple(ECE(EqualMass(bins)) for bins in BINS)
+        return (*(ECE(EqualMass(bins)) for bins in BINS), TailScan())
     if fan_of(predictions) is not None:
         return (PITError("kuiper"), PITError("kolmogorov"), QuantileError())
     on_predictions, on_targets, _ = resolve_kernels(Exponential(), None, predictions)
-    return scales_around(on_predictions, on_targets)
+    kernels, scans = scales_around(on_predictions, on_targets), tail_scans(predictions)
+    if len(predictions) == 1:  # there are no pairs of rows
+        kernels = tuple(replace(kernel, unbiased=False) for kernel in kernels)
+    return (*(kernels[::2] if len(scans) == 1 else kernels), *scans)
+
+
+def tail_scans(predictions: Distribution) -> tuple[TailScan, ...]:
+    """Of the event of two classes; of the confidence and of every class of several."""
+    if not isinstance(predictions, Categorical):
+        return ()
+    return (TailScan(),) if predictions.n_classes == 2 else (TailScan(TopLabel()), TailScan(ClassWise()))
 
 
 def scales_around(on_predictions: Kernel, on_targets: Kernel) -> tuple[SKCE, ...]:

@@ -89,7 +89,13 @@ class Jackknife:
         """The standard error from the values without each group, and the limits of their pseudo-values."""
         g = len(values)
         error = float(np.sqrt((g - 1) * np.var(values)))
-        plain = replace(estimate, standard_error=error, interval=None, limits=None, withheld=estimate.withheld or unsuited(self.estimator))
+        plain = replace(
+            estimate,
+            standard_error=error,
+            interval=None,
+            limits=None,
+            withheld=estimate.withheld or unsuited(self.estimator),
+        )
         if plain.withheld is not None or not np.isfinite(error):
             return plain
         bounds = {

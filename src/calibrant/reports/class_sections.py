@@ -8,13 +8,14 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
+from calibrant.estimators.tail_scan import TailScan
 from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.pool import Pool
 from calibrant.lenses import ClassWise, Event, Lens, MultiLabel
 from calibrant.planning.work import TEST_WORK, affordable
 from calibrant.reports.class_problem import ClassProblem, means_of
-from calibrant.reports.evidence import EACH, EACH_MEAN, Evidence, LabelEvidence
+from calibrant.reports.evidence import EACH, EACH_MEAN, EACH_TAIL, Evidence, LabelEvidence
 from calibrant.reports.model import Section
 from calibrant.reports.slices import MOST_ROWS, ranked
 from calibrant.results import Table
@@ -60,12 +61,12 @@ def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
 def _alone(problem: ClassProblem, event: Event, draws: int) -> float:
     targets, predictions = event.happened(problem.targets).view(np.uint8), Categorical(event.probability)
     single = replace(problem, targets=targets, predictions=predictions)
-    return single.run(AggregatedTest((ECE(EqualMass(15)), ECE(EqualMass(1))), draws)).pvalue
+    return single.run(AggregatedTest((ECE(EqualMass(15)), ECE(EqualMass(1)), TailScan()), draws)).pvalue
 
 
 def _together(pool: Pool, i: int) -> float:
-    """One label: its error in groups and its mean, aggregated."""
-    columns = {name: pool.values[name][:, i : i + 1] for name in (EACH, EACH_MEAN)}
+    """One label: its error in groups, its mean and its tails, aggregated."""
+    columns = {name: pool.values[name][:, i : i + 1] for name in (EACH, EACH_MEAN, EACH_TAIL)}
     return Pool(columns).together(list(columns))
 
 

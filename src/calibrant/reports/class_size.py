@@ -2,11 +2,15 @@
 
 import numpy as np
 
+from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.estimators.scores import LogLoss
+from calibrant.lenses import ClassWise, Lens
 from calibrant.reports.class_problem import ClassProblem, event_claims
 from calibrant.reports.class_sections import events_of
 from calibrant.reports.evidence import Evidence
 from calibrant.reports.model import KeyNumber
+from calibrant.reports.verdict import DOUBT
+from calibrant.reports.worst_tail import WorstTail
 
 FEW_POINTS = 0.01
 """An average error up to this is small, if it is no more than"""
@@ -19,7 +23,7 @@ def is_small(problem: ClassProblem, evidence: Evidence, main: KeyNumber) -> bool
     """Whether the average error is below a point, and small beside the uncertainty that the predictions state.
 
     The upper end of the interval counts, so that few rows never show that an error is small. No single class and no slice may
-    be much worse, and nothing may have happened that was called impossible.
+    be much worse, nor the highest and the lowest claims, and nothing may have happened that was called impossible.
     """
     p, _ = event_claims(problem)
     ends = [part.high for part in (main.interval or main.null_band,) if part is not None]
@@ -27,7 +31,17 @@ def is_small(problem: ClassProblem, evidence: Evidence, main: KeyNumber) -> bool
         return False
     if not np.isfinite(LogLoss().losses(problem.targets, problem.predictions)).all():
         return False
-    return _are_classes_small(problem, evidence) and _are_slices_small(evidence)
+    return _are_classes_small(problem, evidence) and _are_slices_small(evidence) and _are_tails_small(problem, evidence)
+
+
+def _are_tails_small(problem: ClassProblem, evidence: Evidence) -> bool:
+    """Whether the tail that is furthest off is so by chance, or by little."""
+    if isinstance(problem.predictions, Bernoulli):  # labels are tested one by one
+        return True
+    lenses: dict[str, Lens] = {"tails": problem.lens, "tails of classes": ClassWise()}
+    found = [lens for key, lens in lenses.items() if key in evidence.single and evidence.pool.pvalue(key) <= DOUBT]
+    tails = [WorstTail.of(problem, lens) for lens in found]
+    return all(abs(tail.claimed - tail.happened) <= FEW_POINTS for tail in tails)
 
 
 def _are_classes_small(problem: ClassProblem, evidence: Evidence) -> bool:

@@ -6,6 +6,7 @@ from functools import partial
 from calibrant.estimators.binned import ECE
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.scores import Brier, LogLoss
+from calibrant.estimators.tail_scan import TailScan
 from calibrant.lenses import ClassWise, Lens, TopLabel
 from calibrant.reports.class_faults import fault_of_classes
 from calibrant.reports.class_notes import class_notes
@@ -13,7 +14,7 @@ from calibrant.reports.class_pictures import class_pictures
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.class_sections import by_class, label_evidence
 from calibrant.reports.class_size import is_small
-from calibrant.reports.evidence import EACH, EACH_MEAN, Evidence, gather
+from calibrant.reports.evidence import EACH, EACH_MEAN, EACH_TAIL, Evidence, gather
 from calibrant.reports.model import KeyNumber, Section, Verdict
 from calibrant.reports.numbers import Measure, number_of
 from calibrant.reports.outline import Outline
@@ -77,6 +78,12 @@ def means_to_test(problem: ClassProblem) -> dict[str, ECE]:
     return {name: ECE(EqualMass(1), lens=lens) for name, lens in lenses.items()}
 
 
+def tails_to_test(problem: ClassProblem) -> dict[str, TailScan]:
+    """Tails that may be off: few rows with high claims, or few events, hardly move an error over groups."""
+    more = {"tails of classes": TailScan(ClassWise())} if problem.kind == "multi-class" else {}
+    return {"tails": TailScan(problem.lens), **more}
+
+
 def judge_classes(problem: ClassProblem, evidence: Evidence, numbers: Sequence[KeyNumber]) -> Verdict:
     """The verdict from the aggregated exact test, and the fault it is due to."""
     pvalue, n = evidence.pvalue, len(problem)
@@ -93,8 +100,13 @@ def judge_classes(problem: ClassProblem, evidence: Evidence, numbers: Sequence[K
 
 def _gathered(problem: ClassProblem, measures: Sequence[Measure], slicings: Sequence[Slicing]) -> Evidence:
     redrawn = {m.key: m.estimator for m in measures if m.key != "kernel"}
-    each = {"binary": {}, "multi-class": {"class-wise error": EACH}, "multi-label": {"error": EACH, "rate": EACH_MEAN}}
-    evidence = gather(problem, {**redrawn, **means_to_test(problem)}, slicings, each[problem.kind])
+    each = {
+        "binary": {},
+        "multi-class": {"class-wise error": EACH},
+        "multi-label": {"error": EACH, "rate": EACH_MEAN, "tails": EACH_TAIL},
+    }
+    tested = {**redrawn, **means_to_test(problem), **tails_to_test(problem)}
+    evidence = gather(problem, tested, slicings, each[problem.kind])
     return label_evidence(problem, evidence) if problem.kind == "multi-label" else evidence
 
 

@@ -9,13 +9,14 @@ from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.counts import BinnedStatistic
 from calibrant.estimators.quantile_cells import ShareBetween
 from calibrant.estimators.scores import Score
+from calibrant.estimators.tail_scan import TailStatistic
 from calibrant.inference.pool import Pool, Redrawable
 from calibrant.reports.kernels import kernel_errors
 from calibrant.reports.problem import Problem
 from calibrant.reports.slices import Slicing
 
-EACH, EACH_MEAN = "each class", "each mean"
-"""The names in the pool of the errors of single classes or labels, and of their means."""
+EACH, EACH_MEAN, EACH_TAIL = "each class", "each mean", "each tail"
+"""The names in the pool of the errors of single classes or labels, of their means, and of their tails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +91,11 @@ class LabelEvidence(Evidence):
 class MeanAndEach:
     """The mean error over events, and then that of each, ``(m, 1 + events)``."""
 
-    binned: BinnedStatistic
+    statistic: BinnedStatistic | TailStatistic
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """Of stacks of targets."""
-        each = self.binned.each(targets)
+        each = self.statistic.each(targets)
         return np.concatenate([each.mean(axis=1, keepdims=True), each], axis=1)
 
 
@@ -116,9 +117,9 @@ def gather(
         name: estimator.given(problem.predictions, problem.weights) for name, estimator in estimators.items()
     }
     for name in each:
-        binned = given[name]
-        assert isinstance(binned, BinnedStatistic)
-        given[name] = MeanAndEach(binned)
+        statistic = given[name]
+        assert isinstance(statistic, BinnedStatistic | TailStatistic)
+        given[name] = MeanAndEach(statistic)
     given |= {slicing.key: slicing.statistic(problem) for slicing in slicings}
     pool = Pool.draw(
         given,

@@ -1,4 +1,4 @@
-"""Faults of class probabilities that only some rows are responsible for: a range of claims, a label, a favoured class."""
+"""Faults of class probabilities that only some rows cause: a range or a tail of claims, a label, a favoured class."""
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from calibrant.reports.claim_groups import STANDS_OUT, ClaimGroups, bound
 from calibrant.reports.class_problem import ClassProblem, claims, event_claims
 from calibrant.reports.leaning import Cells, Leaning
 from calibrant.reports.possible_fault import PossibleFault
-from calibrant.results import percent
+from calibrant.reports.worst_tail import WorstTail
+from calibrant.results import how_many, percent
 
 LOCAL = 0.4
 """The largest share of rows that a local fault may concern."""
@@ -25,8 +26,9 @@ def local_faults(
     found = [_some_claims(problem, groups), None if part is None else _one_slice(problem, *part)]
     if isinstance(problem.predictions, Bernoulli):
         found.append(_one_label(problem, problem.predictions))
-    elif problem.kind == "multi-class":
-        found.append(_one_favourite(problem, problem.predictions))
+    else:
+        found.append(_one_tail(problem, groups))
+        found.append(_one_favourite(problem, problem.predictions) if problem.kind == "multi-class" else None)
     return [fault for fault in found if fault is not None]
 
 
@@ -46,6 +48,22 @@ def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | 
     words = f"{what} too {side} where the claim lies between {percent(low)} and {percent(high)}, and right elsewhere"
     means = f"There {percent(found.claimed)} is claimed on average, and {percent(found.happened)} came true"
     return PossibleFault(found.z, "local", words, means)
+
+
+def _one_tail(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | None:
+    """The highest or the lowest claims, fewer than make a group, are wrong, all others right."""
+    tail = WorstTail.of(problem, problem.lens)
+    if abs(tail.z) <= STANDS_OUT or tail.share >= 1 / len(groups.cells.z):
+        return None
+    (p,), (happened,) = (x.T for x in event_claims(problem))
+    inside = tail.holds(p)
+    if _leans(problem, p, happened, problem.weights, ~inside):
+        return None
+    side, what = "high" if tail.z > 0 else "low", "confidence is" if problem.kind == "multi-class" else "they are"
+    end = f"at least {percent(p[inside].min())}" if tail.is_upper else f"at most {percent(p[inside].max())}"
+    claimed, seen = percent(tail.claimed), percent(tail.happened)
+    means = f"In {how_many(int(inside.sum()), 'such row', 'such rows')} {claimed} is claimed on average, and {seen} came true"
+    return PossibleFault(tail.z, "local", f"{what} too {side} where the claim is {end}, and right elsewhere", means)
 
 
 def _leans(

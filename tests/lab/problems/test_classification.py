@@ -4,7 +4,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta, binom, kstest
 
 from calibrant._validate import InputError
-from calibrant.lab.problems import Localised, Sharp, Sigmoid, Smooth, Tempered, TwiceTempered
+from calibrant.lab.problems import Localised, RareTop, Sharp, Sigmoid, Smooth, Tempered, TwiceTempered
 
 TEN = np.linspace(0, 1, 11)
 
@@ -29,6 +29,7 @@ CALIBRATED = [
     Smooth(0),
     Sharp(0),
     Localised(0),
+    RareTop(0),
 ]
 WRONG = [
     Tempered(2, 1.5),
@@ -124,3 +125,13 @@ def test_twice_tempered_predictions_are_sharper_than_the_truth():
     for found, power in ((truth, 2), (predictions, 8)):
         expected = even.matrix**power / (even.matrix**power).sum(axis=1, keepdims=True)
         assert found.matrix == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_highest_claims_of_a_rare_event_are_too_high():
+    """Per 10,000 rows: events predicted and true above one half, and above 90 %; 2 % of all rows."""
+    predictions, truth = RareTop(1.0).given((np.arange(1_000_000)[:, None] + 0.5) / 1_000_000)
+    p, q = predictions.probability(1), truth.probability(1)
+    sums = [(x[p > t].sum() / 100) for t in (0.5, 0.9) for x in (p, q)]
+    assert sums == pytest.approx([39, 29, 13.2, 6], abs=0.2)
+    assert p.mean() == pytest.approx(0.02, abs=5e-4)
+    assert np.array_equal(p[p <= 0.5], q[p <= 0.5])

@@ -94,8 +94,6 @@ def verdict(data: DataSet, seed: int) -> Sequence[float]:
     _, outline = planned(data.targets, data.predictions, by, data.weights, REDRAWS, seed, None)
     evidence = outline.gather[1]()
     numbers = [make(evidence) for _, make in outline.numbers]
-    sections = [make(evidence) for _, make in outline.sections]
-    alarm = outline.judge(evidence, numbers, sections).is_alarm
-    slices = next((section.table for section in sections if section.title == "By site"), None)
-    flagged = np.nan if slices is None else float(np.min(slices["pvalue"]) > 0.05)
-    return [float(not alarm), flagged]
+    alarm = outline.judge(evidence, numbers).is_alarm
+    adjusted = evidence.pool.adjusted(evidence.slices) if evidence.slices else np.array([np.nan])
+    return [float(not alarm), np.nan if np.isnan(adjusted).all() else float(adjusted.min() > 0.05)]

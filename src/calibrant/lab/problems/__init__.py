@@ -1,6 +1,15 @@
 """Worlds with known truth, one kind of target a file."""
 
-from calibrant.lab.problems.classification import Localised, Sharp, Sigmoid, Smooth, Tempered, TwiceTempered, TwoClasses
+from calibrant.lab.problems.classification import (
+    Localised,
+    RareTop,
+    Sharp,
+    Sigmoid,
+    Smooth,
+    Tempered,
+    TwiceTempered,
+    TwoClasses,
+)
 from calibrant.lab.problems.curves import GLM, Curve, Diagonal, Logistic, Power, Shifted
 from calibrant.lab.problems.regression import TRUTH, LeastSquares, SyntheticNormal, WrongScale
 from calibrant.lab.problems.scores import BetaScores, EmpiricalScores, Scores, ScoreWorld, tce
@@ -17,6 +26,7 @@ __all__ = [
     "Localised",
     "Logistic",
     "Power",
+    "RareTop",
     "ScoreWorld",
     "Scores",
     "Sharp",

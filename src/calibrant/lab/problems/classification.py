@@ -1,10 +1,10 @@
-"""Worlds of classes, and three ways of being wrong for studies of power."""
+"""Worlds of classes, and four ways of being wrong for studies of power."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import betaincinv, expit, logit
+from scipy.special import betainc, betaincinv, expit, logit
 
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
@@ -200,3 +200,29 @@ class Localised(Alternative):
     def observed(self, p: np.ndarray) -> np.ndarray:
         """A ramp that starts at the corner."""
         return p - self.strength * np.maximum(0, p - self.corner) / (1 - self.corner)
+
+
+@dataclass(frozen=True)
+class RareTop(Alternative):
+    """An event of 2 %; claims above one half, 5 rows in 1,000, are too high, and all others right.
+
+    Those above 90 %, 1.4 rows in 1,000, come true in 3 of 7 cases, those from 50 to 86 % in 8 of 9 of what they claim, at
+    ``strength`` 1. Of 10,000 rows some 39 events are predicted above one half and 29 observed; 13 and 6 above 90 %. Errors over
+    all rows do not see this.
+
+    >>> RareTop(1.0).observed(np.array([0.02, 0.68, 0.94])).round(3)
+    array([0.02 , 0.604, 0.429])
+    """
+
+    def given(self, u: np.ndarray) -> tuple[Distribution, Distribution]:
+        """Beta-distributed claims up to one half, even ones above."""
+        low, high = u[:, 0] < 0.9948, u[:, 0] >= 0.9986
+        bulk = betaincinv(0.2, 12, np.minimum(u[:, 0] / 0.9948, 1) * betainc(0.2, 12, 0.5))
+        middle, top = 0.5 + 0.36 * (u[:, 0] - 0.9948) / 0.0038, 0.9 + 0.085 * (u[:, 0] - 0.9986) / 0.0014
+        p = np.where(low, bulk, np.where(high, top, middle))
+        return Categorical(p), Categorical(self.observed(p))
+
+    def observed(self, p: np.ndarray) -> np.ndarray:
+        """Right up to one half."""
+        wrong = np.where(p >= 0.9, 3 / 7, 8 / 9 * p)
+        return np.where(p > 0.5, p + self.strength * (wrong - p), p)
