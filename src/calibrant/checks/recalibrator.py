@@ -62,6 +62,7 @@ def check_recalibrator(
     for name, rows in awkward(rng, on).items():
         _check_valid(recalibrator.fit(rows.y, rows.predictions, folds=min(5, len(rows.y))).map, rows.predictions, name)
     _check_one_row(recalibrator, problem)
+    _check_that_weights_count(recalibrator, problem, rng)
     if isinstance(on, int) and on > 2 and many is not None:
         rows = drawn(rng, many, 60)
         _check_valid(recalibrator.fit(rows.y, rows.predictions, folds=0).map, rows.predictions, f"{many:,} classes")
@@ -164,7 +165,7 @@ def _check_refused(call: Callable[[], Any], message: str) -> None:
 def _check_weights(
     recalibrator: Recalibrator, problem: Problem, rng: np.random.Generator, tolerance: float | None
 ) -> None:
-    """No weight is absence, equal weights are none, and a constant times all of them changes nothing."""
+    """No weight is absence, equal weights are as good as none, and a constant times all of them changes nothing."""
     w = rng.integers(0, 4, len(problem.y)).astype(np.float64)
     some = problem[np.flatnonzero(w)]
     weighted = recalibrator.fit(problem.y, problem.predictions, sample_weight=w, folds=0)
@@ -177,6 +178,12 @@ def _check_weights(
         alike = recalibrator.fit(problem.y, problem.predictions, sample_weight=np.full(len(w), 2.0), folds=0)
         gap = _gap(recalibrator.fit(problem.y, problem.predictions, folds=0).map, alike.map, problem.predictions)
         assert gap <= tolerance, f"equal weights give answers that differ from those without weights by {gap:.2g}"
+
+
+def _check_that_weights_count(recalibrator: Recalibrator, problem: Problem, rng: np.random.Generator) -> None:
+    w = rng.uniform(0.1, 10, len(problem.y))
+    weighted, plain = (recalibrator.fit(problem.y, problem.predictions, sample_weight=x, folds=0) for x in (w, None))
+    assert not _same(weighted.map, plain.map, problem.predictions), "weights change nothing"
 
 
 def _check_single_precision(recalibrator: Recalibrator, problem: Problem) -> None:

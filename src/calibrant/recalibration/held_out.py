@@ -87,7 +87,7 @@ def scores(
         for name in names
     ]
     if not isinstance(predictions, Categorical):
-        pairs.sort(key=lambda pair: not np.isfinite(pair[1]).all())
+        pairs.sort(key=lambda pair: not np.isfinite(pair[1][0]).all())
     before, after = np.stack([losses for _, losses in pairs], axis=1)
     change, error = mean_change(before, after, w)
     return Table(score=[name for name, _ in pairs], before=before @ w, after=after @ w, change=change, error=error)

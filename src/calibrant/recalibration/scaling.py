@@ -108,7 +108,8 @@ class Platt(Recalibrator):
         """Logistic regression on the log-odds."""
         problem = _problem(targets, predictions, weights, "Platt")
         fit = problem.fitted(problem.log_odds, known=(1.0,))
-        return problem.found(AffineLogOdds(*map(float, fit.values), problem.least), fit)
+        a, b = map(float, fit.values)
+        return problem.found(AffineLogOdds(a, b, problem.least), fit)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class Beta(Recalibrator):
                 other._replace(values=np.array([other.values[0], 0.0, other.values[1]])),
             ]
             best = min((face for face in faces if face.values[1:].min() >= 0), key=lambda face: face.search.loss)
-        return problem.found(BetaLogOdds(*map(float, best.values), problem.least), best)
+        c, low, high = map(float, best.values)
+        return problem.found(BetaLogOdds(c, low, high, problem.least), best)
 
 
 class _LogOddsMap(ClassMap):
