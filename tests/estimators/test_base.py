@@ -78,6 +78,21 @@ class TestEstimator:
         repeated = estimator(np.repeat(y, times), np.repeat(p, times, axis=0)).value
         assert estimator(y, p, sample_weight=times).value == pytest.approx(repeated, rel=1e-12)
 
+    @pytest.mark.parametrize("factor", [0.1, 1.5, 3.0])
+    def test_of_weights_only_the_ratios_matter(self, estimator, problem, factor, rng):
+        """Whole weights are no exception: value, standard error and redraws."""
+        y, p = problem
+        w = rng.integers(0, 4, len(y)).astype(float)
+        one, other = (estimator(y, p, sample_weight=c * w) for c in (1.0, factor))
+        assert other.value == pytest.approx(one.value, rel=1e-9)
+        assert (one.standard_error is None) == (other.standard_error is None)
+        if one.standard_error is not None:
+            assert other.standard_error == pytest.approx(one.standard_error, rel=1e-9)
+        reduced, _, smaller = estimator.reduce(y, Categorical(p))
+        drawn = smaller.sample(rng, 3)
+        redraws = [reduced.given(smaller, c * w)(drawn) for c in (1.0, factor)]
+        assert redraws[1] == pytest.approx(redraws[0], rel=1e-9)
+
     def test_unit_weights_change_nothing(self, estimator, problem):
         y, p = problem
         assert estimator(y, p, sample_weight=np.ones(len(y))).value == pytest.approx(estimator(y, p).value, rel=1e-13)

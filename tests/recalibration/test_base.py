@@ -11,6 +11,7 @@ from calibrant._validate import InputError
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, load_map
 from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.held_out import FLOORED
 from calibrant.recalibration.temperature import Temperature
 
 
@@ -105,13 +106,15 @@ class Swapping(Recalibrator):
         return Found(Swap())
 
 
-def test_losses_that_are_infinite_before_or_after_have_no_change():
-    """Some rows were impossible before, others after: the mean change is not a number, and no warning either."""
+def test_losses_that_are_infinite_before_and_after_are_floored():
+    """Ten rows were impossible before, ten others after: no change, and none that is not a number."""
     y = np.arange(20) % 2
     fitted = Swapping().fit(y, np.where(np.arange(20) < 10, y, 1 - y) * 1.0)
-    assert fitted.scores["before"][0] == fitted.scores["after"][0] == np.inf
-    assert np.isnan(fitted.scores["change"][0])
-    assert not fitted.is_worse
+    assert fitted.scores["score"][0] == FLOORED
+    assert fitted.scores["before"][0] == fitted.scores["after"][0] == pytest.approx(np.log(42) / 2)
+    assert fitted.scores["change"][0] == pytest.approx(0, abs=1e-12)
+    assert "10 rows had probability 0 for what happened, 10 after the map" in fitted.notes[0]
+    assert "nan" not in repr(fitted)
 
 
 def test_no_folds_no_scores(data):

@@ -46,16 +46,19 @@ class TestEveryBinaryRecalibrator:
         if recalibrator not in (Isotonic(), Isotonic(centred=True)):  # whose log loss may be infinite
             assert log_loss["change"] < -3 * log_loss["error"]
 
-    def test_weights_equal_repetition(self, recalibrator, rows, rng):
+    def test_weights_equal_repetition_where_the_number_of_rows_has_no_say(self, recalibrator, rows, rng):
+        if not isinstance(recalibrator, Isotonic) or recalibrator.smoothed:
+            return
         y, p = rows
         times = rng.integers(0, 4, len(y))
         weighted = recalibrator.fit(y, p, sample_weight=times, folds=0)
         repeated = recalibrator.fit(np.repeat(y, times), np.repeat(p, times), folds=0)
         assert weighted(AT) == pytest.approx(repeated(AT), abs=1e-9)
 
-    def test_the_scale_of_fractional_weights_does_not_matter(self, recalibrator, rows, rng):
+    @pytest.mark.parametrize("whole", [True, False])
+    def test_the_scale_of_weights_does_not_matter(self, recalibrator, rows, whole, rng):
         y, p = rows
-        w = rng.random(len(y))
+        w = rng.integers(0, 4, len(y)) if whole else rng.random(len(y))
         one, other = (recalibrator.fit(y, p, sample_weight=c * w, folds=0)(AT) for c in (1, 7.3))
         assert one == pytest.approx(other, abs=1e-9)
 
@@ -138,9 +141,9 @@ def test_knots_that_decrease_or_are_no_fractions_are_refused(knots):
 def test_pools_have_the_mean_of_equal_scores():
     predictions = Categorical(np.array([0.5, 0.2, 0.5, 0.5]))
     found = pools_of(np.array([1, 0, 0, 1]), predictions, np.array([1.0, 2.0, 1.0, 2.0]), "Isotonic")
-    expected = Pools(np.array([0.2, 0.5]), np.array([0, 0.75]), np.array([2.0, 4.0]))
+    expected = Pools(np.array([0.2, 0.5]), np.array([0, 0.75]), np.array([1.2, 2.4]))  # 3.6 effective rows
     for a, b in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, b, rtol=1e-15)
 
 
 def test_the_score_of_rows_that_miss_one_by_rounding():

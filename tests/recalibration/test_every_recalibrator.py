@@ -15,6 +15,7 @@ from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.boosted import Boosted
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.dressing import Dressing
+from calibrant.recalibration.held_out import FLOORED
 from calibrant.recalibration.histogram import HistogramBinning
 from calibrant.recalibration.isotonic import Isotonic
 from calibrant.recalibration.learned import Learned
@@ -22,7 +23,7 @@ from calibrant.recalibration.matrix import Dirichlet, MatrixScaling, StructuredM
 from calibrant.recalibration.nadaraya_watson import NadarayaWatson
 from calibrant.recalibration.one_vs_rest import OneVsRest
 from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.scaling import Beta, Platt, Quadratic
+from calibrant.recalibration.scaling import Beta, Intercept, Platt, Quadratic
 from calibrant.recalibration.scaling_binning import ScalingBinning
 from calibrant.recalibration.shared_spline import SharedSpline
 from calibrant.recalibration.simplex_ridge import SimplexRidge
@@ -64,6 +65,7 @@ class Classifier:
 
 
 TWO = [
+    Intercept(),
     Platt(),
     Quadratic(),
     Beta(),
@@ -109,9 +111,7 @@ NUMBERS = [
 CASES = [*((one, 2) for one in TWO), *((one, k) for one in ANY for k in (2, 3)), *NUMBERS]
 
 CLAIMS = {
-    Stack: {"weighting": None},  # rows, not their weights, are dealt into folds
-    Best: {"weighting": None},
-    Boosted: {"weighting": None, "relabelling": None, "many": 50},  # folds; bins of some libraries; a tree a class
+    Boosted: {"relabelling": None, "many": 50},  # bins of some libraries; a tree a class
     Learned: {"is_saved": False},
     MatrixScaling: {"many": 300},  # k^2 coefficients
     Dirichlet: {"many": 300},
@@ -177,6 +177,7 @@ BIAS = np.array([0.5, 0.0, -0.5])
 
 OWN_TWO = [
     (Temperature(), lambda p: both(expit(0.5 * log_odds(p)))),
+    (Intercept(), lambda p: both(expit(0.8 + log_odds(p)))),
     (Platt(), lambda p: both(expit(0.4 + 0.5 * log_odds(p)))),
     (ScalingBinning(), lambda p: both(expit(0.4 + 0.5 * log_odds(p)))),
     (Quadratic(), lambda p: both(expit(0.5 * log_odds(p) + 0.15 * log_odds(p) ** 2))),
@@ -243,8 +244,31 @@ def test_every_recalibrator_has_a_ground_of_its_own():
     assert {type(one) for one, *_ in (*OWN_TWO, *OWN_THREE, *OWN_NUMBERS)} == {type(one) for one, _ in CASES}
 
 
+BARE = (Isotonic(), HistogramBinning(8, by="width", pseudocount=0))
+"""What keeps frequencies of 0 and 1, and says so."""
+
+
+@pytest.mark.parametrize(
+    ("recalibrator", "k"), [case for case in CASES if isinstance(case[1], int) and case[0] not in BARE], ids=named
+)
+def test_the_zeros_and_ones_of_a_forest_are_mended(recalibrator, k, rng):
+    """Shares of ten votes, with a softer truth: no held-out log loss is infinite, and no change is not a number."""
+    needed(recalibrator)
+    seen = rng.dirichlet(np.ones(k), 500)
+    votes = np.stack([rng.multinomial(10, row) for row in seen]) / 10
+    truth = 0.6 * seen + 0.4 / k
+    y = (truth.cumsum(axis=1) > rng.random((500, 1))).argmax(axis=1)
+    fitted = recalibrator.fit(y, votes, folds=3)
+    assert fitted.scores["score"][0] == FLOORED
+    assert fitted.scores["change"][0] < 0
+    assert not fitted.is_worse
+    assert "rows had probability 0 for what happened, none after the map" in fitted.notes[0]
+    assert "nan" not in repr(fitted)
+
+
 FREE = {
     Temperature: ["temperature"],
+    Intercept: ["intercept"],
     Platt: ["intercept", "slope"],
     Quadratic: ["intercept", "slope", "curvature"],
     Beta: ["intercept", "low", "high"],
@@ -270,7 +294,10 @@ def slopes(found, y, predictions, name):
 @pytest.mark.parametrize(
     ("recalibrator", "on"),
     [
-        *((one, 2) for one in (Temperature(), Platt(), Quadratic(), Beta(), HistogramBinning(5, pseudocount=0))),
+        *(
+            (one, 2)
+            for one in (Temperature(), Intercept(), Platt(), Quadratic(), Beta(), HistogramBinning(5, pseudocount=0))
+        ),
         *((one, 3) for one in (Temperature(), VectorScaling())),
         *((one, Normal) for one in (Temperature(), VarianceScaling(bias=True))),
     ],

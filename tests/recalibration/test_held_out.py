@@ -5,7 +5,7 @@ from calibrant import CRPS, Brier, Categorical, Ensemble, LogLoss, Normal
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.folds import folds_of_rows
-from calibrant.recalibration.held_out import HeldOut, held_out, in_order, scores
+from calibrant.recalibration.held_out import FLOORED, HeldOut, held_out, impossible, in_order, mean_change, scores
 from calibrant.recalibration.matrix import VectorScaling
 from calibrant.recalibration.temperature import Temperature
 
@@ -63,17 +63,46 @@ def test_the_error_is_that_of_the_mean_change(problem):
     assert table["error"][0] == pytest.approx(change.std() / 200**0.5, rel=1e-10)
 
 
-def test_rows_that_both_call_impossible_have_no_change():
+def test_infinite_log_losses_are_floored_before_they_are_compared():
+    """Of three rows, at half an event in four."""
     before, after = Categorical([0.0, 0.8, 0.6]), Categorical([0.0, 0.9, 0.7])
     table = scores(np.array([1, 1, 1]), before, None, whole(after))
-    assert table["before"][0] == table["after"][0] == np.inf
+    assert table["score"].tolist() == [FLOORED, "Brier"]
+    assert table["before"][0] == pytest.approx(-np.log([0.125, 0.8, 0.6]).mean(), rel=1e-12)
     assert table["change"][0] == pytest.approx(-(np.log(0.9 / 0.8) + np.log(0.7 / 0.6)) / 3, rel=1e-12)
-    assert np.isfinite(table["error"][0])
+    mended = scores(np.array([1, 1, 1]), before, None, whole(Categorical([0.2, 0.8, 0.6])))
+    assert mended["change"][0] == pytest.approx(np.log(0.125 / 0.2) / 3, rel=1e-12)
+    assert np.isfinite(mended["error"]).all()
+
+
+def test_how_many_rows_were_called_impossible_is_said():
+    y, before = np.array([1, 1, 1]), Categorical([0.0, 0.0, 0.6])
+    (words,) = impossible(y, before, None, whole(Categorical([0.0, 0.8, 0.6])))
+    assert words.startswith("2 rows had probability 0 for what happened, 1 after the map: the log loss is infinite. ")
+    assert "smaller probabilities than 0.125" in words
+    assert "none after the map" in impossible(y, before, None, whole(Categorical([0.1, 0.8, 0.6])))[0]
+    assert impossible(y, before, np.array([0.0, 0.0, 1.0]), whole(before)) == ()
+    assert impossible(y, Categorical([0.5] * 3), None, whole(Categorical([0.5] * 3))) == ()
 
 
 def test_a_row_newly_called_impossible_is_infinitely_worse():
-    table = scores(np.array([1, 1]), Categorical([0.5, 0.5]), None, whole(Categorical([0.0, 0.5])))
-    assert table["change"][0] == np.inf
+    y, half, after = np.array([1, 1]), Categorical([0.5, 0.5]), Categorical([0.0, 0.5])
+    table = scores(y, half, None, whole(after))
+    assert (table["score"][0], table["change"][0], table["error"][0]) == ("log loss", np.inf, np.inf)
+    (words,) = impossible(y, half, None, whole(after))
+    assert words == "1 row that happened got probability 0 from the map: the log loss is infinite"
+
+
+def test_rows_without_weight_cost_nothing_though_they_were_called_impossible():
+    table = scores(np.array([1, 1]), Categorical([0.0, 0.5]), np.array([0.0, 2.0]), whole(Categorical([0.0, 0.6])))
+    assert table["score"][0] == "log loss"
+    assert table["before"][0] == pytest.approx(np.log(2), rel=1e-12)
+
+
+def test_no_change_is_not_a_number():
+    infinite, mixed = np.array([np.inf, 1.0]), np.array([1.0, np.inf])
+    for pair in ((infinite, mixed), (infinite, infinite), (infinite, np.ones(2)), (np.ones(2), infinite)):
+        assert not np.isnan(mean_change(*pair, np.full(2, 0.5))).any()
 
 
 def test_scores_of_numbers(rng):

@@ -161,12 +161,11 @@ def test_classes_may_be_renamed(recalibrator, rng):
 
 
 @every
-def test_weights_are_repetitions(recalibrator, rng):
+def test_of_weights_only_the_ratio_matters(recalibrator, rng):
     y, p = drawn(rng, 300)
-    times = rng.integers(0, 4, 300)
-    weighted = recalibrator.fit(y, p, sample_weight=times, folds=0)(p)
-    repeated = recalibrator.fit(np.repeat(y, times), np.repeat(p, times, axis=0), folds=0)(p)
-    np.testing.assert_allclose(weighted, repeated, atol=1e-8)
+    w = rng.integers(0, 4, 300)
+    one, other = (recalibrator.fit(y, p, sample_weight=c * w, folds=0)(p) for c in (1.0, 1.5))
+    np.testing.assert_allclose(one, other, atol=1e-8)
 
 
 @every

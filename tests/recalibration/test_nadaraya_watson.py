@@ -9,6 +9,7 @@ from calibrant.lab.problems import Tempered
 from calibrant.recalibration import nadaraya_watson
 from calibrant.recalibration.base import Map
 from calibrant.recalibration.nadaraya_watson import PRIORS, NadarayaWatson, _left_out
+from calibrant.recalibration.weights import in_rows
 
 
 @pytest.fixture(params=[2, 4])
@@ -45,7 +46,7 @@ def test_local_frequencies_by_hand(rows, h, prior, rng):
     w = rng.integers(1, 4, len(y))
     at = rng.dirichlet(np.ones(p.shape[1]), 20)
     fitted = NadarayaWatson(h, prior).fit(y, p, sample_weight=w, folds=0)
-    assert fitted(at) == pytest.approx(by_hand(y, p, w, h, prior, at), abs=1e-10)
+    assert fitted(at) == pytest.approx(by_hand(y, p, in_rows(w, len(y)), h, prior, at), abs=1e-10)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -90,15 +91,6 @@ def test_where_no_row_is_near_predictions_stay(rng):
     fitted = NadarayaWatson(0.01, 1.0).fit(np.zeros(50, int), p, folds=0)
     at = np.array([[0, 1, 0], [0.1, 0.3, 0.6]])
     np.testing.assert_array_equal(fitted(at), at)
-
-
-def test_weights_equal_repetition(rows, rng):
-    y, p = rows
-    times = rng.integers(0, 4, len(y))
-    weighted = NadarayaWatson().fit(y, p, sample_weight=times, folds=0)
-    repeated = NadarayaWatson().fit(np.repeat(y, times), np.repeat(p, times, axis=0), folds=0)
-    assert weighted.map.bandwidth == pytest.approx(repeated.map.bandwidth, rel=1e-6)
-    assert weighted(p) == pytest.approx(repeated(p), abs=1e-6)
 
 
 def test_names_of_classes_and_order_of_rows_do_not_matter(rng):

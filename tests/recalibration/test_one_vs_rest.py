@@ -71,7 +71,8 @@ def test_certain_rows(rng):
     y, p = drawn(rng)
     p[:50] = np.eye(4)[y[:50]]
     fitted = OneVsRest(Platt()).fit(y, p, folds=0)
-    np.testing.assert_array_equal(fitted(np.eye(4)), np.eye(4))
+    np.testing.assert_allclose(fitted(np.eye(4)), np.eye(4), atol=0.1)
+    assert fitted(np.eye(4)).min() > 0  # the next one may be otherwise
 
 
 def test_rows_that_no_map_wants_stay_as_they_are():

@@ -83,15 +83,6 @@ def test_a_calibrated_model_is_hardly_changed(rng):
     assert abs(fitted.scores["change"][0]) < 0.02
 
 
-def test_weights_equal_repetition(rng):
-    y, predictions = skewed(rng, 300)
-    rows = np.repeat(np.arange(300), times := rng.integers(0, 4, 300))
-    weighted = QuantileRecalibration().fit(y, predictions, sample_weight=times, folds=0).map
-    repeated = QuantileRecalibration().fit(y[rows], predictions[rows], folds=0).map
-    assert weighted.scores == pytest.approx(repeated.scores, abs=1e-12)
-    assert weighted.values == pytest.approx(repeated.values, abs=1e-12)
-
-
 def test_json_keeps_every_digit(rng):
     y, predictions = skewed(rng, 300)
     fitted = QuantileRecalibration().fit(y, predictions, folds=0)

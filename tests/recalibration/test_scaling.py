@@ -9,7 +9,15 @@ from scipy.special import expit, logit
 from calibrant import Categorical, Normal
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Map
-from calibrant.recalibration.scaling import AffineLogOdds, Beta, BetaLogOdds, Platt, Quadratic, QuadraticLogOdds
+from calibrant.recalibration.scaling import (
+    AffineLogOdds,
+    Beta,
+    BetaLogOdds,
+    Intercept,
+    Platt,
+    Quadratic,
+    QuadraticLogOdds,
+)
 
 ALL = [Platt(), Quadratic(), Beta(), Beta(monotone=False)]
 FEATURES = {
@@ -154,23 +162,46 @@ def test_constant_predictions_become_the_frequency_and_keep_the_slope(recalibrat
 
 
 @every
-def test_certainty_stays_certain(recalibrator, rng):
-    y, p = drawn(recalibrator, rng, 500)
-    p = np.where(rng.random(500) < 0.2, np.round(p), p)
-    y = np.where((p == 0) | (p == 1), p, y).astype(int)
+def test_0_and_1_are_put_right(recalibrator, rng):
+    """A forest says 0 and 1 where one in ten is otherwise: the map says so too, and no loss is infinite."""
+    p = rng.integers(0, 11, 2_000) / 10
+    y = (rng.random(2_000) < 0.1 + 0.8 * p) * 1
     fitted = recalibrator.fit(y, p, folds=0)
-    assert fitted([0.0, 1.0]).tolist() == [0, 1]
-    assert np.isfinite(coefficients(fitted)).all()
-    assert fitted.notes == ()
+    wrong = int(((p == 0) & (y == 1) | (p == 1) & (y == 0)).sum())
+    assert fitted.notes == (f"{wrong} rows had probability 0 for what happened: 0 counts as 0.000125",)
+    ends = fitted([0.0, 1.0])
+    assert np.abs(ends - [0.1, 0.9]).max() < 0.08
+    assert np.isfinite(log_loss(y, fitted(p)))
+    assert log_loss(y, fitted(p)) < log_loss(y, np.clip(p, 1e-3, 1 - 1e-3)) - 0.05
 
 
-@every
-def test_certainty_that_was_wrong_is_told(recalibrator, rng):
-    y, p = drawn(recalibrator, rng, 500)
-    p[:2], y[:2] = [0.0, 1.0], [1, 0]
-    fitted = recalibrator.fit(y, p, folds=0)
-    assert "2 rows had probability 0 for what happened" in fitted.notes[0]
-    assert np.isfinite(coefficients(fitted)).all()
+def test_what_the_note_says_of_0_and_1_is_what_the_map_does(rng):
+    """A parabola may be level at its end: then 1 is sent elsewhere."""
+    z = rng.normal(0, 2, 5_000)
+    y = (rng.random(5_000) < expit(0.5 * z - 0.08 * z**2)) * 1
+    p = expit(z)
+    p[:3], y[:3] = 1.0, 0
+    fitted = Quadratic().fit(y, p, folds=0)
+    least = fitted.map.least
+    assert fitted([1.0]) == pytest.approx(fitted([1 - least]), rel=1e-3)
+    assert fitted([0.0]) == pytest.approx(fitted([least]), rel=1e-3)
+    assert "as they are" not in fitted.notes[0]
+
+
+def test_one_number_moves_all_log_odds_until_the_sums_agree(rng):
+    z = rng.normal(-2.6, 1.0, 800)
+    y = (rng.random(800) < expit(0.5 + z)) * 1
+    fitted = Intercept().fit(y, expit(z), folds=0)
+    assert fitted(expit(z)).sum() == pytest.approx(y.sum(), rel=1e-9)
+    np.testing.assert_allclose(logit(fitted(expit(z))) - z, fitted.map.intercept, rtol=1e-9)
+    assert fitted.map.slope == 1.0
+
+
+@pytest.mark.parametrize("y", [np.zeros(100, int), np.ones(100, int)], ids=["no event", "events only"])
+def test_without_one_of_the_classes_the_intercept_is_finite(y, rng):
+    fitted = Intercept().fit(y, rng.random(100), folds=0)
+    assert np.isfinite(fitted.map.intercept)
+    assert any("half a nat" in note for note in fitted.notes)
 
 
 @every
@@ -233,5 +264,7 @@ def test_more_classes_are_refused_with_a_remedy(recalibrator, rng):
 
 
 def test_maps_that_are_no_numbers_are_refused():
+    with pytest.raises(InputError, match=r"least must be a probability below 1/2; got 0\.7"):
+        AffineLogOdds(0.0, 1.0, 0.7)
     with pytest.raises(InputError, match="AffineLogOdds must be made of finite numbers; got {'slope': nan}"):
         Map.from_dict({"map": "AffineLogOdds", "intercept": 0.0, "slope": "nan"})

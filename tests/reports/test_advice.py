@@ -2,14 +2,24 @@ import shlex
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from calibrant import ECE, Categorical, EqualMass, Normal, PITError, evaluate
 from calibrant.cli.settings import parse_recalibrator
 from calibrant.lab.problems import Tempered
 from calibrant.recalibration.held_out import in_order
 from calibrant.recalibration.temperature import Temperature
-from calibrant.reports.advice import ALONE, NOTHING, advise, code, command, too_few
-from calibrant.reports.trials import AS_THEY_ARE, Trial
+from calibrant.reports.advice import LITTLE, NOTHING, SLICE, UNMENDED, UNSURE, advise, choice, code, command, too_few
+from calibrant.reports.build import judge
+from calibrant.reports.model import Verdict
+from calibrant.reports.trials import AS_THEY_ARE, Trial, tried
+
+
+def found(finding, tone="bad"):
+    return Verdict(tone, "", (), 0.001, finding)
+
+
+GOOD, BAD = found("none", "good"), found("over-confident")
 
 
 @pytest.fixture
@@ -19,7 +29,7 @@ def problem(rng, problem_of):
 
 @pytest.fixture
 def advised(problem):
-    return advise(problem, is_calibrated=False, source=["my $file.csv", "--y-pred", "p_*"])
+    return advise(problem, verdict=BAD, source=["my $file.csv", "--y-pred", "p_*"])
 
 
 def test_the_best_map_its_gain_and_how_to_learn_it(advised):
@@ -37,7 +47,7 @@ def test_the_best_map_its_gain_and_how_to_learn_it(advised):
 def test_the_table_has_a_row_a_candidate_and_one_for_none(problem, advised):
     table = advised.advice.candidates
     assert sorted(table["recalibrator"])[-1] == AS_THEY_ARE
-    assert table.n_rows == 6
+    assert table.n_rows == 7
     assert np.all(np.diff(table["after"]) >= 0)
     assert table["change"] == pytest.approx(table["after"] - table["before"])
     row = table["recalibrator"].tolist().index("Temperature()")
@@ -69,7 +79,7 @@ def test_the_picture_has_both_curves(advised):
 
 def test_forecasts(rng, problem_of):
     y = rng.normal(0.0, 2.0, 1_000)
-    found = advise(problem_of(y, Normal(np.zeros(1_000), 1.0)), is_calibrated=False)
+    found = advise(problem_of(y, Normal(np.zeros(1_000), 1.0)), verdict=BAD)
     assert found.advice.headline.startswith("VarianceScaling() would lower the log loss by ")
     assert "%" not in found.advice.headline  # a density's log loss has no shares
     assert found.advice.command is None
@@ -83,26 +93,93 @@ def test_forecasts(rng, problem_of):
 def test_nothing_to_put_right(rng, problem_of):
     p = rng.random(400)
     problem = problem_of((rng.random(400) < p) * 1, Categorical(p))
-    found = advise(problem, is_calibrated=True)
-    assert (found.advice.headline, found.picture, found.advice.command) == (NOTHING, None, None)
-    assert "that were tried" in found.advice.sentences[0]
-    assert advise(problem, is_calibrated=False).advice.headline == ALONE
+    said = advise(problem, verdict=GOOD)
+    assert (said.advice.headline, said.picture, said.advice.command) == (NOTHING, None, None)
+    assert "that were tried" in said.advice.sentences[0]
+
+
+def test_nothing_is_put_right_without_an_alarm(problem):
+    assert advise(problem, verdict=GOOD).advice.headline == NOTHING  # though a map would gain
+
+
+REASONS = [
+    ("slice", "bad", SLICE),
+    ("local", "good", LITTLE),
+    ("local", "bad", UNMENDED),
+    ("mixed", "unsure", UNMENDED),
+]
+
+
+@pytest.mark.parametrize(("finding", "tone", "words"), REASONS)
+def test_an_alarm_without_a_map_has_a_reason(finding, tone, words, problem_of):
+    """Calibrated predictions of a great many rows: no map gains."""
+    rng = np.random.default_rng(3)
+    p = rng.random(4_000)
+    problem = problem_of((rng.random(4_000) < p) * 1, Categorical(p))
+    advice = advise(problem, verdict=found(finding, tone)).advice
+    assert (advice.headline, advice.command) == (words, None)
+
+
+def test_few_rows_are_a_reason_of_their_own(problem_of):
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    problem = problem_of((rng.random(60) < p) * 1, Categorical(p))
+    assert advise(problem, verdict=found("local")).advice.headline == UNSURE
+
+
+def cohort(rng, n, shift=0.5, slope=1.0):
+    """External validation: one event in ten was predicted; log-odds are moved, and more or less spread."""
+    z = rng.normal(-2.6, 1.0, n)
+    return (rng.random(n) < expit(shift + slope * z)) * 1, z
+
+
+@pytest.mark.parametrize(("shift", "slope"), [(0.5, 1.0), (0.1, 0.8), (-0.6, 1.0)])
+def test_a_fault_that_a_simple_map_mends_gets_one_that_does(shift, slope, problem_of):
+    """Ten cohorts of 700 patients: each alarm has a map, and each map lowers the log loss of all patients."""
+    fresh = np.random.default_rng(99).normal(-2.6, 1.0, 20_000)
+    truth, alarms, gains = expit(shift + slope * fresh), 0, []
+    for seed in range(10):
+        y, z = cohort(np.random.default_rng(seed), 700, shift, slope)
+        verdict = judge(y, expit(z), n_resamples=99, rng=seed)
+        chosen = choice(tried(problem_of(y, Categorical(expit(z)))), verdict)
+        assert (chosen.recalibrator is not None) == verdict.is_alarm
+        if chosen.recalibrator is not None:
+            better = chosen.recalibrator.fit(y, expit(z), folds=0)(expit(fresh))
+            gains.append(cross_entropy(truth, expit(fresh)) - cross_entropy(truth, better))
+        alarms += verdict.is_alarm
+    assert alarms >= 7
+    assert min(gains) > 0
+
+
+def cross_entropy(truth, p):
+    return -(truth * np.log(p) + (1 - truth) * np.log1p(-p)).mean()
+
+
+def test_a_gain_within_chance_is_said_to_be(problem_of):
+    y, z = cohort(np.random.default_rng(3), 500, 0.35)
+    problem = problem_of(y, Categorical(expit(z)))
+    advice = advise(problem, verdict=found("too low")).advice
+    assert advice.headline.startswith("Intercept() would lower the log loss by ")
+    assert (
+        "The gain alone is within chance: it is the verdict that calls for a map, and this one fits best."
+        in advice.sentences
+    )
 
 
 def test_few_rows_and_few_events(problem_of):
     assert too_few(problem_of([0, 1], Categorical([0.2, 0.3]))) == "2 rows are too few to learn from."
     rare = problem_of([1] * 9 + [0] * 91, Categorical(np.full(100, 0.1)))
     assert too_few(rare) == "All but 9 rows are of one class: too few of others to learn from."
-    assert advise(rare, is_calibrated=True).advice.candidates is None
+    assert advise(rare, verdict=GOOD).advice.candidates is None
     weightless = problem_of([0, 1] * 40, Categorical(np.full(80, 0.5)), np.repeat([1.0, 0.0], 40))
     assert too_few(weightless) == "40 rows are too few to learn from."
 
 
 def test_rough_and_thinned_are_said(rng, problem_of):
     y, p = Tempered(2, 3.0).draw(31_000, rng)
-    found = advise(problem_of(y, p), is_calibrated=False).advice
+    found = advise(problem_of(y, p), verdict=BAD).advice
     assert "Learned and judged on 30,000 of 31,000 rows, drawn at random." in found.sentences
-    small = advise(problem_of(y[:100], p[:100]), is_calibrated=False).advice
+    small = advise(problem_of(y[:100], p[:100]), verdict=BAD).advice
     assert "100 rows leave much to chance: judge the map again on new ones." in small.sentences
 
 

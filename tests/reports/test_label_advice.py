@@ -3,9 +3,12 @@ import pytest
 
 from calibrant import Bernoulli
 from calibrant.recalibration.scaling import Platt
-from calibrant.reports.advice import NOTHING
+from calibrant.reports.advice import NOTHING, UNSURE
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.label_advice import advise_on
+from calibrant.reports.model import Verdict
+
+GOOD, BAD = Verdict("good", "", (), 0.5, "none"), Verdict("bad", "", (), 0.001, "label")
 
 
 def labels(p, y, names=("wet", "cold", "dark")):
@@ -16,7 +19,7 @@ def labels(p, y, names=("wet", "cold", "dark")):
 def advised(rng):
     p = rng.random((800, 3))
     y = (rng.random((800, 3)) < np.stack([p[:, 0], p[:, 1] ** 2, p[:, 2]], axis=1)).astype(int)
-    return p, y, advise_on(labels(p, y), is_calibrated=False, source=["x.csv", "--y-true", "y_*", "--y-pred", "p_*"])
+    return p, y, advise_on(labels(p, y), verdict=BAD, source=["x.csv", "--y-true", "y_*", "--y-pred", "p_*"])
 
 
 def test_each_label_by_itself(advised):
@@ -42,19 +45,19 @@ def test_calibrated_labels_and_those_with_too_few_events(rng):
     p = rng.random((300, 2))
     p[:, 1] = 0.001
     y = (rng.random((300, 2)) < p).astype(int)
-    found = advise_on(labels(p, y, ("a", "b")), is_calibrated=True).advice
+    found = advise_on(labels(p, y, ("a", "b")), verdict=GOOD).advice
     assert found.headline == NOTHING
     assert found.sentences[0] == "1 label has too few rows of either kind to learn from."
-    none = advise_on(labels(p[:, [1]], y[:, [1]], ("b",)), is_calibrated=True).advice
+    none = advise_on(labels(p[:, [1]], y[:, [1]], ("b",)), verdict=GOOD).advice
     assert none.headline == "No label has enough rows of both kinds to learn from."
-    few = advise_on(labels(p[:9], y[:9], ("a", "b")), is_calibrated=True).advice
+    few = advise_on(labels(p[:9], y[:9], ("a", "b")), verdict=GOOD).advice
     assert few.headline == "9 rows are too few to learn from."
 
 
 def test_many_labels(rng):
     p = rng.random((120, 30))
     y = (rng.random((120, 30)) < p).astype(int)
-    found = advise_on(labels(p, y, tuple(map(str, range(30)))), is_calibrated=True).advice
+    found = advise_on(labels(p, y, tuple(map(str, range(30)))), verdict=GOOD).advice
     assert "The first 20 labels of 30." in found.sentences
     assert found.candidates.n_rows == 20
 
@@ -63,4 +66,16 @@ def test_other_problems_are_as_they_are(rng, problem_of):
     from calibrant import Normal
 
     problem = problem_of(rng.normal(size=60), Normal(np.zeros(60), 1.0))
-    assert advise_on(problem, is_calibrated=True).advice.headline == NOTHING
+    assert advise_on(problem, verdict=GOOD).advice.headline == NOTHING
+
+
+def test_an_alarm_names_the_likeliest_label_or_says_that_rows_are_few():
+    headlines = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        p = rng.random((200, 3))
+        y = (rng.random((200, 3)) < p).astype(int)
+        headlines.append(advise_on(labels(p, y), verdict=BAD).advice.headline)
+    assert NOTHING not in headlines
+    assert all(line == UNSURE or line.startswith("1 of 3 labels would gain.") for line in headlines)
+    assert UNSURE in headlines

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -14,7 +16,9 @@ from calibrant import (
     Poisson,
 )
 from calibrant.lab.problems import Tempered
+from calibrant.recalibration.held_out import FLOORED
 from calibrant.recalibration.scaling import Platt
+from calibrant.recalibration.spline import SplineScaling
 from calibrant.recalibration.temperature import Temperature
 from calibrant.reports.advice import too_few
 from calibrant.reports.trials import AS_THEY_ARE, Trial, Trials, candidates_for, thinned, tried
@@ -25,7 +29,9 @@ def names(predictions):
 
 
 def test_every_kind_of_prediction_has_its_candidates():
-    assert names(Categorical([0.2, 0.4])) == ["Temperature", "Platt", "Beta", "SplineScaling", "Isotonic"]
+    assert names(Categorical([0.2, 0.4])) == [
+        *("Intercept", "Temperature", "Platt", "Beta", "SplineScaling", "Isotonic"),
+    ]
     assert names(Normal([0.0], 1.0)) == ["VarianceScaling", "VarianceScaling", "QuantileRecalibration"]
     assert names(MultivariateNormal([[0.0, 1.0]], 1.0)) == ["VarianceScaling", "VarianceScaling"]
     assert names(Ensemble([[1.0, 2.0]])) == ["Dressing", "QuantileRecalibration"]
@@ -53,34 +59,61 @@ def test_members_are_scored_for_what_they_were_drawn_from(rng, problem_of):
     assert trials.mean(trials.unchanged) == pytest.approx(CRPS(fair=True)(y, Ensemble(members)).value, rel=1e-12)
 
 
-def test_an_infinite_log_loss_leaves_the_choice_to_another_score(rng, problem_of):
+def test_an_infinite_log_loss_is_floored_and_told(rng, problem_of):
     p = np.append(rng.random(199), 0.0)
     y = np.append((rng.random(199) < p[:-1]) * 1, 1)
-    assert tried(problem_of(y, Categorical(p))).score == "Brier"
+    trials = tried(problem_of(y, Categorical(p)))
+    assert trials.score == FLOORED
+    assert trials.unchanged.losses[-1] == pytest.approx(np.log(402))  # half an event in 201 rows
+    assert trials.notes[0].startswith("1 row had probability 0 for what happened")
+    assert all(np.isfinite(trials.change(trial, trials.unchanged)).all() for trial in trials.trials)
 
 
-def chosen(*means_and_noise, certainty=2.0):
-    """The choice among losses that differ by a mean and by noise, the first as they are."""
+def trials_of(*means_and_noise, score="log loss"):
+    """Losses that differ by a mean and by noise: of predictions as they are, of a simple, a less simple and a flexible map."""
     rng = np.random.default_rng(0)
     base, n = rng.normal(size=400), 400
-    trials = []
-    for i, (mean, noise) in enumerate(means_and_noise):
-        wave = noise * np.resize([1.0, -1.0], n)
-        trials.append(Trial(None if i == 0 else (Temperature(), Platt())[i - 1], (), base + mean + wave))
-    return Trials("log loss", tuple(trials), np.full(n, 1 / n), (), certainty).chosen.name
+    kinds = ((None, 0), (Temperature(), 1), (Platt(), 2), (SplineScaling(), None))
+    found = [
+        Trial(kind, (), base + mean + noise * np.resize([1.0, -1.0], n), numbers)
+        for (kind, numbers), (mean, noise) in zip(kinds, means_and_noise, strict=False)
+    ]
+    return Trials(score, tuple(found), np.full(n, 1 / n))
 
 
-def test_the_simpler_of_two_that_cannot_be_told_apart_is_chosen():
+def test_a_number_of_a_map_costs_half_a_nat():
+    """Of 400 rows, 1/800 on average."""
+    assert trials_of((0, 0), (-0.5, 1), (-0.501, 0)).best.name == "Temperature()"
+    assert trials_of((0, 0), (-0.5, 1), (-0.502, 0)).best.name == "Platt()"
+    assert trials_of((0, 0), (-0.5, 1), (-0.501, 0), score="CRPS").best.name == "Platt()"  # no nats
+
+
+def test_a_flexible_map_must_be_better_than_a_simple_one_by_two_standard_errors():
     """A wave of 1 has a standard error of 0.05 over 400 rows."""
-    assert chosen((0, 0), (-0.5, 1), (-0.52, 0)) == "Temperature()"
-    assert chosen((0, 0), (-0.4, 1), (-0.52, 0)) == "Platt()"
+    assert trials_of((0, 0), (-0.5, 0), (5, 0), (-0.59, 1)).best.name == "Temperature()"
+    assert trials_of((0, 0), (-0.5, 0), (5, 0), (-0.61, 1)).best.recalibrator == SplineScaling()
+    only = trials_of((0, 0), (-0.5, 0))
+    assert replace(only, trials=(only.trials[0], replace(only.trials[1], numbers=None))).best.name == "Temperature()"
 
 
-def test_a_gain_needs_two_standard_errors():
-    assert chosen((0, 0), (-0.09, 1), (5, 0)) == AS_THEY_ARE
-    assert chosen((0, 0), (-0.11, 1), (5, 0)) == "Temperature()"
-    assert chosen((0, 0), (-0.11, 1), (5, 0), certainty=2.5) == AS_THEY_ARE
-    assert chosen((0, 0), (0.1, 0), (np.inf, 0)) == AS_THEY_ARE
+def test_a_gain_needs_as_many_standard_errors_as_are_asked_for():
+    small = trials_of((0, 0), (-0.09, 1), (5, 0))
+    assert [small.chosen(needed).name for needed in (0, 1, 2)] == ["Temperature()", "Temperature()", AS_THEY_ARE]
+    for worse in (0.1, 0.0, np.inf):
+        assert trials_of((0, 0), (worse, 0), (np.inf, 0)).chosen(0).name == AS_THEY_ARE
+
+
+def test_a_gain_is_certain_by_its_spread_or_by_its_likelihood():
+    """400 rows: 3 nats are 0.0075 on average."""
+    small, likely, far = (
+        trials_of((0, 0), (mean, noise)) for mean, noise in ((-0.007, 1), (-0.008, 1), (-0.005, 0.04))
+    )
+    assert not small.is_certain(small.best)
+    assert likely.is_certain(likely.best)
+    assert not likely.is_certain(likely.best, 20)
+    assert far.is_certain(far.best)
+    other = trials_of((0, 0), (-0.008, 1), score="CRPS")
+    assert not other.is_certain(other.best)
 
 
 def calibrated(name, n, rng, problem_of):
@@ -101,18 +134,19 @@ def calibrated(name, n, rng, problem_of):
 
 
 @pytest.mark.parametrize("name", ["two classes", "rare events", "normal", "counts", "members"])
-def test_calibrated_predictions_are_promised_nothing(name, problem_of):
+def test_calibrated_predictions_seldom_gain_for_certain(name, problem_of):
     """At most one data set in twenty, and no more than 99.9 % of samples of that rate would show."""
     sets = 60
     problems = [calibrated(name, 150, np.random.default_rng([i, 7]), problem_of) for i in range(sets)]
-    promised = sum(tried(one).chosen.recalibrator is not None for one in problems if too_few(one) is None)
+    trials = [tried(one) for one in problems if too_few(one) is None]
+    promised = sum(one.is_certain(one.best) for one in trials)
     assert promised <= binom.ppf(0.999, sets, 0.05)
 
 
 def test_a_strong_defect_is_always_seen(problem_of):
     for i in range(10):
         y, p = Tempered(2, 3.0).draw(400, np.random.default_rng(i))
-        assert tried(problem_of(y, p)).chosen.recalibrator is not None
+        assert (trials := tried(problem_of(y, p))).is_certain(trials.best)
 
 
 def test_large_data_are_thinned_at_random_and_weightless_rows_left_out(rng, problem_of):
@@ -126,8 +160,8 @@ def test_large_data_are_thinned_at_random_and_weightless_rows_left_out(rng, prob
     assert thinned(small) is small
 
 
-def test_what_cannot_be_fitted_is_told(rng, problem_of):
-    """Everything lies at impossible levels of a uniform-like density: no temperature."""
+def test_certainties_that_are_always_wrong_can_be_learned_from(problem_of):
     y = np.array([1, 0] * 40)
     trials = tried(problem_of(y, Categorical(1.0 - y)))
-    assert "Temperature() cannot be fitted: every row had probability 0" in trials.refused[0]
+    assert trials.refused == ()
+    assert trials.is_certain(trials.best)

@@ -11,7 +11,8 @@ from calibrant.estimators.base import BaseEstimator, EachDraw
 
 
 def check_estimator(estimator: BaseEstimator, y_true: np.ndarray, predictions: Distribution) -> None:
-    """The order of rows does not matter; reduced problems and redraws in bulk give the plain values; settings are values.
+    """The order of rows does not matter; reduced problems and redraws in bulk give the plain values; of weights only
+    the ratios matter; settings are values.
 
     For estimators that use the order (blocks, locations drawn from the rows) this fails by design.
 
@@ -36,9 +37,24 @@ def check_estimator(estimator: BaseEstimator, y_true: np.ndarray, predictions: D
             assert weights is not None, "a redraw is refused"
             continue
         assert _close(reduced.given(smaller, weights)(drawn), slow), "redraws in bulk differ from redraws one by one"
+    _check_weights(estimator, y_true, predictions, rng)
     copy = replace(estimator)  # type: ignore[type-var]
     assert copy == estimator, "settings that are equal make different estimators"
     assert hash(copy) == hash(estimator), "equal estimators have different hashes"
+
+
+def _check_weights(
+    estimator: BaseEstimator, y_true: np.ndarray, predictions: Distribution, rng: np.random.Generator
+) -> None:
+    """Of weights only the ratios matter, of whole ones too."""
+    w = rng.integers(1, 4, len(predictions)).astype(np.float64)
+    try:
+        one, other = (estimator(y_true, predictions, sample_weight=c * w) for c in (1.0, 1.5))
+    except InputError:
+        return
+    assert _close(float(one), float(other)), f"weights and the same times 1.5 give {float(one)} and {float(other)}"
+    errors = [np.nan if x.standard_error is None else x.standard_error for x in (one, other)]
+    assert np.allclose(*errors, rtol=1e-8, equal_nan=True), f"weights and the same times 1.5 have the errors {errors}"
 
 
 def _close(a: Any, b: Any) -> bool:

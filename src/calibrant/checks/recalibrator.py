@@ -40,7 +40,7 @@ def check_recalibrator(
     other kinds of predictions refused; separable data, missing classes, constant predictions, zeros and ones, single
     precision, few rows, and, where there may be more than two, ``many`` classes. What it claims may be loosened:
     ``relabelling`` is how far answers may be from those with the classes in another order, ``weighting`` how far those
-    with whole weights from those with as many copies of the rows; ``None`` claims nothing. ``is_saved=False`` is for maps
+    with all weights times a constant; ``None`` claims nothing. ``is_saved=False`` is for maps
     that refuse to be saved. One row may be refused.
 
     >>> from calibrant import Normal
@@ -62,6 +62,7 @@ def check_recalibrator(
     for name, rows in awkward(rng, on).items():
         _check_valid(recalibrator.fit(rows.y, rows.predictions, folds=min(5, len(rows.y))).map, rows.predictions, name)
     _check_one_row(recalibrator, problem)
+    _check_that_weights_count(recalibrator, problem, rng)
     if isinstance(on, int) and on > 2 and many is not None:
         rows = drawn(rng, many, 60)
         _check_valid(recalibrator.fit(rows.y, rows.predictions, folds=0).map, rows.predictions, f"{many:,} classes")
@@ -164,16 +165,25 @@ def _check_refused(call: Callable[[], Any], message: str) -> None:
 def _check_weights(
     recalibrator: Recalibrator, problem: Problem, rng: np.random.Generator, tolerance: float | None
 ) -> None:
-    """No weight is absence; whole weights are copies."""
+    """No weight is absence, equal weights are as good as none, and a constant times all of them changes nothing."""
     w = rng.integers(0, 4, len(problem.y)).astype(np.float64)
-    some, copies = problem[np.flatnonzero(w)], problem[np.repeat(np.arange(len(w)), w.astype(np.int64))]
+    some = problem[np.flatnonzero(w)]
     weighted = recalibrator.fit(problem.y, problem.predictions, sample_weight=w, folds=0)
     absent = recalibrator.fit(some.y, some.predictions, sample_weight=w[w > 0], folds=0)
     assert _same(absent.map, weighted.map, problem.predictions), "rows without weight matter"
     if tolerance is not None:
-        repeated = recalibrator.fit(copies.y, copies.predictions, folds=0)
-        gap = _gap(repeated.map, weighted.map, problem.predictions)
-        assert gap <= tolerance, f"whole weights and copies of rows give answers that differ by {gap:.2g}"
+        scaled = recalibrator.fit(problem.y, problem.predictions, sample_weight=1.5 * w, folds=0)
+        gap = _gap(scaled.map, weighted.map, problem.predictions)
+        assert gap <= tolerance, f"weights and the same times 1.5 give answers that differ by {gap:.2g}"
+        alike = recalibrator.fit(problem.y, problem.predictions, sample_weight=np.full(len(w), 2.0), folds=0)
+        gap = _gap(recalibrator.fit(problem.y, problem.predictions, folds=0).map, alike.map, problem.predictions)
+        assert gap <= tolerance, f"equal weights give answers that differ from those without weights by {gap:.2g}"
+
+
+def _check_that_weights_count(recalibrator: Recalibrator, problem: Problem, rng: np.random.Generator) -> None:
+    w = rng.uniform(0.1, 10, len(problem.y))
+    weighted, plain = (recalibrator.fit(problem.y, problem.predictions, sample_weight=x, folds=0) for x in (w, None))
+    assert not _same(weighted.map, plain.map, problem.predictions), "weights change nothing"
 
 
 def _check_single_precision(recalibrator: Recalibrator, problem: Problem) -> None:

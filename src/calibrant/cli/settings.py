@@ -78,7 +78,7 @@ from calibrant.recalibration.matrix import Dirichlet, MatrixScaling, StructuredM
 from calibrant.recalibration.nadaraya_watson import NadarayaWatson
 from calibrant.recalibration.one_vs_rest import OneVsRest
 from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.scaling import Beta, Platt, Quadratic
+from calibrant.recalibration.scaling import Beta, Intercept, Platt, Quadratic
 from calibrant.recalibration.scaling_binning import ScalingBinning
 from calibrant.recalibration.shared_spline import SharedSpline
 from calibrant.recalibration.simplex_ridge import SimplexRidge
@@ -120,7 +120,7 @@ RECALIBRATORS: dict[str, Callable[..., Any]] = {
     kind.__name__: kind
     for kind in (
         *(Default, Stack, Best, OneVsRest, Temperature, VectorScaling, MatrixScaling, StructuredMatrix, Dirichlet),
-        *(SharedSpline, SimplexRidge, NadarayaWatson, Platt, Quadratic, Beta, SplineScaling),
+        *(SharedSpline, SimplexRidge, NadarayaWatson, Intercept, Platt, Quadratic, Beta, SplineScaling),
         *(
             IsotonicRecalibrator,
             HistogramBinning,

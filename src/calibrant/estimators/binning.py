@@ -141,10 +141,10 @@ class Edges(Binning):
 class EqualMass(Binning):
     """``n_bins`` bins that hold the same number of rows, as nearly as ties allow.
 
-    Sorted scores are cut as ``numpy.array_split`` cuts; a cut inside a run of equal scores moves to its end. A weight
-    of 2 counts as two rows; weights that are not whole numbers share the total evenly. ``ties="split"`` deals equal
-    scores out in the order of the rows, row of rank r to bin ``floor(r n_bins / n)``, as Roelofs et al. (2022) do: the
-    result then depends on that order.
+    Sorted scores are cut as ``numpy.array_split`` cuts; a cut inside a run of equal scores moves to its end. Of
+    weights only the ratios matter: a row with twice the smallest weight counts as two; weights that are no whole multiples
+    of the smallest share the total evenly. ``ties="split"`` deals equal scores out in the order of the rows, row of rank r
+    to bin ``floor(r n_bins / n)``, as Roelofs et al. (2022) do: the result then depends on that order.
 
     >>> EqualMass(2).bins(np.array([0.1, 0.2, 0.2, 0.9])).edges
     array([0. , 0.2, 1. ])
@@ -201,13 +201,26 @@ def _dealt(scores: np.ndarray, weights: np.ndarray | None, n_bins: int) -> RankB
 
 def _cuts(total: float, n_bins: int, weights: np.ndarray | None = None) -> np.ndarray:
     """How many rows (or how much weight) lie below each inner edge."""
-    whole = weights is None or not np.any(weights != np.floor(weights))
-    return rows_below(np.arange(1, n_bins), total, n_bins, whole=whole)
+    return rows_below(np.arange(1, n_bins), total, n_bins, unit=unit_of(weights))
 
 
-def rows_below(j: np.ndarray, total: float, n_bins: int, *, whole: bool) -> np.ndarray:
-    """How many rows lie below the j-th of ``n_bins`` cuts: as ``numpy.array_split`` has it, or shares that are not whole."""
-    if not whole:
+def unit_of(weights: np.ndarray | None) -> float | None:
+    """The weight of one row where all weights are whole multiples of the smallest, but for rounding.
+
+    >>> unit_of(np.array([3.0, 1.5, 0.0])), unit_of(np.array([2.0, 3.0]))
+    (1.5, None)
+    """
+    if weights is None:
+        return 1
+    unit = float(weights[weights > 0].min())
+    rows = weights / unit
+    return unit if np.all(np.abs(rows - np.rint(rows)) <= 1e-9 * rows) else None
+
+
+def rows_below(j: np.ndarray, total: float, n_bins: int, *, unit: float | None) -> np.ndarray:
+    """How much weight lies below the j-th of ``n_bins`` cuts: whole rows as ``numpy.array_split`` has it, or even shares."""
+    if unit is None:
         return j * (total / n_bins)
-    size, larger = divmod(int(total), n_bins)
-    return j * size + np.minimum(j, larger)
+    size, larger = divmod(round(total / unit), n_bins)
+    found: np.ndarray = (j * size + np.minimum(j, larger)) * unit
+    return found

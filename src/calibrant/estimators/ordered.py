@@ -44,7 +44,7 @@ class Ordered:
 
     @property
     def is_whole(self) -> bool:
-        """Whether weights are whole numbers."""
+        """Whether sums of weights are exact: they are whole numbers."""
         return self.weights is None or not np.any(self.weights != np.floor(self.weights))
 
     def observed(self, happened: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant._validate import check_count
+from calibrant.estimators.binning import unit_of
 
 ROUNDS = 100
 """Rounds of k-means at most."""
@@ -18,7 +19,9 @@ class Partition(ABC):
     """
 
     def cells(self, points: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-        """The cell of each row of ``(n, k)``, from 0 on; rows without weight have no say."""
+        """The cell of each row of ``(n, k)``, from 0 on; rows without weight have no say, and of others only the ratios."""
+        if weights is not None:
+            weights = weights / (unit_of(weights) or float(weights @ weights / weights.sum()))
         distinct, which = np.unique(points.astype(np.float64), axis=0, return_inverse=True)
         mass = np.bincount(which.ravel(), weights=weights, minlength=len(distinct)).astype(np.float64)
         cell = np.zeros(len(distinct), dtype=np.intp)

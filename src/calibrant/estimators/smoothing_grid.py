@@ -111,8 +111,8 @@ def bandwidth_of(
 
 
 def _unit(weights: np.ndarray) -> float:
-    """The weight of one row: a whole weight stands for so many rows, others have their mean, weighted by themselves."""
-    return 1.0 if np.all(weights == np.floor(weights)) else float(weights @ weights / weights.sum())
+    """The weight of one row: the mean, weighted by itself."""
+    return float(weights @ weights / weights.sum())
 
 
 def _spread(scores: np.ndarray, weights: np.ndarray) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._validate import InputError, check_one_of
 from calibrant.estimators.base import Statistic
-from calibrant.estimators.binning import Binning, Bins, EqualMass, EqualWidth, Ties, rows_below, with_ends
+from calibrant.estimators.binning import Binning, Bins, EqualMass, EqualWidth, Ties, rows_below, unit_of, with_ends
 from calibrant.estimators.counts import lp_norm
 from calibrant.estimators.ordered import Ordered
 from calibrant.lenses import Event
@@ -76,7 +76,7 @@ class Sweep(Binning):
         """How candidates are cut."""
         if self.by == "width":
             return _Width(ordered.scores)
-        return _Ranks(len(ordered)) if self.ties == "split" else _Mass(ordered.weight, ordered.is_whole)
+        return _Ranks(len(ordered)) if self.ties == "split" else _Mass(ordered.weight, unit_of(ordered.weights))
 
     def n_bins(self, ordered: Ordered, observed: np.ndarray) -> np.ndarray:
         """Where the sweep ends for each row of running totals ``(m, scores + 1)`` of what happened."""
@@ -151,10 +151,10 @@ class Cutting(Protocol):
 @dataclass(frozen=True, eq=False)
 class _Mass:
     weight: np.ndarray
-    is_whole: bool
+    unit: float | None
 
     def _below(self, n_bins: int, j: np.ndarray) -> np.ndarray:
-        return rows_below(j, self.weight[-1], n_bins, whole=self.is_whole) * (1 - 1e-12)
+        return rows_below(j, self.weight[-1], n_bins, unit=self.unit) * (1 - 1e-12)
 
     def cuts(self, n_bins: int, j: np.ndarray) -> np.ndarray:
         return np.searchsorted(self.weight, self._below(n_bins, j))

@@ -15,7 +15,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.recalibration.folds import folds_of_rows
-from calibrant.recalibration.held_out import HeldOut, held_out, scores
+from calibrant.recalibration.held_out import HeldOut, held_out, impossible, scores
 from calibrant.recalibration.map import ClassMap, Map, NamedClasses, check_classes, check_number, two_classes
 from calibrant.results import Table, number
 from calibrant.results.base import Result
@@ -75,13 +75,14 @@ class Recalibrator(ABC):
         if folds != 0:
             tried = held_out(self, y, predictions, weights, folds_of_rows(len(y), folds, seed), engine)
         table = scores(y, predictions, weights, tried) if tried else None
+        zeros = impossible(y, predictions, weights, tried) if tried else ()
         return Recalibration(
             self,
             found.map,
             len(predictions),
             table,
             found.is_converged,
-            _notes(found, table),
+            (*zeros, *_notes(found, table)),
             predictions.class_names if isinstance(predictions, Categorical) and predictions.labels else None,
             tried,
         )
@@ -137,7 +138,8 @@ class Recalibration(Result):
         lines = [("recalibration", brief(self.recalibrator))]
         for row in [] if self.scores is None else self.scores.rows():
             text = f"{number(row['before'])} -> {number(row['after'])} held out"
-            lines.append((row["score"], f"{text} ({row['change']:+.2g} ± {row['error']:.1g})"))
+            change = f" ({row['change']:+.2g} ± {row['error']:.1g})" if np.isfinite(row["error"]) else ""
+            lines.append((row["score"], f"{text}{change}"))
         lines += [("note", note) for note in self.notes]
         return [*lines, ("n", f"{self.n:,}")]
 

@@ -14,11 +14,15 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.cells import crps_by_cells, has_levels
 from calibrant.distributions.quantiles import fan_of
-from calibrant.results import Table
+from calibrant.results import Table, how_many, number
 from calibrant.typing import Engine
 
 if TYPE_CHECKING:
     from calibrant.recalibration.base import Recalibrator
+
+
+FLOORED = "floored log loss"
+"""The log loss in which probabilities below :func:`floor_of` count as that."""
 
 
 class HeldOut(NamedTuple):
@@ -68,30 +72,111 @@ def scores(
 ) -> Table | None:
     """Mean losses of predictions ``before`` and ``after``, the mean ``change`` and its standard ``error``, a row a score.
 
-    The first judges: the log loss where both have a density, else the CRPS. A row that both call impossible has no
-    change, though both losses are infinite. ``None`` where predictions have no score in common.
+    The first judges: the log loss where both have a density, else the CRPS. Where classes that happened had been given a
+    probability of 0 it is the :data:`FLOORED` log loss, which :func:`impossible` puts in words; of numbers, scores that
+    are finite come first. ``None`` where predictions have no score in common.
     """
     names = scores_of(predictions, targets)
     names = [name for name in names if all(name in scores_of(part.predictions, targets) for part in parts)]
     if not names:
         return None
-    before = np.stack([LOSSES[name](predictions, targets) for name in names])
-    after = np.stack([losses_in_order(name, targets, parts) for name in names])
-    w = np.full(len(targets), 1 / len(targets)) if weights is None else weights / weights.sum()
+    w = mean_weights(weights, len(targets))
+    pairs = [
+        finite(
+            name, np.stack([LOSSES[name](predictions, targets), losses_in_order(name, targets, parts)]), w, predictions
+        )
+        for name in names
+    ]
+    if not isinstance(predictions, Categorical):
+        pairs.sort(key=lambda pair: not np.isfinite(pair[1][0]).all())
+    before, after = np.stack([losses for _, losses in pairs], axis=1)
     change, error = mean_change(before, after, w)
-    return Table(score=names, before=before @ w, after=after @ w, change=change, error=error)
+    return Table(score=[name for name, _ in pairs], before=before @ w, after=after @ w, change=change, error=error)
+
+
+def mean_weights(weights: np.ndarray | None, n: int) -> np.ndarray:
+    """Weights of n rows that sum to 1."""
+    return np.full(n, 1 / n) if weights is None else weights / weights.sum()
+
+
+def floor_of(n: int) -> float:
+    """The probability that a lower one counts as in the floored log loss of n rows: what half an event in n + 1 rows has.
+
+    >>> floor_of(499)
+    0.001
+    """
+    return 0.5 / (n + 1)
+
+
+def finite(name: str, losses: np.ndarray, w: np.ndarray, predictions: Distribution) -> tuple[str, np.ndarray]:
+    """Losses ``(..., n)``, the first those before, and their name; rows without weight have none.
+
+    Log losses of classes that are infinite before are floored. A map that is the first to call impossible what happened
+    stays infinitely worse.
+    """
+    losses = np.where(w > 0, losses, 0.0)
+    if np.isfinite(losses[0]).all() or not isinstance(predictions, Categorical):
+        return name, losses
+    return FLOORED, np.minimum(losses, -np.log(floor_of(int((w > 0).sum()))))
+
+
+def impossible(
+    targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, parts: Sequence[HeldOut]
+) -> tuple[str, ...]:
+    """How many rows were called impossible and happened, before and after, and how the floored log loss counts them."""
+    if not isinstance(predictions, Categorical):
+        return ()
+    is_row = np.ones(len(targets), dtype=bool) if weights is None else weights > 0
+    both = (_log_loss(predictions, targets), losses_in_order("log loss", targets, parts))
+    before, after = (int((np.isinf(losses) & is_row).sum()) for losses in both)
+    if not before:
+        if not after:
+            return ()
+        return (f"{how_many(after, 'row')} that happened got probability 0 from the map: the log loss is infinite",)
+    left = f", {after:,} after the map" if after else ", none after the map"
+    return floored_words(before, int(is_row.sum()), left)
+
+
+def floored_words(rows: int, n: int, left: str = "") -> tuple[str, ...]:
+    """That so many of n rows were called impossible and happened, and how the floored log loss counts them.
+
+    >>> print(*floored_words(3, 499))
+    3 rows had probability 0 for what happened: the log loss is infinite. The floored log loss counts smaller probabilities \
+than 0.001, half an event in n + 1 rows, as that
+    """
+    return (
+        f"{how_many(rows, 'row')} had probability 0 for what happened{left}: the log loss is infinite. The floored log loss "
+        f"counts smaller probabilities than {number(floor_of(n))}, half an event in n + 1 rows, as that",
+    )
+
+
+def nats(score: str, change: float, rows: float) -> float:
+    """The logarithm of how many times as likely what happened is after a change of the score; 0 of scores that cannot tell.
+
+    Were the predictions before right, a factor of 20 in favour of others would be seen in at most one case in 20 (Ville).
+
+    >>> nats("log loss", -0.01, 500), nats("Brier", -0.01, 500)
+    (5.0, 0.0)
+    """
+    return -change * rows if score in ("log loss", FLOORED) and np.isfinite(change) else 0.0
 
 
 def mean_change(before: np.ndarray, after: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean of what losses ``(..., n)`` change by, with weights that sum to 1, and its standard error.
 
+    A row with the same infinite loss twice has no change. An infinite change has no error: it is given as infinite; of
+    rows that are infinitely better and others that are infinitely worse, the mean is given as 0.
+
     >>> mean_change(np.array([1.0, 1.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
     (np.float64(0.0), np.float64(0.7071067811865476))
+    >>> mean_change(np.array([np.inf, 1.0]), np.array([0.0, np.inf]), np.array([0.5, 0.5]))
+    (np.float64(0.0), np.float64(inf))
     """
-    with np.errstate(invalid="ignore"):  # an infinite change has no spread
+    with np.errstate(invalid="ignore"):
         change = np.where(before == after, 0.0, after - before)
         mean = change @ w
-        return mean, np.sqrt((w**2 * (change - mean[..., None]) ** 2).sum(axis=-1))
+        error = np.sqrt((w**2 * (change - mean[..., None]) ** 2).sum(axis=-1))
+    return np.where(np.isnan(mean), 0.0, mean)[()], np.where(np.isnan(error), np.inf, error)[()]
 
 
 def losses_in_order(name: str, targets: np.ndarray, parts: Sequence[HeldOut]) -> np.ndarray:

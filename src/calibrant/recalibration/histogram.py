@@ -55,8 +55,8 @@ def mass_edges(pools: Pools, n_bins: int) -> np.ndarray:
     """Inner edges of bins of the same number of rows, halfway between scores; rows are dealt as ``numpy.array_split`` does."""
     reached = np.cumsum(pools.rows)
     total, j = reached[-1], np.arange(1, n_bins)
-    if total == np.floor(total):
-        size, larger = divmod(int(total), n_bins)
+    if abs(total - np.rint(total)) <= 1e-9 * total:
+        size, larger = divmod(round(total), n_bins)
         cuts = j * size + np.minimum(j, larger)
     else:
         cuts = j * (total / n_bins)

@@ -22,16 +22,21 @@ class Coefficients(NamedTuple):
 
 
 def fitted_log_odds(
-    columns: np.ndarray, known: np.ndarray, happened: np.ndarray, w: np.ndarray, rows: float
+    columns: np.ndarray,
+    known: np.ndarray,
+    happened: np.ndarray,
+    w: np.ndarray,
+    rows: float,
+    offset: np.ndarray | float = 0.0,
 ) -> Coefficients:
-    """Coefficients of greatest likelihood, for log-odds ``columns @ coefficients``, ``(n, m)`` with few columns.
+    """Coefficients of greatest likelihood, for log-odds ``offset + columns @ coefficients``, ``(n, m)`` with few columns.
 
     Weights w sum to 1 and stand for ``rows`` rows. What the data cannot tell stays as in ``known``: the coefficient of a
     column that depends on those before it.
     """
     basis, triangle, kept = _orthonormal(columns, w)
     start = np.zeros(basis.shape[1])
-    found = minimised(_LogLoss(basis, happened, w), start, rows)
+    found = minimised(_LogLoss(basis, happened, w, offset), start, rows)
     ahead = found.x - basis.T @ (w * (columns @ known))
     values = known.copy()
     values[kept] += np.linalg.solve(triangle, ahead)
@@ -56,15 +61,16 @@ def _orthonormal(columns: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.nda
 
 @dataclass(frozen=True, eq=False)
 class _LogLoss:
-    """The mean log loss of log-odds ``basis @ x``."""
+    """The mean log loss of log-odds ``offset + basis @ x``."""
 
     basis: np.ndarray
     happened: np.ndarray
     w: np.ndarray
+    offset: np.ndarray | float = 0.0
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient and Hessian; the basis is orthonormal, so no preconditioner."""
-        log_odds = self.basis @ x
+        log_odds = self.offset + self.basis @ x
         chance = expit(log_odds)
         loss = self.w @ np.logaddexp(0, np.where(self.happened, -log_odds, log_odds))
         hessian = (self.basis.T * (self.w * chance * expit(-log_odds))) @ self.basis

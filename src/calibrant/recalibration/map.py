@@ -214,3 +214,20 @@ def two_classes(predictions: Distribution, asker: str) -> Categorical:
         f"{asker} maps two classes and y_pred has {predictions.n_classes}: use OneVsRest({asker}()), one map a class, or "
         "a recalibrator of several classes such as VectorScaling() or Default()"
     )
+
+
+def least_probability(p: np.ndarray, rows: float) -> float:
+    """What 0 counts as in probabilities ``(n, k)`` that stand for so many rows: the smallest other, at most ``1 / (2 k rows)``.
+
+    So few rows cannot show that a smaller one is right: of two classes, a quarter of a row.
+
+    >>> least_probability(np.array([[0.0, 1.0], [0.1, 0.9]]), 50.0)
+    0.005
+    """
+    return float(min(0.5 / (p.shape[1] * rows), p[p > 0].min()))
+
+
+def check_least(least: float) -> None:
+    """Refuse a map whose smallest probability is none."""
+    if not 0 <= least < 0.5:
+        raise InputError(f"least must be a probability below 1/2; got {least!r}")

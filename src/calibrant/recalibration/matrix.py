@@ -13,21 +13,23 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
 from calibrant.recalibration.logistic import Diagonal, Form, Full, SoftmaxLoss
+from calibrant.recalibration.map import check_least, least_probability
 from calibrant.recalibration.newton import minimised
 from calibrant.recalibration.temperature import Temperature, Tempering
 from calibrant.recalibration.weights import shares
 
 LEAST = 1e-12
-"""Smaller probabilities count as this one, also when the map is applied: 0 becomes very small, no other class smaller."""
+"""Smaller probabilities count as this one."""
 
 
 @dataclass(frozen=True)
 class VectorScaling(Recalibrator):
     """A slope and an intercept a class: ``softmax(w_c z_c + b_c)``, by maximum likelihood.
 
-    The logits z are ``log p`` less its mean over classes, which is all that probabilities tell of them. Probabilities below
-    1e-12 count as 1e-12. No penalty: for few classes or many rows; a class that never happens gets about one half of a
-    row, as no maximum exists. Convex; Newton's method by conjugate gradients to a gradient of 1e-10, O(n k) a product.
+    The logits z are ``log p`` less its mean over classes, which is all that probabilities tell of them. A probability of 0
+    counts as the smallest other one, from 1e-12 to ``1 / (2 k n)``, in the fit and when the map is applied. No penalty: for
+    few classes or many rows; a class that never happens gets about one half of a row, as no maximum exists. Convex;
+    Newton's method by conjugate gradients to a gradient of 1e-10, O(n k) a product.
     Guo et al. (2017).
 
     >>> rng = np.random.default_rng(0)
@@ -47,7 +49,7 @@ class VectorScaling(Recalibrator):
         level = np.stack([-1.0 * rest.any(axis=0), -means], axis=1)
         fit = problem.fitted(Diagonal(rest), z, np.zeros((z.shape[1], 2)), level)
         slopes, intercepts = fit.coefficients.T
-        linear = LinearLogits(z.shape[1], 1 + slopes, intercepts - slopes * means, is_centred=True)
+        linear = LinearLogits(z.shape[1], 1 + slopes, intercepts - slopes * means, is_centred=True, least=problem.least)
         return fit.found(linear)
 
 
@@ -56,9 +58,9 @@ class MatrixScaling(Recalibrator):
     """A matrix and an intercept: ``softmax(W z + b)``, off-diagonals of W and b kept small.
 
     Minimises ``mean log loss + penalty/n (k(k - 1) |offdiag W|^2 + k |b|^2 + |diag W - 1|^2)``, with the logits z of
-    :class:`VectorScaling`; n counts whole weights as so many rows. Off-diagonals and intercepts are penalised (ODIR), the
-    diagonal only so much that it stays finite where classes are separable or never happen. Strictly convex, O(n k^2) a
-    product. Guo et al. (2017); penalty by Kull et al. (2019), sizes as in :class:`StructuredMatrix`.
+    :class:`VectorScaling`; of weighted rows n is their effective number. Off-diagonals and intercepts are penalised
+    (ODIR), the diagonal only so much that it stays finite where classes are separable or never happen. Strictly convex,
+    O(n k^2) a product. Guo et al. (2017); penalty by Kull et al. (2019), sizes as in :class:`StructuredMatrix`.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(5_000, 3)) * 3
@@ -135,7 +137,9 @@ class StructuredMatrix(Recalibrator):
         x = log_softmax(problem.log_p / temperature, axis=1)
         if self.diagonal:
             fit = problem.fitted(Diagonal(x), x, np.full((k, 2), k / problem.rows), np.tile([-1.0, 0.0], (k, 1)))
-            found = fit.found(LinearLogits(k, 1 + fit.coefficients[:, 0], fit.coefficients[:, 1], temperature))
+            found = fit.found(
+                LinearLogits(k, 1 + fit.coefficients[:, 0], fit.coefficients[:, 1], temperature, least=problem.least)
+            )
         else:
             fit = problem.penalised(x, 1.0, diagonal=float(k))
             found = fit.found_matrix(temperature)
@@ -148,6 +152,7 @@ class _Fit(NamedTuple):
     coefficients: np.ndarray
     is_converged: bool
     notes: tuple[str, ...]
+    least: float
 
     def found(self, map_: ClassMap) -> Found:
         return Found(map_, self.is_converged, self.notes)
@@ -155,7 +160,7 @@ class _Fit(NamedTuple):
     def found_matrix(self, temperature: float = 1.0, *, is_centred: bool = False) -> Found:
         k = len(self.coefficients)
         matrix = np.eye(k) + self.coefficients[:, :k]
-        return self.found(LinearLogits(k, matrix, self.coefficients[:, k], temperature, is_centred))
+        return self.found(LinearLogits(k, matrix, self.coefficients[:, k], temperature, is_centred, self.least))
 
 
 class _Problem(NamedTuple):
@@ -165,6 +170,7 @@ class _Problem(NamedTuple):
     targets: np.ndarray
     w: np.ndarray
     rows: float
+    least: float
 
     def penalised(self, x: np.ndarray, penalty: float, diagonal: float) -> _Fit:
         """A full matrix beyond the identity, its off-diagonals, intercepts and diagonal penalised each in its own way."""
@@ -182,19 +188,21 @@ class _Problem(NamedTuple):
         objective = SoftmaxLoss(form, offset, self.targets, self.w, penalty)
         start = min(np.zeros(penalty.shape), level, key=lambda x: objective.at(x).loss)
         end = minimised(objective, start, self.rows)
-        return _Fit(end.x, end.is_converged, end.notes)
+        return _Fit(end.x, end.is_converged, end.notes, self.least)
 
 
 def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> _Problem:
     check_classes(predictions, asker)
     assert isinstance(predictions, Categorical)
-    log_p = _log_rows(to_numpy(predictions.matrix).astype(np.float64))
-    return _Problem(log_p, targets, *shares(weights, len(targets)))
+    p = to_numpy(predictions.matrix).astype(np.float64)
+    w, rows = shares(weights, len(targets))
+    least = max(least_probability(p, rows), LEAST)
+    return _Problem(_log_rows(p, least), targets, w, rows, least)
 
 
-def _log_rows(p: np.ndarray) -> np.ndarray:
+def _log_rows(p: np.ndarray, least: float) -> np.ndarray:
     """Logarithms of rows that sum to 1, from the least probability on."""
-    return np.log(np.maximum(p / p.sum(axis=1, keepdims=True), LEAST))
+    return np.log(np.maximum(p / p.sum(axis=1, keepdims=True), least))
 
 
 def _centred(log_p: np.ndarray) -> np.ndarray:
@@ -215,7 +223,7 @@ def _check_penalty(penalty: float) -> None:
 class LinearLogits(ClassMap):
     """``softmax(weights x + intercepts)`` with x the logarithm of ``p^(1/temperature)``, normalised, or centred.
 
-    ``weights`` is a matrix ``(k, k)``, or its diagonal ``(k,)``.
+    ``weights`` is a matrix ``(k, k)``, or its diagonal ``(k,)``. Probabilities below ``least`` count as that.
     """
 
     n_classes: int
@@ -223,8 +231,10 @@ class LinearLogits(ClassMap):
     intercepts: np.ndarray
     temperature: float = 1.0
     is_centred: bool = False
+    least: float = LEAST
 
     def __post_init__(self) -> None:
+        check_least(self.least)
         k, shape = self.n_classes, np.shape(self.weights)
         if shape not in ((k,), (k, k)) or np.shape(self.intercepts) != (k,):
             raise InputError(
@@ -238,7 +248,7 @@ class LinearLogits(ClassMap):
 
     def probabilities(self, p: np.ndarray) -> np.ndarray:
         """A linear map of the logits."""
-        log_p = _log_rows(p)
+        log_p = _log_rows(p, self.least)
         x = _centred(log_p) if self.is_centred else log_softmax(log_p / self.temperature, axis=1)
         moved = x * self.weights if self.weights.ndim == 1 else x @ self.weights.T
         return softmax(moved + self.intercepts, axis=1)

@@ -1,4 +1,4 @@
-"""Two classes put right on the scale of log-odds: Platt, quadratic and beta calibration."""
+"""Two classes put right on the scale of log-odds: intercept, Platt, quadratic and beta calibration."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -12,21 +12,23 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, two_classes
 from calibrant.recalibration.logistic import Coefficients, fitted_log_odds
+from calibrant.recalibration.map import check_least, least_probability
 from calibrant.recalibration.weights import shares
-from calibrant.results import how_many
+from calibrant.results import how_many, number
 
 FINEST = 2.0**-53
-"""Probabilities below this count as this in a fit: no double lies between 1 and 1 minus this."""
+"""Probabilities below this count as this: no double lies between 1 and 1 minus this."""
 
 
 class _Problem(NamedTuple):
-    """Logarithms of both probabilities, finite, ``(n,)`` each; whether class 1 happened; weights of sum 1 and for how many rows."""
+    """Logarithms of both probabilities, ``(n,)`` each, none below that of ``least``; whether class 1 happened; weights."""
 
     log_p: np.ndarray
     log_not: np.ndarray
     happened: np.ndarray
     w: np.ndarray
     rows: float
+    least: float
     notes: tuple[str, ...]
 
     @property
@@ -34,10 +36,12 @@ class _Problem(NamedTuple):
         """``logit p``."""
         return self.log_p - self.log_not
 
-    def fitted(self, *columns: np.ndarray, known: tuple[float, ...]) -> Coefficients:
-        """Coefficients of a constant and of these columns."""
+    def fitted(
+        self, *columns: np.ndarray, known: tuple[float, ...] = (), offset: np.ndarray | float = 0.0
+    ) -> Coefficients:
+        """Coefficients of a constant and of these columns, beside an offset."""
         design = np.stack([np.ones(len(self.log_p)), *columns], axis=1)
-        return fitted_log_odds(design, np.array([0.0, *known]), self.happened, self.w, self.rows)
+        return fitted_log_odds(design, np.array([0.0, *known]), self.happened, self.w, self.rows, offset)
 
     def found(self, map_: ClassMap, fit: Coefficients) -> Found:
         """The map with what is to be said of data and search."""
@@ -47,15 +51,13 @@ class _Problem(NamedTuple):
 def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> _Problem:
     p = _normalised(to_numpy(two_classes(predictions, asker).matrix).astype(np.float64))
     w, rows = shares(weights, len(targets))
-    least = max(min(0.25 / rows, p[p > 0].min()), FINEST)
+    least = max(least_probability(p, rows), FINEST)
     log_p = np.log(np.maximum(p, least))
     wrong = int((p[np.arange(len(p)), targets] == 0).sum())
     notes = (
-        (f"{how_many(wrong, 'row')} had probability 0 for what happened; the map leaves 0 and 1 as they are",)
-        if wrong
-        else ()
+        (f"{how_many(wrong, 'row')} had probability 0 for what happened: 0 counts as {number(least)}",) if wrong else ()
     )
-    return _Problem(log_p[:, 1], log_p[:, 0], targets == 1, w, rows, notes)
+    return _Problem(log_p[:, 1], log_p[:, 0], targets == 1, w, rows, least, notes)
 
 
 def _normalised(p: np.ndarray) -> np.ndarray:
@@ -63,26 +65,51 @@ def _normalised(p: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Intercept(Recalibrator):
+    """Recalibration in the large: ``sigmoid(a + z)`` with ``z = logit p``, by maximum likelihood.
+
+    One number moves all log-odds up or down until as many events are expected as happened; the order and the spread of
+    predictions stay. The first thing to try where a model meets a new place or time with fewer rows than
+    :class:`Platt` needs. Two classes; probabilities of 0 and 1 as for :class:`Platt`. Where one class never happened the
+    fit stops half a nat short of the limit. Cox (1958); Steyerberg et al. (2004).
+
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(1, 9, 5_000)
+    >>> y = (rng.random(5_000) < expit(0.5 + np.log(p / (1 - p)))) * 1
+    >>> fitted = Intercept().fit(y, p)
+    >>> round(fitted.map.intercept, 1), fitted.map.slope, round(float(fitted(p).sum())) == y.sum()
+    (0.5, 1.0, np.True_)
+    """
+
+    def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
+        """Logistic regression with the log-odds as offset."""
+        problem = _problem(targets, predictions, weights, "Intercept")
+        fit = problem.fitted(offset=problem.log_odds)
+        return problem.found(AffineLogOdds(float(fit.values[0]), 1.0, problem.least), fit)
+
+
+@dataclass(frozen=True)
 class Platt(Recalibrator):
     """Affine log-odds: ``sigmoid(a + b z)`` with ``z = logit p``, by maximum likelihood.
 
     Two classes; b is below 1 where the model is too sure, a moves all probabilities up or down. Convex; Newton's method to
-    a gradient of 1e-10, O(n) a step. In the fit a probability of 0 counts as the smallest other one, at most 1/(4n); the map
-    itself sends 0 to 0 and 1 to 1 when b > 0. Where one score separates the classes the best map is a step: the fit stops
+    a gradient of 1e-10, O(n) a step. A probability of 0 counts as the smallest other one, at most 1/(4n), in the fit and when the
+    map is applied, so that 0 and 1 are put right too. Where one score separates the classes the best map is a step: the fit stops
     half a nat short of it. Platt (1999), on log-odds; Cox (1958).
 
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(0.5, 0.5, 5_000)
     >>> y = (rng.random(5_000) < expit(0.3 + 0.4 * np.log(p / (1 - p)))) * 1
     >>> Platt().fit(y, p).map
-    AffineLogOdds(intercept=0.30..., slope=0.42...)
+    AffineLogOdds(intercept=0.30..., slope=0.42..., least=...)
     """
 
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """Logistic regression on the log-odds."""
         problem = _problem(targets, predictions, weights, "Platt")
         fit = problem.fitted(problem.log_odds, known=(1.0,))
-        return problem.found(AffineLogOdds(*map(float, fit.values)), fit)
+        a, b = map(float, fit.values)
+        return problem.found(AffineLogOdds(a, b, problem.least), fit)
 
 
 @dataclass(frozen=True)
@@ -106,7 +133,7 @@ class Quadratic(Recalibrator):
         z = problem.log_odds
         fit = problem.fitted(z, z**2, known=(1.0, 0.0))
         a, b, c = map(float, fit.values)
-        return problem.found(QuadraticLogOdds(a, b, c, low=float(z.min()), high=float(z.max())), fit)
+        return problem.found(QuadraticLogOdds(a, b, c, float(z.min()), float(z.max()), problem.least), fit)
 
 
 @dataclass(frozen=True)
@@ -121,7 +148,7 @@ class Beta(Recalibrator):
     >>> y = rng.integers(2, size=5_000)
     >>> p = np.where(y == 1, rng.beta(2, 1, 5_000), rng.beta(1, 3, 5_000))
     >>> Beta().fit(y, p).map
-    BetaLogOdds(intercept=-0.2..., low=1.0..., high=1.8...)
+    BetaLogOdds(intercept=-0.2..., low=1.0..., high=1.8..., least=...)
     """
 
     monotone: bool = True
@@ -136,25 +163,27 @@ class Beta(Recalibrator):
         best = fit._replace(values=np.array([c, slope + skew, slope - skew]))
         if self.monotone and best.values[1:].min() < 0:
             one, other = (problem.fitted(column, known=(1.0,)) for column in (log_p, minus_log_not))
-            none = problem.fitted(known=())
+            none = problem.fitted()
             faces = [
                 none._replace(values=np.array([*none.values, 0.0, 0.0])),
                 one._replace(values=np.array([*one.values, 0.0])),
                 other._replace(values=np.array([other.values[0], 0.0, other.values[1]])),
             ]
             best = min((face for face in faces if face.values[1:].min() >= 0), key=lambda face: face.search.loss)
-        return problem.found(BetaLogOdds(*map(float, best.values)), best)
+        c, low, high = map(float, best.values)
+        return problem.found(BetaLogOdds(c, low, high, problem.least), best)
 
 
 class _LogOddsMap(ClassMap):
-    """New log-odds from old."""
+    """New log-odds from old; probabilities below ``least`` count as that."""
 
     n_classes = 2
+    least: float
 
     def probabilities(self, p: np.ndarray) -> np.ndarray:
         """Both columns from the new log-odds, so that no tail is lost in 1 - p."""
         with np.errstate(divide="ignore"):
-            log_p = np.log(_normalised(p))
+            log_p = np.log(np.maximum(_normalised(p), self.least))
         new = self.log_odds(log_p[:, 1], log_p[:, 0])
         return np.stack([expit(-new), expit(new)], axis=1)
 
@@ -166,6 +195,7 @@ class _LogOddsMap(ClassMap):
         wrong = {name: value for name, value in vars(self).items() if not np.isfinite(value)}
         if wrong:
             raise InputError(f"{type(self).__name__} must be made of finite numbers; got {wrong}")
+        check_least(self.least)
 
 
 @dataclass(frozen=True)
@@ -174,6 +204,7 @@ class AffineLogOdds(_LogOddsMap):
 
     intercept: float
     slope: float
+    least: float = 0.0
 
     def log_odds(self, log_p: np.ndarray, log_not: np.ndarray) -> np.ndarray:
         """A line."""
@@ -189,6 +220,7 @@ class QuadraticLogOdds(_LogOddsMap):
     curvature: float
     low: float
     high: float
+    least: float = 0.0
 
     def log_odds(self, log_p: np.ndarray, log_not: np.ndarray) -> np.ndarray:
         """A parabola between two lines."""
@@ -206,6 +238,7 @@ class BetaLogOdds(_LogOddsMap):
     intercept: float
     low: float
     high: float
+    least: float = 0.0
 
     def log_odds(self, log_p: np.ndarray, log_not: np.ndarray) -> np.ndarray:
         """Two logarithms."""

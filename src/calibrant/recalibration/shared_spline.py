@@ -16,7 +16,7 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
 from calibrant.recalibration.bspline import cubic_basis, roughness
 from calibrant.recalibration.penalised import averaged
-from calibrant.recalibration.weights import in_rows, one_row
+from calibrant.recalibration.weights import in_rows
 
 SMOOTHNESS = (1e10, 1e3, 100.0, 10.0, 1.0)
 """Penalties on the splines, stiffest first, each fit starting from the last; under the first a temperature stands alone."""
@@ -250,6 +250,6 @@ class _Problem:
             x = np.concatenate([self.logs[rows][:, :, None], self.table[self.places[rows]]], axis=2)
             g = softmax(logits[rows], axis=1)
             push = np.matmul(g[:, None, :], x)[:, 0] - x[np.arange(len(x)), self.targets[rows]]
-            push = stretch * one_row(self.w)[rows, None] * (push @ covariance)
+            push = stretch * self.w[rows, None] * (push @ covariance)
             logits[rows] += np.matmul(x, push[:, :, None])[:, :, 0]
         return -self.loss_of(logits)

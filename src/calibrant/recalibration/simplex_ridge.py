@@ -11,7 +11,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
 from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, check_classes
 from calibrant.recalibration.shared_spline import SharedMap, SharedSpline
-from calibrant.recalibration.weights import in_rows, one_row
+from calibrant.recalibration.weights import in_rows
 
 BANDWIDTHS = (0.1, 0.2, 0.4)
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -172,7 +172,7 @@ def _best_ridge(
     turned = whiten @ turn
     cross = turned.T @ cross
     z = _kernel(x[judges], marks, bandwidth) @ turned
-    own = one_row(w)[judges, None] * (z**2 @ shrunk.T)
+    own = w[judges, None] * (z**2 @ shrunk.T)
     left = [rest[judges] - z @ (s[:, None] * cross) for s in shrunk]
     errors = [w[judges] @ ((each / (1 - own[:, [i]])) ** 2).sum(axis=1) for i, each in enumerate(left)]
     best = int(np.argmin(errors))

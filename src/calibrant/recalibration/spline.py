@@ -12,7 +12,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.recalibration.base import ClassMap, Found, Recalibrator, two_classes
 from calibrant.recalibration.bspline import cubic_basis, roughness
 from calibrant.recalibration.penalised import Counted, averaged, minima
-from calibrant.recalibration.weights import in_rows, one_row
+from calibrant.recalibration.weights import in_rows
 
 SMOOTHNESS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e10)
 """Penalties on the splines; under the last, as good as infinite, the beta-calibration terms stand alone."""
@@ -37,7 +37,7 @@ class SplineScaling(Recalibrator):
 
     Rows are counted in ``bins`` of equal size, so that a fit takes as long as a sort, O(n log n). Probabilities nearer
     to 0 or 1 than ``1 / 4n`` are taken to be there, so that f = 0 and f = 1 can be put right. The function need not
-    increase. Swapping the classes swaps the answer. Whole weights are those of repeated rows.
+    increase. Swapping the classes swaps the answer.
     The logit of f as offset after Berta et al. (2026); the terms in log f and log(1 - f) after Kull et al. (2017).
 
     >>> rng = np.random.default_rng(0)
@@ -77,7 +77,7 @@ class SplineScaling(Recalibrator):
         _, part = np.unique(np.sign(off_centre) * steps, return_inverse=True)
         rows = np.bincount(part, weight)
         ones = np.bincount(part, np.bincount(group, w * is_one))
-        squares = np.bincount(part, np.bincount(group, w * one_row(w)))
+        squares = np.bincount(part, np.bincount(group, w * w))
         middle, rank = (np.bincount(part, weight * value) / rows for value in (z, 0.5 + off_centre))
         return rank, Counted(_features(middle, rank, self.splines), middle, rows, ones, squares / rows)
 

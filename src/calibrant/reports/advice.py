@@ -11,7 +11,7 @@ from calibrant._array import to_numpy
 from calibrant.distributions.categorical import Categorical
 from calibrant.reports.after import picture_of, problem_after
 from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.model import Advice, Picture
+from calibrant.reports.model import Advice, Picture, Verdict
 from calibrant.reports.problem import Problem
 from calibrant.reports.trials import FOLDS, Trial, Trials, is_sample, thinned, tried
 from calibrant.results import Interval, Table, how_many, percent
@@ -29,7 +29,26 @@ EVENTS = 10
 """Rows of other classes than the most frequent one."""
 
 FAIR = "The CRPS before is that of the distribution which members were drawn from: smoothing alone is no gain."
-NOTHING, ALONE = "Nothing to put right.", "No map does better than leaving the predictions alone."
+NOTHING = "Nothing to put right."
+LITTLE = "Little is wrong, and no map that was tried is sure to mend it."
+SLICE = (
+    "No map of the predictions alone mends this: all rows together are right, and a slice is not. Recalibrate that slice by "
+    "itself, or let the model see what sets it apart."
+)
+UNSURE = "Too few rows to choose a map: those that were tried may help as well as harm."
+UNMENDED = "No map that was tried mends this: on rows they had not seen they change next to nothing."
+
+NEEDED: dict[str | None, float] = {
+    **dict.fromkeys(("too low", "too high", "over-confident", "under-confident", "too narrow", "too wide"), 0.0),
+    "slice": 2.0,
+}
+"""Standard errors by which a map must gain, by what the verdict found: none where a simple map mends just that."""
+
+USUAL, SURE = 1.0, 2.0
+"""Those for findings that a map may mend or not, and those where little is wrong."""
+
+SMALL_SHARE, SMALL_NATS = 0.02, 0.01
+"""Gains that are next to nothing: shares of a score, and nats of densities, whose log loss has no shares."""
 
 
 class Advised(NamedTuple):
@@ -39,11 +58,13 @@ class Advised(NamedTuple):
     picture: Picture | None = None
 
 
-def advise(problem: Problem, *, is_calibrated: bool, source: Sequence[str] | None = None) -> Advised:
-    """Try the recalibrators that suit a problem on held-out rows, and say which to use, if any.
+def advise(problem: Problem, *, verdict: Verdict, source: Sequence[str] | None = None) -> Advised:
+    """Try the recalibrators that suit a problem on held-out rows, and say which to use, or why none.
 
-    ``source`` are the words of a command that name the file and its columns. Large data are thinned, at random, which the
-    advice says. How one is chosen: :attr:`~calibrant.reports.trials.Trials.chosen`.
+    Without an alarm there is nothing to put right. After one a map that gains on held-out rows is offered; by how much it
+    must gain depends on what was found (:data:`NEEDED`): the tests behind an alarm see a fault long before the mean change
+    of a score is beyond chance. ``source`` are the words of a command that name the file and its columns. Large data are
+    thinned, at random, which the advice says. Which map is best: :attr:`~calibrant.reports.trials.Trials.best`.
     """
     n = len(problem)
     if (few := too_few(problem)) is not None:
@@ -53,13 +74,15 @@ def advise(problem: Problem, *, is_calibrated: bool, source: Sequence[str] | Non
     if trials is None:
         return Advised(Advice("No recalibrator takes these predictions so far.", (), None, None, None))
     errors = [Error.of(some), *(Error.of(problem_after(some, trial.parts)) for trial in trials.trials[1:])]
-    table, chosen = table_of(trials, errors), trials.chosen
+    table, chosen = table_of(trials, errors), choice(trials, verdict)
     about = [*on_the_rows(n, len(some)), *([FAIR] if is_sample(problem.predictions) else []), *trials.refused]
+    about += [f"{note}." for note in trials.notes]
     if chosen.recalibrator is None:
-        return Advised(Advice(NOTHING if is_calibrated else ALONE, (*_tries(trials), *about), table, None, None))
+        headline = reason(trials, problem, verdict) if verdict.is_alarm else NOTHING
+        return Advised(Advice(headline, (*_tries(trials), *about), table, None, None))
     after = errors[trials.trials.index(chosen)]
-    sentences = (_removed(errors[0], after), *_choice(trials), *about)
-    advice = Advice(promise(trials, problem), sentences, table, command(source, chosen), code(chosen))
+    sentences = (_removed(errors[0], after), *_grounds(trials, chosen), *about)
+    advice = Advice(promise(trials, chosen, problem), sentences, table, command(source, chosen), code(chosen))
     return Advised(advice, picture_of(some, chosen.parts, chosen.name))
 
 
@@ -75,15 +98,34 @@ def too_few(problem: Problem) -> str | None:
     return None
 
 
-def promise(trials: Trials, problem: Problem) -> str:
-    """What the chosen map would do to the score, with the standard error of that, and its share of the score.
+def choice(trials: Trials, verdict: Verdict) -> Trial:
+    """The map that is offered after a verdict, or the predictions as they are."""
+    if not verdict.is_alarm:
+        return trials.unchanged
+    return trials.chosen(max(SURE if verdict.tone == "good" else 0.0, NEEDED.get(verdict.finding, USUAL)))
 
-    The log loss of densities may be negative, and has no shares.
-    """
-    change, error = trials.change(trials.chosen, trials.unchanged)
-    is_density = trials.score == "log loss" and problem.kind not in ("binary", "multi-class", "multi-label", "counts")
-    share = "" if is_density else f" ({percent(-change / trials.mean(trials.unchanged))})"
-    return f"{trials.chosen.name} would lower the {spelled(trials.score)} by {-change:.2g} ± {error:.1g}{share}."
+
+def reason(trials: Trials, problem: Problem, verdict: Verdict) -> str:
+    """Why no map is offered although something is wrong."""
+    if verdict.finding == "slice":
+        return SLICE
+    if verdict.tone == "good":
+        return LITTLE
+    change, error = trials.change(trials.best, trials.unchanged)
+    small = SMALL_NATS if is_density(trials, problem) else SMALL_SHARE * abs(trials.mean(trials.unchanged))
+    return UNSURE if 2 * error - change > small else UNMENDED
+
+
+def promise(trials: Trials, chosen: Trial, problem: Problem) -> str:
+    """What the chosen map would do to the score, with the standard error of that, and its share of the score."""
+    change, error = trials.change(chosen, trials.unchanged)
+    share = "" if is_density(trials, problem) else f" ({percent(-change / trials.mean(trials.unchanged))})"
+    return f"{chosen.name} would lower the {spelled(trials.score)} by {-change:.2g} ± {error:.1g}{share}."
+
+
+def is_density(trials: Trials, problem: Problem) -> bool:
+    """Whether the score is the log loss of densities, which may be negative and has no shares."""
+    return trials.score == "log loss" and problem.kind not in ("binary", "multi-class", "multi-label", "counts")
 
 
 def spelled(score: str) -> str:
@@ -174,11 +216,13 @@ def _removed(before: Error, after: Error) -> str:
     return f"{words}, which {left} of what is beyond chance; calibrated predictions would show {band}."
 
 
-def _choice(trials: Trials) -> list[str]:
-    """Why it is not the one with the smallest score; and that it is one of several."""
+def _grounds(trials: Trials, chosen: Trial) -> list[str]:
+    """What speaks for it if the gain alone does not; why it is not the one of the smallest score; that it is one of several."""
     found = []
-    if trials.lowest is not trials.chosen:
-        change, error = trials.change(trials.chosen, trials.lowest)
+    if not trials.is_certain(chosen):
+        found.append("The gain alone is within chance: it is the verdict that calls for a map, and this one fits best.")
+    if trials.lowest is not chosen:
+        change, error = trials.change(chosen, trials.lowest)
         smallest = f"{trials.lowest.name} has the smallest {spelled(trials.score)}, by {change:.1g} ± {error:.1g}"
         found.append(f"{smallest}: the simpler map is preferred.")
     if len(trials.trials) > 2:

@@ -13,7 +13,8 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.quantiles import central_levels, fan_of
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.planning.work import TEST_WORK, affordable
-from calibrant.recalibration.held_out import HeldOut, scores
+from calibrant.recalibration.held_out import FLOORED, HeldOut, impossible, nats, scores
+from calibrant.recalibration.weights import effective_rows
 from calibrant.reports.after import problem_after
 from calibrant.reports.build import settings_of
 from calibrant.reports.class_pictures import reliability_of
@@ -25,13 +26,20 @@ from calibrant.reports.forecasts import MEANINGS as FORECAST_MEANINGS
 from calibrant.reports.model import KeyNumber, Picture, Verdict
 from calibrant.reports.problem import Problem
 from calibrant.reports.saving import Page
+from calibrant.reports.trials import ODDS
 from calibrant.results import SCHEMA, Table, number
 from calibrant.typing import ArrayLike, Seed
 
 if TYPE_CHECKING:
     from calibrant.reports.figures import Chart
 
-NAMES = {"log loss": "Log loss", "Brier": "Brier score", "CRPS": "CRPS", "pinball": "Pinball loss"}
+NAMES = {
+    "log loss": "Log loss",
+    FLOORED: "Floored log loss",
+    "Brier": "Brier score",
+    "CRPS": "CRPS",
+    "pinball": "Pinball loss",
+}
 """Scores as a page calls them."""
 
 
@@ -185,7 +193,7 @@ def before_and_after(
     settings = (targets, before, weights, draws, as_seed_sequence(rng), None)
     problem: Problem
     problem = ClassProblem(*settings) if isinstance(before, Categorical) else ForecastProblem(*settings)  # type: ignore[arg-type]
-    table = scores(to_numpy(targets), before, weights, parts)
+    table, zeros = (find(to_numpy(targets), before, weights, parts) for find in (scores, impossible))
     if table is None:
         raise InputError(f"{type(before).__name__} predictions have no score in common with what became of them")
     old, new = Side.of(problem), Side.of(problem_after(problem, parts))
@@ -195,11 +203,11 @@ def before_and_after(
         origin=origin,
         n=len(before),
         kind=problem.kind,
-        verdict=_verdict(table, old, new, origin),
+        verdict=_verdict(table, old, new, origin, effective_rows(weights, len(before))),
         scores=table,
         before=old,
         after=new,
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys((*zeros, *notes))),
         settings=settings_of(problem),
     )
 
@@ -223,14 +231,18 @@ def in_words(row: Mapping[str, Any]) -> str:
     >>> in_words({"score": "log loss", "before": 0.5, "after": 0.45, "change": -0.05, "error": 0.02})
     '0.5 → 0.45 (-0.05 ± 0.02)'
     """
-    change = f" ({row['change']:+.2g} ± {row['error']:.1g})" if np.isfinite(row["change"]) else ""
+    change = f" ({row['change']:+.2g} ± {row['error']:.1g})" if np.isfinite(row["error"]) else ""
     return f"{number(row['before'])} → {number(row['after'])}{change}"
 
 
-def _verdict(table: Table, before: Side, after: Side, origin: str) -> Verdict:
-    """Better or worse by the first score, and whether chance alone could have done it."""
+def _verdict(table: Table, before: Side, after: Side, origin: str, rows: float) -> Verdict:
+    """Better or worse by the first score, and whether chance alone could have done it.
+
+    It could not where the mean changes by two standard errors, or where what happened is :data:`ODDS` times as likely.
+    """
     first = next(table.rows())
-    shown = not abs(first["change"]) <= 2 * first["error"]  # an infinite change has no error
+    is_likelier = abs(nats(first["score"], first["change"], rows)) >= np.log(ODDS)
+    shown = is_likelier or not abs(first["change"]) <= 2 * first["error"] or not np.isfinite(first["change"])
     is_worse = first["change"] > 0
     name = {"Brier": "Brier score", "pinball": "pinball loss"}.get(first["score"], first["score"])
     change = f"{name} {'rises' if is_worse else 'falls'} from {number(first['before'])} to {number(first['after'])}"

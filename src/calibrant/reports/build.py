@@ -139,7 +139,7 @@ def report_of(
     verdict, advised = outline.judge(evidence, numbers), None
     if advise is not None:
         tell(ADVICE)
-        advised = advise(is_calibrated=verdict.tone == "good")
+        advised = advise(verdict=verdict)
         pictures += [] if advised.picture is None else [advised.picture]
     tell(LAST)
     return Report(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
@@ -18,11 +19,22 @@ from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.default import Default
 from calibrant.recalibration.dressing import Dressing
 from calibrant.recalibration.folds import folds_of_rows
-from calibrant.recalibration.held_out import LOSSES, HeldOut, held_out, losses_in_order, mean_change, scores_of
+from calibrant.recalibration.held_out import (
+    LOSSES,
+    HeldOut,
+    finite,
+    floored_words,
+    held_out,
+    losses_in_order,
+    mean_change,
+    mean_weights,
+    nats,
+    scores_of,
+)
 from calibrant.recalibration.isotonic import Isotonic
 from calibrant.recalibration.matrix import VectorScaling
 from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.scaling import Beta, Platt
+from calibrant.recalibration.scaling import Beta, Intercept, Platt
 from calibrant.recalibration.spline import SplineScaling
 from calibrant.recalibration.temperature import Temperature
 from calibrant.recalibration.variance import FAMILIES as SCALED_FAMILIES
@@ -41,6 +53,15 @@ FEWEST, MOST = 2_000, 30_000
 
 AS_THEY_ARE = "as they are"
 
+SIMPLE: dict[type[Recalibrator], int] = {Intercept: 1, Temperature: 1, Platt: 2, Dressing: 4}
+"""Maps of few numbers, and how many; those of others depend on the predictions, or there are many."""
+
+ODDS = 20.0
+"""How many times as likely what happened must become to be beyond chance: one in so many."""
+
+MARGIN = 2.0
+"""Standard errors by which a flexible map must be better than a simple one."""
+
 P = TypeVar("P", bound=Problem)
 
 
@@ -53,7 +74,7 @@ def candidates_for(predictions: Distribution) -> tuple[Recalibrator, ...]:
     if isinstance(predictions, Categorical):
         if predictions.n_classes > 2:
             return (Temperature(), VectorScaling(), Default())
-        return (Temperature(), Platt(), Beta(), SplineScaling(), Isotonic(smoothed=True))
+        return (Intercept(), Temperature(), Platt(), Beta(), SplineScaling(), Isotonic(smoothed=True))
     found: list[Recalibrator] = []
     if type(predictions).__name__ in SCALED_FAMILIES:
         found += [VarianceScaling(), VarianceScaling(bias=True)]
@@ -66,13 +87,31 @@ def candidates_for(predictions: Distribution) -> tuple[Recalibrator, ...]:
     return tuple(found)
 
 
+def free_numbers(recalibrator: Recalibrator, predictions: Distribution) -> int | None:
+    """How many numbers a simple map is made of; ``None`` for flexible ones.
+
+    >>> p = Categorical([0.2, 0.4])
+    >>> free_numbers(Platt(), p), free_numbers(SplineScaling(), p)
+    (2, None)
+    """
+    if isinstance(recalibrator, VectorScaling) and isinstance(predictions, Categorical):
+        return 2 * predictions.n_classes - 1
+    if isinstance(recalibrator, VarianceScaling):
+        return 2 if recalibrator.bias else 1
+    return SIMPLE.get(type(recalibrator))
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What one recalibrator, or none, makes of every row: its predictions fold by fold, and their losses."""
+    """What one recalibrator, or none, makes of every row: its predictions fold by fold, and their losses.
+
+    ``numbers`` are those that the map is made of, where it is a simple one.
+    """
 
     recalibrator: Recalibrator | None
     parts: tuple[HeldOut, ...]
     losses: np.ndarray
+    numbers: int | None = None
 
     @property
     def name(self) -> str:
@@ -84,15 +123,14 @@ class Trial:
 class Trials:
     """All candidates on the same held-out rows, judged by one ``score``; the first is to leave predictions as they are.
 
-    ``refused`` says why others could not be fitted. ``weights`` sum to 1. A promise needs a gain of ``certainty`` standard
-    errors.
+    ``refused`` says why others could not be fitted, ``notes`` what the score does not say. ``weights`` sum to 1.
     """
 
     score: str
     trials: tuple[Trial, ...]
     weights: np.ndarray
-    refused: tuple[str, ...]
-    certainty: float = 2.0
+    refused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def mean(self, trial: Trial) -> float:
         """Its mean loss."""
@@ -102,6 +140,15 @@ class Trials:
         """By how much the mean loss is larger than another's, and the standard error of that."""
         mean, error = mean_change(since.losses, trial.losses, self.weights)
         return float(mean), float(error)
+
+    @property
+    def rows(self) -> float:
+        """How many rows of equal weight tell as much."""
+        return float(1 / (self.weights @ self.weights))
+
+    def nats(self, trial: Trial) -> float:
+        """The logarithm of how many times as likely it makes what happened, of scores that are log losses."""
+        return nats(self.score, self.change(trial, self.unchanged)[0], self.rows)
 
     @property
     def unchanged(self) -> Trial:
@@ -114,42 +161,66 @@ class Trials:
         return min(self.trials, key=self.mean)
 
     @property
-    def chosen(self) -> Trial:
-        """The simplest whose loss is within one standard error of the least, if it gains enough; else as they are.
+    def best(self) -> Trial:
+        """The map to use if one is to be used.
 
-        Breiman, Friedman, Olshen & Stone (1984) for the one standard error. A map is a promise: of calibrated predictions,
-        fewer than one data set in twenty gets one.
+        Of simple maps the one with the least loss, where every number of a map costs half a nat in all; a flexible one if
+        it is better than that by :data:`MARGIN` standard errors, or where there is no simple one.
         """
-        unchanged, lowest = self.unchanged, self.lowest
-        near = [trial for trial in self.trials[1:] if _is_within(*self.change(trial, lowest), errors=1)]
-        if lowest is unchanged or not near:
-            return unchanged
-        gain, error = self.change(near[0], unchanged)
-        return near[0] if gain < -self.certainty * error else unchanged
+        simple = [trial for trial in self.trials[1:] if trial.numbers is not None]
+        flexible = [trial for trial in self.trials[1:] if trial.numbers is None]
+        if not simple:
+            return min(flexible, key=self.mean)
+        first = min(simple, key=self._cost)
+        if not flexible:
+            return first
+        change, error = self.change(other := min(flexible, key=self.mean), first)
+        return other if change < -MARGIN * error else first
 
+    def _cost(self, trial: Trial) -> float:
+        """The mean loss, and what the numbers of the map cost where the loss is measured in nats."""
+        is_log = "log loss" in self.score
+        return self.mean(trial) + (0.5 * (trial.numbers or 0) / self.rows if is_log else 0.0)
 
-def _is_within(change: float, error: float, *, errors: float) -> bool:
-    return bool(np.isfinite(change)) and change <= errors * error
+    def chosen(self, needed: float) -> Trial:
+        """The best map if it gains, by more than so many standard errors; else the predictions as they are."""
+        gain, error = self.change(self.best, self.unchanged)
+        return self.best if gain < -needed * error and gain < 0 else self.unchanged
+
+    def is_certain(self, trial: Trial, looks: int = 1) -> bool:
+        """Whether a gain is beyond chance by itself, at one of so many looks.
+
+        By two standard errors of the mean, or by what happened being 20 times as likely, and more for several looks.
+        """
+        gain, error = self.change(trial, self.unchanged)
+        far = max(2.0, float(ndtri(1 - 0.025 / looks)))
+        return gain < -far * error or self.nats(trial) >= np.log(ODDS * looks)
 
 
 def tried(problem: Problem) -> Trials | None:
     """Every candidate on held-out rows; ``None`` where there is no candidate, or no finite score to judge by."""
-    targets, weights = to_numpy(problem.targets), problem.weights
-    w = np.full(len(problem), 1 / len(problem)) if weights is None else weights / weights.sum()
+    targets, predictions, weights = to_numpy(problem.targets), problem.predictions, problem.weights
+    w = mean_weights(weights, len(problem))
     fold = folds_of_rows(len(problem), FOLDS)
     fits, refused = [], []
-    for one in candidates_for(problem.predictions):
+    for one in candidates_for(predictions):
         try:
-            fits.append((one, held_out(one, targets, problem.predictions, weights, fold, problem.engine)))
+            fits.append((one, held_out(one, targets, predictions, weights, fold, problem.engine)))
         except InputError as error:
             refused.append(f"{brief(one)} cannot be fitted: {error}")
-    before = HeldOut(np.arange(len(problem)), problem.predictions)
+    before = HeldOut(np.arange(len(problem)), predictions)
     for score in _scores_in_common(targets, [(before,), *(parts for _, parts in fits)]) if fits else ():
-        losses = losses_before(score, problem.predictions, targets)
-        if np.isfinite(losses).all():
-            unchanged = Trial(None, (before,), losses)
-            others = [Trial(one, parts, losses_in_order(score, targets, parts)) for one, parts in fits]
-            return Trials(score, (unchanged, *others), w, tuple(refused))
+        own = losses_before(score, predictions, targets)
+        name, losses = finite(
+            score, np.stack([own, *(losses_in_order(score, targets, parts) for _, parts in fits)]), w, predictions
+        )
+        if np.isfinite(losses[0]).all():
+            others = [
+                Trial(one, parts, row, free_numbers(one, predictions))
+                for (one, parts), row in zip(fits, losses[1:], strict=True)
+            ]
+            notes = floored_words(int(np.isinf(own).sum()), len(own)) if name != score else ()
+            return Trials(name, (Trial(None, (before,), losses[0], 0), *others), w, tuple(refused), notes)
     return None
 
 
