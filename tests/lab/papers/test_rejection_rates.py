@@ -9,6 +9,7 @@ from calibrant.lab.papers.rejection_rates import (
     SIZES,
     deviation,
     figure,
+    level_bounds,
     study,
     summary,
 )
@@ -24,7 +25,7 @@ def check(table):
     assert max(row["z"] for row in published) < BOUND
     for test in ("exact", "aggregated"):
         for row in rows_of(table, model="calibrated", test=test):
-            low, high = binom.ppf([0.0005, 0.9995], row["data_sets"], 0.05) / row["data_sets"]
+            low, high = level_bounds(row["data_sets"])
             assert low <= row["rejected"] <= high, row
     assert rows_of(table, model="uncalibrated", test="exact", d=1, n=4)[0]["rejected"] >= 0.85
     assert rows_of(table, model="uncalibrated", test="exact", d=10, n=4)[0]["rejected"] >= 0.80
@@ -60,6 +61,24 @@ def test_the_summary_has_a_column_a_size_and_published_rates_in_parentheses():
 def test_the_bounds_of_the_picture_are_binomial():
     low, high = binom.ppf([0.0005, 0.9995], 500, 0.05) / 500
     assert (low, 0.05, high) == LEVEL_BOUNDS
+
+
+def test_the_bounds_of_levels_allow_for_the_number_of_cells():
+    """The rejections of seed 0 that were once taken for a fault, and those of a test that is twice as eager."""
+    low, high = level_bounds(500)
+    assert low <= 10 / 500 < LEVEL_BOUNDS[0]
+    assert binom.sf(500 * high, 500, 0.1) > 0.5
+    inside = 1 - binom.cdf(500 * low - 1, 500, 0.05) - binom.sf(500 * high, 500, 0.05)
+    assert inside**20 >= 0.999
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("seed", [0, 1])
+def test_levels_of_both_seeds_of_the_page(seed):
+    for row in study(500, sizes=[4], seed=seed).rows():
+        if row["test"] in ("exact", "aggregated") and row["model"] == "calibrated":
+            low, high = level_bounds(row["data_sets"])
+            assert low <= row["rejected"] <= high
 
 
 @pytest.mark.study

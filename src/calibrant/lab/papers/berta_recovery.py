@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 
 from calibrant import __version__
 from calibrant.lab.papers.berta_data import RUNS, SCENARIOS, data_sets
@@ -17,9 +18,12 @@ from calibrant.typing import Engine
 
 BOOSTING, SOFT = "boosting", "soft sign"
 
-MOST_RATIO, MOST_ABOVE, MOST_BELOW = 1.1, 2.0, 2.0
-"""What soft signs may use up: how far their errors may exceed those of boosting, and by how many standard errors they may lie
-above the truth, or below where predictions are calibrated."""
+MOST_RATIO = 1.1
+"""How far the errors of soft signs may exceed those of boosting."""
+
+FALSE_ALARM = 0.001
+"""The probability that chance alone breaks any of the statements about soft signs: none above the truth, at any size and on
+average over sizes, and none below on average where predictions are calibrated."""
 
 MOST_OFF = 3.0
 """Standard errors by which numbers may differ that are not the same digit by digit."""
@@ -46,11 +50,23 @@ def recovery(
     record = None if path is None else Record(path, about)
     done = resumed(partial(_experiment, tuple(sizes)), cells, record, engine)
     rows = []
+    level = FALSE_ALARM / n_statements(scenarios, sizes)
     for k, name in enumerate(scenarios):
         values = np.stack(done[k * n_sets : (k + 1) * n_sets])
-        for method, found in _by_method(name, sizes, values).items():
+        for method, found in _by_method(name, sizes, values, level).items():
             rows += _rows(name, method, sizes, found, runs=n_sets if seed == 0 else 0)
     return rows
+
+
+def n_statements(scenarios: Sequence[str], sizes: Sequence[int]) -> int:
+    """How many statements about soft signs chance might break: one a scenario and size, one a scenario, and one more where
+    predictions are calibrated.
+
+    >>> n_statements(tuple(SCENARIOS), range(15))
+    163
+    """
+    calibrated = sum(SCENARIOS[name].is_calibrated for name in scenarios)
+    return len(scenarios) * (len(sizes) + 1) + calibrated
 
 
 def _experiment(sizes: tuple[int, ...], name: str, seed: int) -> np.ndarray:
@@ -62,8 +78,12 @@ def _experiment(sizes: tuple[int, ...], name: str, seed: int) -> np.ndarray:
     )
 
 
-def _by_method(name: str, sizes: Sequence[int], values: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
-    """What each method gave at every size, from values ``(runs, sizes, 1 + methods)``; boosting as published."""
+def _by_method(name: str, sizes: Sequence[int], values: np.ndarray, level: float) -> dict[str, dict[str, np.ndarray]]:
+    """What each method gave at every size, from values ``(runs, sizes, 1 + methods)``; boosting as published.
+
+    ``most`` and ``most_above`` are the standard errors that chance exceeds with the probability ``level``, at one size and
+    on average over sizes: quantiles of Student's t, for the errors are estimated from as many experiments.
+    """
     true, found = values[:, :, 0], values[:, :, 1:]
     off = found - values[:, :, :1]
     numbers = {
@@ -81,7 +101,19 @@ def _by_method(name: str, sizes: Sequence[int], values: np.ndarray) -> dict[str,
         some["truth"] = true.mean(axis=0)
         some["ratio"] = np.full(len(sizes), some["rmse"].mean() / numbers[BOOSTING]["rmse"].mean())
         some["above"] = np.full(len(sizes), gap.sum() / noise)
+        some["most"] = np.full(len(sizes), student.isf(level, len(values) - 1))
+        some["most_above"] = np.full(len(sizes), student.isf(level, _freedom(some["error"], len(values))))
     return numbers
+
+
+def _freedom(errors: np.ndarray, runs: int) -> float:
+    """Degrees of freedom of a sum of independent means of so many runs, after Welch and Satterthwaite.
+
+    >>> round(_freedom(np.ones(15), 10))
+    135
+    """
+    variances = errors**2
+    return float((runs - 1) * variances.sum() ** 2 / (variances**2).sum())
 
 
 def _rows(
@@ -104,9 +136,9 @@ def _part(row: dict[str, Any], *, is_same: bool) -> float:
     """How much of what was to be shown is used up; NaN where nothing was."""
     scenario = SCENARIOS[row["scenario"]]
     if row["method"] == SOFT:
-        below = -row["above"] / MOST_BELOW if scenario.is_calibrated else 0.0
+        average = abs(row["above"]) if scenario.is_calibrated else row["above"]
         here = (row["mean"] - row["truth"]) / row["error"]
-        return float(max(row["ratio"] / MOST_RATIO, max(row["above"], here) / MOST_ABOVE, below))
+        return float(max(row["ratio"] / MOST_RATIO, average / row["most_above"], here / row["most"]))
     off = abs(row["mean"] - row["published"])
     if row["method"] == "bins" and scenario.n_classes > 2:
         return float(off / np.hypot(row["error"], row["published_error"]) / MOST_OFF)

@@ -4,6 +4,11 @@ Predictions are normal in 1 or 10 dimensions, calibrated or not, with the kernel
 
 Crosses, and numbers in brackets, are published rates. The grey band holds 99.9 % of the rates of a test that keeps its
 level over 500 data sets; there are 200 for the exact and the aggregated test from 256 rows on.
+
+The study has seed 1, which was chosen after seed 0 had been seen. With seed 0 the aggregated test rejected 10 of 500
+calibrated data sets at n = 4, d = 1, with seed 1 24. Tests that keep their level reject 11 to 42 in 99.9 % of cases, but
+there are twenty such cells, and 8 to 47 in all of them in 99.9 % of studies: 10 is no evidence against the level, and seed 0
+should have been kept. Both seeds together reject 34 of 1,000, and the exact test, with 23 of 500 each, 46.
 """
 
 from collections.abc import Sequence
@@ -12,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import binom
 
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.aggregated import AggregatedTest
@@ -72,9 +78,11 @@ BOUND = 4.0
 LEVEL_BOUNDS = (0.022, 0.05, 0.084)
 """The level, and between which rates 99.9 % of tests that hold it lie with 500 data sets."""
 
+LEVEL_CELLS = 20
+"""Cells in which the exact and the aggregated test see calibrated data: two tests, two dimensions and five sizes."""
+
 SEED = 1
-"""With seed 0 one of the twenty cells of exact levels falls outside of its 99.9 % bound, by one rejection: the aggregated
-test rejects 10 of 500 calibrated data sets at n = 4, d = 1. Of 1,200 others it rejects 5.0 %."""
+"""That of the page. It was chosen after seed 0, whose levels lie in :func:`level_bounds` too: the page shows both."""
 
 
 def study(
@@ -145,6 +153,16 @@ def _row(worlds: list[SyntheticNormal], row: dict[str, object]) -> dict[str, obj
         "z": deviation(rate, sets, expected),
         "data_sets": sets,
     }
+
+
+def level_bounds(sets: int) -> tuple[float, float]:
+    """Rates between which all cells of tests that keep their level lie in 99.9 % of studies, with so many data sets.
+
+    >>> level_bounds(500)
+    (0.016, 0.094)
+    """
+    low, high = binom.ppf([0.0005 / LEVEL_CELLS, 1 - 0.0005 / LEVEL_CELLS], sets, LEVEL_BOUNDS[1]) / sets
+    return float(low), float(high)
 
 
 def deviation(rate: float, sets: int, published: float) -> float:
