@@ -27,6 +27,15 @@ def detached(x: Array) -> Array:
     return x.detach() if is_torch_array(x) else x
 
 
+def constant(x: Array) -> Array:
+    """The array as a constant, through which no gradient passes."""
+    if is_jax_array(x):
+        from jax.lax import stop_gradient
+
+        return stop_gradient(x)
+    return detached(x)
+
+
 def on_gpu(*arrays: Array) -> bool:
     """Whether all are tensors of torch on a GPU, through which no gradients are recorded."""
     return all(is_torch_array(x) and x.is_cuda and not x.requires_grad for x in arrays)

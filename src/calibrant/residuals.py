@@ -12,6 +12,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.origin import around, origin_of
 from calibrant.expectation import expectation, registered
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.spectral import residual_features, residual_waves
@@ -121,6 +122,8 @@ def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distri
     >>> seen_from(Energy(), np.array([1.0]), np.array([2.0]), Gamma([1.0], 1.0)).round(4)  # 1 - (1 - 1 / e)
     array([[0.3679]])
     """
+    if kernel.has_free_origin:
+        predictions, targets, places = around(origin_of(predictions), predictions, targets, places)
     closed = _closed(kernel, targets, predictions)
     if closed is not NotImplemented:
         return closed.seen_from(places)

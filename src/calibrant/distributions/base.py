@@ -111,6 +111,15 @@ class Distribution(ABC):
         return NotImplemented
 
     @property
+    def position(self) -> Any:
+        """Numbers ``(n,)``, or vectors ``(n, d)``, that move with the predictions and lie among them."""
+        return NotImplemented
+
+    def shifted(self, by: Any) -> Any:
+        """The distributions of ``Y + by``, for a number or a vector ``(d,)``, of families that have a :attr:`position`."""
+        return NotImplemented
+
+    @property
     def is_cheaper_by_waves(self) -> bool:
         """Whether the characteristic function gives expectations of kernels at less cost than sums over values do."""
         return False
@@ -153,6 +162,13 @@ def as_shares(weights: ArrayLike | None, n: int, k: int) -> Array:
     if abs(total[row] - 1) > 1e-6:
         raise InputError(f"weights must sum to 1; row {row} sums to {total[row]:.9g}")
     return w
+
+
+def displaced(x: Array, by: Any) -> Array:
+    """``x + by`` in the library and precision of x, for a number or a vector along the last axis."""
+    if isinstance(by, float):
+        return x + by
+    return x + namespace(x).astype(matched(by, x), x.dtype)
 
 
 def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> np.ndarray:

@@ -101,6 +101,16 @@ class Bounded(Distribution):
         """``P(Y < y)``."""
 
     @property
+    def position(self) -> Any:
+        """That of the base."""
+        return self.base.position
+
+    def shifted(self, by: float) -> Any:
+        """Base and ends moved."""
+        moved = self.base.shifted(by)
+        return NotImplemented if moved is NotImplemented else self._trusted(moved, self.low + by, self.high + by)
+
+    @property
     def kinks(self) -> np.ndarray:
         """The ends of the range, and those of the base within."""
         middle = to_numpy(self.quantile(np.array([0.5])))[:, 0]

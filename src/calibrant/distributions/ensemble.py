@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError, as_array
-from calibrant.distributions.base import Distribution, as_numbers, as_shares, matched
+from calibrant.distributions.base import Distribution, as_numbers, as_shares, displaced, matched
 from calibrant.distributions.member_distances import distance_from, mean_distance
 from calibrant.distributions.member_lists import check_members, counted, padded
 from calibrant.expectation import closed_form, expectation
@@ -155,6 +155,15 @@ class Ensemble(Distribution):
     def point(self, y: Array) -> Self:
         """A single member."""
         return self.certain(matched(y, self.members))
+
+    @property
+    def position(self) -> Array:
+        """The first members."""
+        return self.members[:, 0, ...]
+
+    def shifted(self, by: Any) -> Self:
+        """All members moved."""
+        return self._trusted(displaced(self.members, by), self.weights)
 
     @property
     def coords(self) -> Any:

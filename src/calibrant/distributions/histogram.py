@@ -88,6 +88,15 @@ class Histogram(Piecewise):
         """The probabilities, and the edges where each row has its own."""
         return [self.probs] if self.edges.ndim == 1 else [self.probs, self.edges]
 
+    @property
+    def position(self) -> Array:
+        """The lowest finite edges."""
+        return self.shape[0][:, 0]
+
+    def shifted(self, by: float) -> Self:
+        """All edges moved."""
+        return self._trusted(self.edges + by, self.probs)
+
     @cached_property
     def shape(self) -> tuple[Array, Array, Array]:
         """Finite edges, what is below them, and the widths of the outer finite bins where the bins beyond are open."""

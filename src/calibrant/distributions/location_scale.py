@@ -45,6 +45,15 @@ class LocationScale(Parametric):
         y = matched(y, self.loc)
         return self._trusted(y, namespace(y).zeros_like(y))
 
+    @property
+    def position(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    def shifted(self, by: float) -> Self:
+        """With another ``loc``."""
+        return self._trusted(self.loc + by, self.scale)
+
     def standardised(self, y: Array) -> tuple[np.ndarray, np.ndarray]:
         """Targets less their location, in scales, and the scales, on the host; beyond all numbers they are infinite."""
         loc, scale = self.host

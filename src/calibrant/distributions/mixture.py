@@ -90,6 +90,16 @@ class Mixture(Distribution):
         return self.components[0].point(y) if self._is_pure else Ensemble.certain(matched(y, self.parameters[0]))
 
     @property
+    def position(self) -> Any:
+        """That of the first component."""
+        return self.components[0].position
+
+    def shifted(self, by: Any) -> Any:
+        """All components moved."""
+        moved = tuple(component.shifted(by) for component in self.components)
+        return NotImplemented if any(part is NotImplemented for part in moved) else self._trusted(moved, self.weights)
+
+    @property
     def kinks(self) -> Any:
         """Those of all components that have some."""
         some = [c.kinks for c in self.components if c.kinks is not NotImplemented]

@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from calibrant._array import is_traced, namespace, to_numpy
+from calibrant._array import constant, is_recorded, is_traced, namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, check_temperature, matched
+from calibrant.distributions.base import Distribution, as_numbers, check_temperature, displaced, matched
 from calibrant.distributions.location_scale import as_scale
 from calibrant.expectation import closed_form
 from calibrant.kernels import Gaussian
@@ -83,6 +83,15 @@ class MultivariateNormal(Distribution):
         return self._trusted(y, None, 0 * (y[:, :, None] + y[:, None, :]))
 
     @property
+    def position(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    def shifted(self, by: np.ndarray) -> Self:
+        """With another ``loc``."""
+        return self._trusted(displaced(self.loc, by), self.scale, self.covariance)
+
+    @property
     def full(self) -> Array:
         """Covariances ``(n, d, d)``, also of a batch given by standard deviations."""
         if self.scale is None:
@@ -95,9 +104,7 @@ class MultivariateNormal(Distribution):
         xp = namespace(self.loc)
         if self.scale is not None:
             return xp.concat([self.loc, self.scale], axis=1)
-        values, vectors = xp.linalg.eigh(self.covariance)
-        root = (vectors * xp.sqrt(xp.clip(values, 0.0, None))[:, None, :]) @ xp.matrix_transpose(vectors)
-        return xp.concat([self.loc, xp.reshape(root, (len(self), -1))], axis=1)
+        return xp.concat([self.loc, xp.reshape(matrix_root(self.covariance), (len(self), -1))], axis=1)
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n, d)``."""
@@ -154,6 +161,30 @@ class MultivariateNormal(Distribution):
         """Three dimensions, full covariances."""
         factor = rng.normal(size=(n, 3, 3))
         return cls(rng.normal(size=(n, 3)), covariance=factor @ np.swapaxes(factor, 1, 2) + 0.1 * np.eye(3))
+
+
+def matrix_root(covariance: Array) -> Array:
+    """The symmetric root R of matrices S ``(n, d, d)``, with a gradient also where eigenvalues coincide.
+
+    The derivative X of R solves ``X R + R X = dS``. In the eigenvectors of S its entries are those of dS over sums of two roots
+    of eigenvalues; those of a derivative of eigenvectors would be over differences, which may be zero. So R is taken as a
+    constant, plus the solution X for ``S - R R``, which is zero but for its gradient. Of the first order: a gradient of the
+    gradient is not to be had.
+
+    >>> matrix_root(np.array([[[4.0, 0.0], [0.0, 9.0]]]))
+    array([[[2., 0.],
+            [0., 3.]]])
+    """
+    xp = namespace(covariance)
+    values, vectors = xp.linalg.eigh(constant(covariance))
+    roots = xp.sqrt(xp.clip(values, 0.0, None))
+    turned = xp.matrix_transpose(vectors)
+    root = (vectors * roots[:, None, :]) @ turned
+    if not is_recorded(covariance):
+        return root
+    sums = roots[:, :, None] + roots[:, None, :]
+    rest = turned @ (covariance - constant(covariance)) @ vectors
+    return root + vectors @ (rest / xp.where(sums > 0, sums, xp.ones_like(sums))) @ turned
 
 
 def _eye(like: Array) -> Array:

@@ -102,6 +102,16 @@ class Quantiles(Piecewise):
         """The quantiles; levels are the same for all rows."""
         return [self.values]
 
+    @property
+    def position(self) -> Array:
+        """The lowest quantiles."""
+        return self.values[:, 0]
+
+    def shifted(self, by: float) -> Self:
+        """All quantiles, and the ends of the range, moved."""
+        tails = self.tails if isinstance(self.tails, str) else (self.tails[0] + by, self.tails[1] + by)
+        return self._trusted(self.values + by, self.levels, tails)
+
     @cached_property
     def shape(self) -> tuple[Array, Array, Array]:
         """The quantiles with the ends of the range, where it has ends."""

@@ -59,6 +59,15 @@ class StudentT(Parametric):
         return self._trusted(xp.ones_like(y), y, xp.zeros_like(y))
 
     @property
+    def position(self) -> Array:
+        """``loc``."""
+        return self.loc
+
+    def shifted(self, by: float) -> Self:
+        """With another ``loc``."""
+        return self._trusted(self.df, self.loc + by, self.scale)
+
+    @property
     def mean(self) -> Array:
         """``loc``, where there is a mean."""
         return namespace(self.loc).where(self.df > 1, self.loc, self.loc * np.nan)

@@ -49,6 +49,15 @@ class Uniform(Parametric):
         return namespace(self.low).stack([self.mean, self.std], axis=1)
 
     @property
+    def position(self) -> Array:
+        """The lower ends."""
+        return self.low
+
+    def shifted(self, by: float) -> Self:
+        """Between other ends."""
+        return self._trusted(self.low + by, self.high + by)
+
+    @property
     def mean(self) -> Array:
         """The middle."""
         return self.low / 2 + self.high / 2

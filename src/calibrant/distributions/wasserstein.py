@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant._array import to_numpy
+from calibrant._array import as_double, is_traced, matched, namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.mixture import Mixture
-from calibrant.distributions.mvnormal import MultivariateNormal
+from calibrant.distributions.mvnormal import MultivariateNormal, matrix_root
 from calibrant.kernels import Kernel, Metric
 from calibrant.typing import Array
 
@@ -33,29 +33,25 @@ class BuresWasserstein(Metric):
 
     dimensions: int
 
-    name = "euclidean"  # only for the median of the embedded points
-
-    def embed(self, predictions: Distribution) -> np.ndarray:
+    def embed(self, predictions: Distribution) -> Array:
         """Mean and covariance, flattened, ``(n, d + d^2)``."""
         if not isinstance(predictions, MultivariateNormal) or predictions.loc.shape[1] != self.dimensions:
             raise InputError(
                 f"BuresWasserstein({self.dimensions}) takes MultivariateNormal predictions; got {predictions!r}"
             )
-        loc = to_numpy(predictions.loc).astype(np.float64)
-        covariance = to_numpy(predictions.full).astype(np.float64)
-        return np.concatenate([loc, covariance.reshape(len(loc), -1)], axis=1)
+        loc, covariance = as_double(predictions.loc), as_double(predictions.full)
+        xp = namespace(loc)
+        return xp.concat([loc, xp.reshape(covariance, (loc.shape[0], -1))], axis=1)
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """Distances ``(n, m)``, by eigenvalues a pair."""
-        d = self.dimensions
-        mean = ((x[:, None, :d] - y[None, :, :d]) ** 2).sum(axis=-1)
-        first, second = x[:, d:].reshape(-1, d, d), y[:, d:].reshape(-1, d, d)
-        values, vectors = np.linalg.eigh(first)
-        root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
-        middle = root[:, None] @ second[None] @ root[:, None]
-        overlap = np.sqrt(np.maximum(np.linalg.eigvalsh(middle), 0)).sum(axis=-1)
-        traces = np.trace(first, axis1=1, axis2=2)[:, None] + np.trace(second, axis1=1, axis2=2)[None, :]
-        return np.sqrt(np.maximum(mean + traces - 2 * overlap, 0))
+        """Distances ``(n, m)``, by eigenvalues of each pair."""
+        xp, d = namespace(x, y), self.dimensions
+        mean = xp.sum((x[:, None, :d] - y[None, :, :d]) ** 2, axis=-1)
+        first, second = (xp.reshape(points[:, d:], (-1, d, d)) for points in (x, y))
+        root = matrix_root(first)[:, None, :, :]
+        overlap = xp.sum(_root(xp.linalg.eigvalsh(root @ second[None, :, :, :] @ root)), axis=-1)
+        traces = xp.linalg.trace(first)[:, None] + xp.linalg.trace(second)[None, :]
+        return _root(mean + traces - 2 * overlap)
 
 
 @dataclass(frozen=True)
@@ -73,29 +69,43 @@ class MixtureWasserstein(Metric):
 
     components: int
 
-    name = "euclidean"  # only for the median of the embedded points
-
-    def embed(self, predictions: Distribution) -> np.ndarray:
+    def embed(self, predictions: Distribution) -> Array:
         """The coordinates of all components, flattened, ``(n, K c)``."""
         if not isinstance(predictions, Mixture) or len(predictions.components) != self.components:
             raise InputError(f"MixtureWasserstein({self.components}) takes such mixtures; got {predictions!r}")
         if len({type(component) for component in predictions.components}) > 1:
             raise InputError(f"MixtureWasserstein takes components of one family; got {predictions!r}")
+        parts = [component.coords for component in predictions.components]
+        if any(is_traced(part) for part in (*parts, predictions.weights)):
+            raise InputError("MixtureWasserstein cannot be traced by JAX: give arrays of numbers, outside of jit and grad")
         if not np.allclose(to_numpy(predictions.weights), 1 / self.components):
             raise InputError("MixtureWasserstein takes equal weights")
-        parts = [to_numpy(component.coords).astype(np.float64) for component in predictions.components]
-        return np.stack(parts, axis=1).reshape(len(predictions), -1)
+        xp = namespace(*parts)
+        return xp.reshape(xp.stack([as_double(part) for part in parts], axis=1), (len(predictions), -1))
 
     def __call__(self, x: Array, y: Array) -> Array:
-        """Distances ``(n, m)``: one assignment problem a pair."""
-        from scipy.optimize import linear_sum_assignment
+        """Distances ``(n, m)``: one assignment problem for each pair, solved on the host."""
+        xp = namespace(x, y)
+        a, b = (xp.reshape(points, (points.shape[0], self.components, -1)) for points in (x, y))
+        cost = xp.sum((a[:, None, :, None, :] - b[None, :, None, :, :]) ** 2, axis=-1)
+        plans = matched(_assignments(to_numpy(cost)), cost)
+        return _root(xp.sum(cost * plans, axis=(2, 3)) / self.components)
 
-        a, b = (points.reshape(len(points), self.components, -1) for points in (x, y))
-        cost = ((a[:, None, :, None, :] - b[None, :, None, :, :]) ** 2).sum(axis=-1)
-        squared = np.empty(cost.shape[:2])
-        for i, j in np.ndindex(*squared.shape):
-            squared[i, j] = cost[i, j][linear_sum_assignment(cost[i, j])].mean()
-        return np.sqrt(squared)
+
+def _assignments(cost: np.ndarray) -> np.ndarray:
+    """Which component goes where at the least cost: ones and zeros ``(n, m, K, K)``."""
+    from scipy.optimize import linear_sum_assignment
+
+    plans = np.zeros(cost.shape)
+    for i, j in np.ndindex(*cost.shape[:2]):
+        plans[(i, j, *linear_sum_assignment(cost[i, j]))] = 1.0
+    return plans
+
+
+def _root(x: Array) -> Array:
+    """The square root, taken where it has a derivative; zero of what rounding made negative."""
+    xp = namespace(x)
+    return xp.where(x > 0, xp.sqrt(xp.where(x > 0, x, xp.ones_like(x))), xp.zeros_like(x))
 
 
 def check_positive_definite(kernel: Kernel, predictions: Distribution) -> float:

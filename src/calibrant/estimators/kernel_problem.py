@@ -9,6 +9,7 @@ from calibrant._array import as_double, is_traced, namespace
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.origin import around, origin_of
 from calibrant.kernels import Gaussian, Identity, Kernel
 from calibrant.kernels.bandwidth import thinned, where_they_are
 from calibrant.kernels.base import as_points
@@ -79,9 +80,14 @@ def coordinates(
         return embed(predictions)
     if isinstance(predictions, Categorical) and predictions.n_classes == 2 and on_predictions.is_euclidean:
         return 2**0.5 * predictions.probability(1)[:, None]  # the same distances as of (1 - p, p), in one dimension
-    coords = predictions.coords
+    batches = (predictions,) if beside is None else (predictions, beside)
+    if on_predictions.is_stationary:
+        origin = origin_of(*batches)
+        batches = tuple(around(origin, batch)[0] for batch in batches)
+    coords = batches[0].coords
     if coords is NotImplemented:
-        coords = mean_embedding(on_targets, predictions, beside)
+        origin = origin_of(*batches, far=0.0)  # the same waves wherever predictions lie
+        coords = mean_embedding(on_targets, *(around(origin, batch)[0] for batch in batches))
     if coords is NotImplemented:
         raise InputError(
             f"{type(predictions).__name__} predictions have no coordinates for {on_predictions!r}, and {on_targets!r} "
@@ -115,4 +121,6 @@ def resolve_problem(
     """Both kernels with their numbers fixed, and the rows to sum over; weights are scaled to mean 1."""
     on_predictions, on_targets, coords = resolve_kernels(on_predictions, on_targets, predictions)
     w = None if weights is None else matched(unit_weights(weights, len(weights)), coords)
+    if on_targets.has_free_origin:
+        predictions, targets = around(origin_of(predictions), predictions, targets)
     return on_predictions, on_targets, KernelRows(coords, residuals(on_targets, targets, predictions, route), w)

@@ -11,9 +11,10 @@ from calibrant._array import to_numpy
 from calibrant._pairwise import Pairwise
 from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.origin import around, origin_of
 from calibrant.estimators.accelerated import accelerated_moments, accelerated_product
 from calibrant.estimators.gpu_redraws import GpuLabelRedraws, redraws_on_gpu
-from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, resolve_problem, unit_weights
+from calibrant.estimators.kernel_problem import KernelForm, KernelRows, coordinates, unit_weights
 from calibrant.estimators.kernel_sums import all_pairs
 from calibrant.expectation import expectation
 from calibrant.kernels import Identity, Kernel, LabelMatrix
@@ -168,20 +169,37 @@ class TargetRedraws:
     def _waves(self, targets: np.ndarray, route: Route) -> Any:
         """What predictions, or the quantiles that stand for them, expect of waves in the range of all redraws."""
         drawn = self._targets(targets.reshape(-1))
-        carrier = quantile_nodes(self.predictions, drawn) if route is Route.QUANTILE else self.predictions
+        carrier = quantile_nodes(self._moved, drawn) if route is Route.QUANTILE else self._moved
         return residual_waves(self.on_targets, carrier, drawn)
 
+    @cached_property
+    def _origin(self) -> Any:
+        return origin_of(self.predictions) if self.on_targets.has_free_origin else None
+
+    @cached_property
+    def _moved(self) -> Distribution:
+        """The predictions as seen from the origin."""
+        return around(self._origin, self.predictions)[0]
+
+    @cached_property
+    def _coords(self) -> Array:
+        return coordinates(self.predictions, self.kernel, self.on_targets)
+
     def _targets(self, y: np.ndarray) -> Array:
-        return self.predictions.as_targets(y)
+        """Targets as seen from there."""
+        return around(self._origin, self.predictions, self.predictions.as_targets(y))[1]
 
     def _problem(self, drawn: Array) -> KernelRows:
-        found = resolve_problem(self.kernel, self.on_targets, self.route, drawn, self.predictions, self.weights)
-        return found[2]
+        w = None if self.weights is None else matched(unit_weights(self.weights, len(self.weights)), self._coords)
+        return KernelRows(self._coords, residuals(self.on_targets, drawn, self._moved, self.route), w)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("_origin", "_moved", "_coords")}
 
     def _alone(self, drawn: Array, rows: KernelRows) -> float:
         """One redraw, in tiles."""
         if rows.residuals.route is Route.CLOSED:
-            rows = replace(rows, residuals=replace(rows.residuals, points=self.predictions.point(drawn)))
+            rows = replace(rows, residuals=replace(rows.residuals, points=self._moved.point(drawn)))
         else:
             rows = self._problem(drawn)
         return float(all_pairs(KernelForm(self.kernel), rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0])

@@ -148,7 +148,7 @@ class WaveSums:
 
         Rounding is far below what random waves leave out.
         """
-        phase = (self.frequencies @ self.points.T).astype(np.float32)
+        phase = np.remainder(self.frequencies @ self.points.T, 2 * np.pi).astype(np.float32)
         waves = np.concatenate([np.cos(phase), np.sin(phase)]) * np.float32(len(self.frequencies) ** -0.5)
         waves *= self.weights.astype(np.float32)
         return waves, waves @ self.features.expected.astype(np.float32)

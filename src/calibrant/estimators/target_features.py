@@ -1,6 +1,6 @@
 """Residuals as vectors, as a function of the targets alone: what depends on the predictions is made once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.origin import around, origin_of
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.spectral import extent
 
@@ -70,13 +71,16 @@ class OneHot:
 
 @dataclass(frozen=True, eq=False)
 class Waves:
-    """Cosines and sines of the targets."""
+    """Cosines and sines of the targets, as seen from an origin, a number or a vector."""
 
     frequencies: np.ndarray
     roots: np.ndarray
+    origin: Any = None
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """Twice as many features as frequencies, in single precision."""
+        if self.origin is not None:
+            targets = targets - self.origin
         phase = targets[:, None] * self.frequencies if targets.ndim == 1 else targets @ self.frequencies.T
         phase = np.remainder(phase, 2 * np.pi).astype(np.float32)
         roots = self.roots.astype(np.float32)
@@ -118,11 +122,13 @@ def target_features(kernel: Kernel, predictions: Distribution, rng: np.random.Ge
             return NotImplemented
         frequencies = frequencies[:, 0] if one.ndim == 1 else frequencies
         waves = Waves(frequencies, np.full(WAVES, WAVES**-0.5))
-    parts = predictions.cf(waves.frequencies)
+    origin = origin_of(predictions)
+    (moved,) = around(origin, predictions)
+    parts = moved.cf(waves.frequencies)
     if parts is NotImplemented:
         return NotImplemented
     expected = np.concatenate([to_numpy(part).astype(np.float64) * waves.roots for part in parts], axis=1)
-    return TargetFeatures(waves, expected)
+    return TargetFeatures(replace(waves, origin=None if moved is predictions else origin), expected)
 
 
 def _exact_waves(kernel: Kernel, predictions: Distribution) -> Any:

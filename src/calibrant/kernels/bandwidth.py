@@ -10,6 +10,12 @@ from calibrant.typing import Array
 MOST_ROWS = 2000
 """Larger samples are thinned to so many rows."""
 
+MOST_ROWS_OTHERWISE = 500
+"""The same for metrics that SciPy does not know: those may solve a problem for each pair."""
+
+MOST_AT_ONCE = 128
+"""Rows whose distances from all others are made at a time."""
+
 SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)
 """An odd number near the golden section of 2^64, with a sign: products with it spread over all bits."""
 
@@ -35,7 +41,8 @@ def median_distance(points: Array, metric: Metric) -> float:
     if is_traced(points):
         raise InputError("give a length scale: the median distance of values that are being traced is not known yet")
     here = where_they_are(points)
-    distances = _distances(here[thinned(here)] if len(here) > MOST_ROWS else here, metric)
+    most = MOST_ROWS if metric.name else MOST_ROWS_OTHERWISE
+    distances = _distances(here[thinned(here, most)] if len(here) > most else here, metric)
     if not distances.any():
         return 1.0
     median = float(np.median(distances))
@@ -49,17 +56,18 @@ def where_they_are(points: Array) -> Array:
 
 
 def _distances(points: Array, metric: Metric) -> np.ndarray:
-    """Of all pairs: by products of matrices where there are many coordinates."""
+    """Of all pairs, by that very metric: by SciPy where it knows it, unless products of matrices are faster."""
     from scipy.spatial.distance import pdist
 
-    if isinstance(metric, Euclidean) and points.shape[1] > DIRECT:
+    if metric.name is None or (isinstance(metric, Euclidean) and points.shape[1] > DIRECT):
         exact = as_double(points)
-        return to_numpy(metric(exact, exact))[np.triu_indices(len(points), 1)]
+        cuts = [exact[i : i + MOST_AT_ONCE] for i in range(0, len(points), MOST_AT_ONCE)]
+        return np.concatenate([to_numpy(metric(cut, exact)) for cut in cuts])[np.triu_indices(len(points), 1)]
     return pdist(to_numpy(points).astype(np.float64), metric.name)
 
 
-def thinned(points: Array) -> Array:
-    """At most ``MOST_ROWS`` row numbers, as good as random, in an order that does not depend on that of the rows.
+def thinned(points: Array, most: int = MOST_ROWS) -> Array:
+    """At most so many row numbers, as good as random, in an order that does not depend on that of the rows.
 
     Rows are taken by their digits: the leading ones decide, so that float32 and float64 take much the same rows, the others
     put rows in order that agree in those. Arrays of NumPy, and tensors, give the same. Sorting numbers is all it costs:
@@ -70,7 +78,7 @@ def thinned(points: Array) -> Array:
     coarse = _hashed(xp.astype(xp.astype(values, xp.float32).view(xp.int32), xp.int64) & COARSE)
     ordered = xp.sort(coarse)
     keys = _keys(ordered)
-    limit = _smallest(keys, MOST_ROWS)
+    limit = _smallest(keys, most)
     rows = _among(coarse, ordered[keys <= limit])
     fine = _hashed(xp.astype(values[rows], xp.float64).view(xp.int64)) ^ UNSIGNED
     rows = rows[xp.argsort(fine, stable=True)]

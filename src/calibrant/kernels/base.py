@@ -9,7 +9,7 @@ import numpy as np
 from calibrant._array import namespace
 from calibrant._validate import InputError
 from calibrant.kernels.bandwidth import median_distance
-from calibrant.kernels.metrics import Euclidean, Metric
+from calibrant.kernels.metrics import Cityblock, Euclidean, Metric
 from calibrant.typing import Array
 
 
@@ -39,6 +39,16 @@ class Kernel(ABC):
     def is_euclidean(self) -> bool:
         """Whether the kernel depends on points only through their Euclidean distances."""
         return False
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether the kernel depends on points only through their differences."""
+        return False
+
+    @property
+    def has_free_origin(self) -> bool:
+        """Whether inner products of residuals, which have a total of zero, do not change when all points are moved together."""
+        return self.is_stationary
 
     def diagonal(self, points: Array) -> Array:
         """``k(x_i, x_i)``, ``(n,)``."""
@@ -129,6 +139,11 @@ class Radial(Kernel):
         """Whether the metric is."""
         return isinstance(self.metric, Euclidean)
 
+    @property
+    def is_stationary(self) -> bool:
+        """With a metric of differences."""
+        return isinstance(self.metric, Euclidean | Cityblock)
+
 
 @dataclass(frozen=True)
 class Several(Kernel):
@@ -140,6 +155,11 @@ class Several(Kernel):
     def is_euclidean(self) -> bool:
         """Whether all are."""
         return all(kernel.is_euclidean for kernel in self.kernels)
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether all are."""
+        return all(kernel.is_stationary for kernel in self.kernels)
 
     @property
     def is_open(self) -> bool:
@@ -160,6 +180,11 @@ class Sum(Several):
     >>> (Identity() + Energy())(np.array([[2.0]]), np.array([[2.0]]))
     array([[3.]])
     """
+
+    @property
+    def has_free_origin(self) -> bool:
+        """Whether all have."""
+        return all(kernel.has_free_origin for kernel in self.kernels)
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Added up."""
@@ -209,6 +234,16 @@ class Scaled(Kernel):
     def is_euclidean(self) -> bool:
         """Whether the kernel inside is."""
         return self.kernel.is_euclidean
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether the kernel inside is."""
+        return self.kernel.is_stationary
+
+    @property
+    def has_free_origin(self) -> bool:
+        """Whether the kernel inside has."""
+        return self.kernel.has_free_origin
 
     def diagonal(self, points: Array) -> Array:
         """Scaled."""

@@ -19,6 +19,11 @@ class Energy(Kernel):
     array([[1., 0.]])
     """
 
+    @property
+    def has_free_origin(self) -> bool:
+        """Always: what depends on the distance of one point from the origin cancels."""
+        return True
+
     def __call__(self, x: Array, y: Array) -> Array:
         """The overlap of two points as seen from the origin."""
         distance = Euclidean()

@@ -23,7 +23,7 @@ def exponential_product(
     for _ in range(power):
         polynomial = np.convolve(polynomial, coefficients)
     scaled = polynomial / float(power) ** np.arange(len(polynomial))  # in powers of power * s
-    product = _both_sides(rate * power * x, v, scaled)
+    product = _both_sides(rate * power * (x - x[:1]), v, scaled)
     return product + float(polynomial[0]) * v if diagonal else product
 
 
@@ -31,7 +31,7 @@ def exponential_pair_sums(x: np.ndarray, v: np.ndarray, rate: float, coefficient
     """``sum_{i < j} p(s) exp(-s) v_i v_j`` of each column of v ``(n, q)``, in one compiled pass."""
     from calibrant._fused.running_sums import pair_sums
 
-    return pair_sums(rate * x, v, np.asarray(coefficients))
+    return pair_sums(rate * (x - x[:1]), v, np.asarray(coefficients))
 
 
 def energy_product(x: Array, v: Array, *, diagonal: bool, power: int) -> Array:
