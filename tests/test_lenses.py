@@ -161,7 +161,13 @@ class TestGroups:
         assert list(groups(ExactTest(ECE(), 19), self.y, self.p, by=self.by)) == [
             "group", "n", "value", "null_low", "null_high", "pvalue",
         ]  # fmt: skip
-        assert list(groups(Bootstrap(Brier(), 19), self.y, self.p, by=self.by)) == ["group", "n", "value", "low", "high"]
+        assert list(groups(Bootstrap(Brier(), 19), self.y, self.p, by=self.by)) == [
+            "group",
+            "n",
+            "value",
+            "low",
+            "high",
+        ]
 
     def test_options_and_weights_go_to_the_measure(self):
         w = [1.0, 2.0, 3.0, 4.0, 5.0]

@@ -115,7 +115,9 @@ class TestDegenerateInput:
         assert result.statistic == pytest.approx(alone.statistic, rel=1e-9)
         assert result.pvalue == alone.pvalue
         for reference in ("F", "chi2"):
-            with pytest.raises(InputError, match="covariance at the 2 locations is singular.*reference='exact'.*ridge=0.001"):
+            with pytest.raises(
+                InputError, match="covariance at the 2 locations is singular.*reference='exact'.*ridge=0.001"
+            ):
                 CMETest(Exponential(0.5), locations=twice, reference=reference)(y, p)
             ridged = CMETest(Exponential(0.5), locations=twice, reference=reference, ridge=1e-3)(y, p)
             assert ridged.statistic == pytest.approx(alone.statistic, rel=2e-3)
