@@ -141,7 +141,7 @@ def _of_two() -> list[Claim]:
     ]
     pairs = [SKCE(KERNEL), SKCE(KERNEL, unbiased=False), SKCE(KERNEL, block=10), KCE(KERNEL)]
     held_out = [Variational(), Variational(Brier()), Variational(LogLoss())]
-    resampled = [Bootstrap(e, 199) for e in (ECE(EqualMass(15)), Brier(), DebiasedECE(EqualMass(15)))]
+    resampled = [Bootstrap(e, 199) for e in (Brier(), CalibrationSlope())]
     return [
         *(Estimated(brief(e), _two, e) for e in plain),
         *(Estimated(brief(e), _two, e, costly=True) for e in (*pairs, *held_out, ICI())),
