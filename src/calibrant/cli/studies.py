@@ -27,7 +27,14 @@ USUAL = [
 @command("reproduce")
 def reproduce(
     study: Literal[
-        "estimator-error", "rejection-rates", "widmann", "roelofs", "popordanoska", "berta", "berta-coverage"
+        "estimator-error",
+        "rejection-rates",
+        "widmann",
+        "roelofs",
+        "popordanoska",
+        "berta",
+        "berta-coverage",
+        "coverage",
     ],
     /,
     *,
@@ -40,7 +47,7 @@ def reproduce(
     keep: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     format: Output = "table",
 ) -> int:
-    """Repeat a published experiment, and say how far its numbers are from the published ones.
+    """Repeat a published experiment or one of our own, and say how far its numbers are from what was published or promised.
 
     Leaves with code 1 where a cell lies further off than chance allows.
 
@@ -53,7 +60,8 @@ def reproduce(
         roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14);
         popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes);
         berta: variational errors (Berta et al. 2026, figures 1 and 3, table 2; ten minutes);
-        berta-coverage: how often their lower bounds hold on such data (ten minutes)
+        berta-coverage: how often their lower bounds hold on such data (ten minutes);
+        coverage: whether everything that is stated of uncertainty holds, in seventy worlds (hours)
     data_sets
         simulated data sets a cell; without it as many as were published
     workers
@@ -63,6 +71,7 @@ def reproduce(
     keep
         folder for finished cells, so that a study that is broken off goes on where it stopped
     """
+    from calibrant.lab.coverage import study as coverage
     from calibrant.lab.papers import (
         berta,
         berta_coverage,
@@ -87,6 +96,7 @@ def reproduce(
         "popordanoska": popordanoska,
         "berta": berta,
         "berta-coverage": berta_coverage,
+        "coverage": coverage,
     }
     paper = papers[study]
     sets = {} if data_sets is None else {"n_sets": data_sets}
@@ -102,7 +112,9 @@ def reproduce(
     if format == "json":
         print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
     else:
-        display.show_table(paper.summary(table), f"{study}, with the published values")
+        display.show_table(
+            paper.summary(table), study if study == "coverage" else f"{study}, with the published values"
+        )
         display.say(f"\nlargest difference: {worst:.2f} {paper.UNIT} (bound {paper.BOUND})")
     return 1 if worst > paper.BOUND else 0
 

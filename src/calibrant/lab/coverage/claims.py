@@ -133,9 +133,8 @@ class Estimated(Claim):
 def stated(estimate: Estimate) -> Sequence[float]:
     """Value, standard error and the ends of the 95 % interval."""
     error = np.nan if estimate.standard_error is None else estimate.standard_error
-    if estimate.withheld is not None or (estimate.interval is None and estimate.standard_error is None):
-        return [float(estimate), error, np.nan, np.nan]
-    return [float(estimate), error, *estimate.confidence_interval()]
+    ends = estimate.confidence_interval(LEVEL) if estimate.has_interval else (np.nan, np.nan)
+    return [float(estimate), error, *ends]
 
 
 def holds(low: np.ndarray, truth: float | np.ndarray, high: np.ndarray) -> np.ndarray:
