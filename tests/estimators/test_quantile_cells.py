@@ -20,6 +20,10 @@ from calibrant.estimators.quantile_cells import CellRedraws, ShareBetween, Share
 from calibrant.estimators.quantile_error import QuantileError
 from calibrant.inference.block import BlockTest
 from calibrant.inference.spectral_test import SpectralTest
+from calibrant.plots.coverage_curve import CoverageDisplay
+from calibrant.plots.fan_chart import FanDisplay
+from calibrant.plots.spread_curve import SpreadDisplay
+from calibrant.plots.witness_map import WitnessDisplay
 
 P10_50_90 = np.array([0.1, 0.5, 0.9])
 
@@ -130,3 +134,22 @@ def test_what_is_not_said_is_taken_from_the_forecast(rng):
     assert ShareBetween(0.1, 0.9)(y, Normal(np.zeros(40), 1.0)).value <= 1
     with pytest.raises(InputError, match="these quantiles have none"):
         coverage(y, Quantiles(quantiles.values[:, 1:], [0.5, 0.9]))
+
+
+def test_pictures_show_the_intervals_that_were_forecast(rng):
+    y, quantiles = fan(rng, 60)
+    tables = CoverageDisplay.from_predictions(y, quantiles).tables, FanDisplay.from_predictions(y, quantiles).tables
+    assert tables[0]["coverage"]["level"].tolist() == [0.8]
+    assert [name for name in tables[1]["fan"] if name.startswith("low")] == ["low_0.8"]
+    assert "low" not in SpreadDisplay.from_predictions(y, quantiles).tables["spread"]
+    with pytest.raises(InputError, match="witness tests whole distributions"):
+        WitnessDisplay.from_predictions(y, quantiles)
+
+
+def test_numbers_that_need_more_say_what_they_rest_on(rng):
+    y, quantiles = fan(rng, 40)
+    told = "rests on straight lines between the quantiles, which were not forecast"
+    assert told in CRPS()(y, quantiles).notes
+    assert told in SKCE()(y, quantiles).notes
+    assert told not in CRPS()(y, Quantiles.joined(quantiles.values, P10_50_90)).notes
+    assert Pinball()(y, quantiles).notes == ()

@@ -283,7 +283,8 @@ def central_levels(fan: Quantiles) -> tuple[float, ...]:
 def check_whole(predictions: object, asker: object) -> None:
     """Refuse quantile forecasts where a whole distribution is tested: nothing is known between their levels."""
     if fan_of(predictions) is not None:
+        name = asker if isinstance(asker, str) else type(asker).__name__
         raise InputError(
-            f"{type(asker).__name__} tests whole distributions, and quantiles say nothing between their levels: use "
+            f"{name} tests whole distributions, and quantiles say nothing between their levels: use "
             "ExactTest(PITError()), or say that straight lines between them are meant, Quantiles.joined(values, levels)"
         )
