@@ -101,6 +101,13 @@ def test_merging_counts_can_only_lower_the_error(rng):
     assert np.all(np.diff(errors) >= -1e-12)
 
 
+def test_merging_counts_may_raise_an_error_of_squares():
+    y = np.zeros(400, dtype=int)  # all larger counts are expected, and never come: gaps of the same sign
+    batch = Poisson(np.full(400, 2.0))
+    squares = [CanonicalECE(norm=2)(*CountWise(most)(y, batch)).value ** 2 for most in (1, 3)]
+    assert squares[0] > squares[1]
+
+
 def test_without_a_choice_one_target_in_a_hundred_is_expected_beyond(rng):
     batch = NegativeBinomial.example(rng, 50)
     most = CountWise().classes(batch).n_classes - 1

@@ -35,6 +35,7 @@ from calibrant._validate import InputError
 from calibrant.checks import check_distribution
 from calibrant.distributions.base import Distribution, as_numbers, matched
 from calibrant.distributions.foreign import Foreign
+from calibrant.distributions.quantiles import JoinedQuantiles
 
 
 class Diagonal(MultivariateNormal):
@@ -112,6 +113,7 @@ FAMILIES = [
         Normal,
         Poisson,
         Quantiles,
+        JoinedQuantiles,
         StudentT,
         Truncated,
         Uniform,

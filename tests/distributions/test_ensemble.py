@@ -377,3 +377,13 @@ class TestVectors:
         result = ExactTest(SKCE(), n_resamples=99, budget=1e8)(batch.sample(rng, 1)[0] + 0.5, batch)
         assert "RandomFeatureSKCE" in result.notes[0]
         assert result.pvalue == 0.01
+
+
+def test_members_drawn_from_the_truth_have_a_kernel_error_above_zero():
+    values = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        loc = rng.normal(size=150)
+        members = Ensemble(rng.normal(loc[:, None], 1.0, (150, 3)))
+        values.append(SKCE(Exponential(1.0), Gaussian(1.0))(rng.normal(loc, 1.0), members).value)
+    assert np.mean(values) > 4 * np.std(values) / len(values) ** 0.5

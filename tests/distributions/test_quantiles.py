@@ -175,7 +175,7 @@ def test_single_precision_is_close(fan, rng):
 
 def test_tests_work_out_of_the_box(rng):
     level = rng.normal(size=(60, 1))
-    fan = Quantiles(level + stats.norm.ppf(LEVELS), LEVELS)
+    fan = Quantiles.joined(level + stats.norm.ppf(LEVELS), LEVELS)
     honest = fan.sample(rng, 1)[0]
     result = SKCE()(honest, fan)
     assert result.route == "spectral"

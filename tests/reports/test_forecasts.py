@@ -27,7 +27,7 @@ def drawn(rng, n=120):
             ["coverage", "fan", "spread"],
         ),
         (
-            lambda rng, m, s: Quantiles(Normal(m, s).quantile(np.arange(1, 20) / 20), np.arange(1, 20) / 20),
+            lambda rng, m, s: Quantiles.joined(Normal(m, s).quantile(np.arange(1, 20) / 20), np.arange(1, 20) / 20),
             ["CRPS", "Log loss"],
             ["coverage", "fan", "spread", "witness"],
         ),

@@ -95,7 +95,8 @@ class Quantiles(Piecewise):
         return self._trusted(self.values[rows, :], self.levels, tails)
 
     def __repr__(self) -> str:
-        return f"<Quantiles: {how_many(len(self), 'prediction')} of {how_many(len(self.levels), 'quantile')}>"
+        name = "JoinedQuantiles" if self.is_joined else "Quantiles"
+        return f"<{name}: {how_many(len(self), 'prediction')} of {how_many(len(self.levels), 'quantile')}>"
 
     @property
     def parameters(self) -> list[Array]:
@@ -149,9 +150,10 @@ class Quantiles(Piecewise):
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:
-        """Five quantiles around 0, not too close to each other; joined, as targets are drawn from what is between."""
-        values = rng.normal(size=(n, 1)) + np.cumsum(rng.uniform(0.3, 1, (n, 5)), axis=1) - 2
-        return JoinedQuantiles(values, np.linspace(0.1, 0.9, 5))  # type: ignore[return-value]
+        """Five quantiles around 0, not too close to each other."""
+        return cls(
+            rng.normal(size=(n, 1)) + np.cumsum(rng.uniform(0.3, 1, (n, 5)), axis=1) - 2, np.linspace(0.1, 0.9, 5)
+        )
 
     def cells_around(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first and the last cell, from 0 below all quantiles on, that targets ``(..., n)`` may belong to.
@@ -291,7 +293,8 @@ def central_levels(fan: Quantiles) -> tuple[float, ...]:
 def check_whole(predictions: object, asker: object) -> None:
     """Refuse quantile forecasts where a whole distribution is tested: nothing is known between their levels."""
     if fan_of(predictions) is not None:
+        name = asker if isinstance(asker, str) else type(asker).__name__
         raise InputError(
-            f"{type(asker).__name__} tests whole distributions, and quantiles say nothing between their levels: use "
+            f"{name} tests whole distributions, and quantiles say nothing between their levels: use "
             "ExactTest(PITError()), or say that straight lines between them are meant, Quantiles.joined(values, levels)"
         )

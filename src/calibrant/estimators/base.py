@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -11,11 +11,16 @@ from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import fan_of
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike, Engine
 
 Statistic: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """Targets of m redraws, ``(m, n, ...)``, to the m values of a statistic."""
+
+
+LINES = "rests on straight lines between the quantiles, which were not forecast"
+"""What is said of numbers that need whole distributions, where quantiles alone were forecast."""
 
 
 class BaseEstimator(ABC):
@@ -32,7 +37,10 @@ class BaseEstimator(ABC):
     """The largest."""
 
     rests_on_levels: ClassVar[bool] = False
-    """Whether of quantile forecasts it uses nothing but between which of them a target lies."""
+    """Whether of quantile forecasts it uses nothing but between which of them a target lies, so that it can be tested."""
+
+    reads_quantiles: ClassVar[bool] = False
+    """Whether it uses quantiles at the levels that it is asked for, and nothing between them."""
 
     resampling: ClassVar[str | None] = (
         "resampled rows repeat, and an error that is no mean over rows takes the repetition for miscalibration"
@@ -49,7 +57,11 @@ class BaseEstimator(ABC):
     ) -> Estimate:
         """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine."""
         mapping(engine)  # refuses what is none, also where there is no use for one
-        return self.estimate_by(engine, *as_weighted_problem(y_true, y_pred, sample_weight))
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        found = self.estimate_by(engine, targets, predictions, weights)
+        if fan_of(predictions) is None or self.rests_on_levels or self.reads_quantiles:
+            return found
+        return replace(found, notes=(*found.notes, LINES))
 
     def estimate_by(
         self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None

@@ -33,6 +33,7 @@ class IntervalScore(Score):
 
     name = "IntervalScore"
     least = 0.0
+    reads_quantiles = True
 
     level: float = 0.9
 

@@ -32,6 +32,7 @@ class Pinball(Score):
 
     name = "Pinball"
     least = 0.0
+    reads_quantiles = True
 
     levels: tuple[float, ...] = DECILES
 

@@ -67,6 +67,7 @@ class MeanWidth(Spread):
     """
 
     name = "MeanWidth"
+    reads_quantiles = True
 
     level: float = 0.9
 

@@ -13,6 +13,7 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.quantiles import fan_of
 from calibrant.monitoring.bets import Bets
 from calibrant.monitoring.class_bets import ClassBets, EventBets, LabelBets
 from calibrant.monitoring.history import History
@@ -203,4 +204,5 @@ def bets_on(predictions: Distribution, seed: int) -> Bets:
         return LabelBets(tuple(predictions.label_names))
     if isinstance(predictions, Categorical):
         return EventBets() if predictions.n_classes == 2 else ClassBets(tuple(predictions.class_names))
-    return LevelBets(dimensions(predictions), seed)
+    fan = fan_of(predictions)
+    return LevelBets(dimensions(predictions), seed, () if fan is None else tuple(fan.levels.tolist()))

@@ -13,6 +13,7 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.quantiles import Quantiles, fan_of
 from calibrant.distributions.uniform import Uniform
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned import ECE
@@ -20,6 +21,7 @@ from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.levels_within import LevelsWithin
 from calibrant.estimators.pit import PIT
 from calibrant.estimators.pit_error import PITError
+from calibrant.estimators.quantile_cells import ShareBetween
 from calibrant.inference.exact import ExactTest
 from calibrant.lenses import TopLabel
 from calibrant.monitoring.levels import levels_by_row
@@ -52,9 +54,10 @@ class Window:
 class Windows:
     """Cuts a stream into windows of ``size`` rows, however rows come together.
 
-    Of classes, the claim is the probability of the favoured class (of two, of the positive one); of forecasts, the share of
-    outcomes in central 90 % intervals. Each window is tested by itself, ``n_resamples`` redraws: of twenty windows of a
-    calibrated model one has a p-value below 5 %, so that alarms are left to :class:`Monitor`.
+    Of classes, the claim is the probability of the favoured class (of two, of the positive one); of forecasts, the
+    share of outcomes in central 90 % intervals, or between the outer quantiles where nothing else was forecast. Each
+    window is tested by itself, ``n_resamples`` redraws: of twenty windows of a calibrated model one has a p-value below
+    5 %, so that alarms are left to :class:`Monitor`.
 
     >>> windows = Windows(size=3)
     >>> for y_true, y_pred in [([1, 0], [0.9, 0.2]), ([1, 1], [0.7, 0.6])]:
@@ -100,14 +103,15 @@ class Windows:
             yield self._window(outcomes[rows], claims[rows], before + start)
 
     def _window(self, outcomes: np.ndarray, claims: np.ndarray, before: int) -> Window:
-        predictions, error = _problem(claims)
+        predictions, error = _problem(outcomes, claims)
         result = ExactTest(error, self.n_resamples)(outcomes, predictions, rng=[self.seed, before])
-        within = LevelsWithin(CENTRAL).losses
-        claimed, happened = (
-            (CENTRAL, within(outcomes, predictions).mean())
-            if isinstance(predictions, Uniform)
-            else (claims.mean(), outcomes.mean())
-        )
+        if isinstance(predictions, Quantiles):
+            levels = predictions.levels
+            claimed, happened = levels[-1] - levels[0], ShareBetween()(outcomes, predictions).value
+        elif isinstance(predictions, Uniform):
+            claimed, happened = CENTRAL, LevelsWithin(CENTRAL).losses(outcomes, predictions).mean()
+        else:
+            claimed, happened = claims.mean(), outcomes.mean()
         band = result.null_band()
         last = before + len(outcomes)
         means = float(claimed), float(happened)
@@ -115,7 +119,10 @@ class Windows:
 
 
 def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Outcomes and claims as plain columns: events and probabilities, labels of a row, or levels that claim nothing more."""
+    """Outcomes and claims as plain columns: events and probabilities, labels of a row, or levels that claim nothing more.
+
+    Of quantile forecasts claims are their levels, and outcomes lie between or on them, as they do among the quantiles.
+    """
     y = to_numpy(targets)
     if isinstance(predictions, Bernoulli):
         return y, to_numpy(predictions.probs)
@@ -126,13 +133,20 @@ def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tupl
         return event.happened(targets).astype(np.uint8), event.probability
     if dimensions(predictions):
         return PIT(prerank="average", seed=seed).of(y, predictions), np.zeros((len(predictions), 0))
+    if (fan := fan_of(predictions)) is not None:
+        first, last = fan.cells_around(y)
+        ends = np.concatenate([[0.0], fan.levels, [1.0]])
+        place = np.where(first == last, (ends[first] + ends[first + 1]) / 2, ends[(first + last + 1) // 2])
+        return place, np.tile(fan.levels, (len(y), 1))
     return levels_by_row(y, predictions, seen, [seed]), np.zeros((len(predictions), 0))
 
 
-def _problem(claims: np.ndarray) -> tuple[Distribution, BaseEstimator]:
+def _problem(outcomes: np.ndarray, claims: np.ndarray) -> tuple[Distribution, BaseEstimator]:
     """The predictions of these claims, and the error that is looked at."""
     if claims.ndim == 1:
         return Categorical(claims), ECE(EqualMass(15))
+    if claims.shape[1] and outcomes.ndim == 1:
+        return Quantiles(claims, claims[0]), PITError("kuiper")
     if claims.shape[1]:
         return Bernoulli(claims), ECE(EqualMass(15))
     return Uniform(np.zeros(len(claims)), np.ones(len(claims))), PITError("kuiper")

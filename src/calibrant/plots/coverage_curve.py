@@ -8,6 +8,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.quantiles import fan_of
 from calibrant.distributions.uniform import Uniform
 from calibrant.estimators.pit import PIT
 from calibrant.inference.coverage import coverage as measured
@@ -58,12 +59,14 @@ class CoverageDisplay(PredictionDisplay):
         y_true: ArrayLike,
         y_pred: ArrayLike,
         *,
-        levels: Sequence[float] = LEVELS,
+        levels: Sequence[float] | None = None,
         confidence_level: float = 0.95,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """The coverage of intervals of these levels."""
+        """The coverage of intervals of these levels, from 5 to 95 %; of quantile forecasts, of those that they have."""
         y, predictions = as_problem(y_true, y_pred)
+        if levels is None and fan_of(predictions) is None:
+            levels = LEVELS
         if isinstance(predictions, Ensemble):
             n = len(predictions)
             y, predictions = PIT().of(to_numpy(y), predictions), Uniform(np.zeros(n), np.ones(n))

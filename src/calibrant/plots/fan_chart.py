@@ -7,9 +7,9 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_column, as_levels, check_count, check_one_of, check_same_length
-from calibrant.distributions.base import needed
 from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.coordinates import dimensions
+from calibrant.distributions.quantiles import central_levels, fan_of, forecast_at
 from calibrant.estimators.interval_score import central_interval
 from calibrant.plots.display import PredictionDisplay, plotter
 from calibrant.plots.picture import Drawing, Legend, Tables
@@ -85,16 +85,18 @@ class FanDisplay(PredictionDisplay):
         at: ArrayLike | None = None,
         rows: Literal["even", "first", "last"] = "even",
         max_rows: int = 60,
-        levels: Sequence[float] = (0.5, 0.8, 0.95),
+        levels: Sequence[float] | None = None,
     ) -> Self:
-        """Intervals of these levels, for at most ``max_rows`` rows."""
+        """Intervals of these levels, for at most ``max_rows`` rows; 50, 80 and 95 %, or those that quantile forecasts have."""
         check_one_of(rows, ("even", "first", "last"), "rows")
         check_count(max_rows, "max_rows")
-        asked = as_levels(levels, "levels")
         y, predictions = as_problem(y_true, y_pred)
+        fan = fan_of(predictions)
+        usual = (0.5, 0.8, 0.95) if fan is None else central_levels(fan)[-3:]
+        asked = as_levels(usual if levels is None else levels, "levels")
         if dimensions(predictions):
             raise InputError("intervals are those of numbers, and these predictions are vectors: give one coordinate")
-        median = needed(predictions.quantile(np.array([0.5])), "quantiles", predictions, "fan")[:, 0]
+        median = forecast_at(predictions, [0.5], "fan")[:, 0]
         place = median if at is None else as_column(at, "at")
         check_same_length(len(place), len(predictions), "at", "y_true")
         shown = thinned(np.argsort(place, kind="stable"), rows, max_rows)

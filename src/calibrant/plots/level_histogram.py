@@ -32,8 +32,9 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     for chosen, colour in ((~outside, palette.accent), (outside, palette.bad)):
         axes.bar((lower + upper)[chosen] / 2, share[chosen], width=width[chosen], color=colour, alpha=0.75)
     places = np.stack([lower, upper], axis=1).ravel()
-    ends = (np.repeat(end, 2) for end in (low, high))
-    axes.fill_between(places, *ends, color=palette.band, alpha=0.3, linewidth=0, zorder=3)
+    axes.fill_between(
+        places, np.repeat(low, 2), np.repeat(high, 2), color=palette.band, alpha=0.3, linewidth=0, zorder=3
+    )
     axes.axhline(100 / len(share) if is_even else 1.0, color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
     draw_beyond(axes, (lower + upper)[outside] / 2, share[outside], palette)
     height = "% of rows" if is_even else "share of rows over share promised"

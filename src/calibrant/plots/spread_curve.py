@@ -10,6 +10,7 @@ from calibrant._validate import check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.quantiles import fan_of
 from calibrant.estimators.ence import ENCE, Spreads
 from calibrant.inference.bands import outward
 from calibrant.inference.draws import draw as drawn
@@ -61,8 +62,8 @@ class SpreadDisplay(PredictionDisplay):
 
     Above the diagonal, forecasts are surer than they should be. The groups are those of
     :class:`~calibrant.estimators.ence.ENCE`; targets redrawn from the forecast put each group in its band with at least the given
-    probability. Members of an ensemble are draws and no distribution to redraw from: there the band is left out. ``tables`` hold
-    ``spread``. O(n) a redraw.
+    probability. Members of an ensemble, and quantiles, are no distribution to redraw from: there the band is left out.
+    ``tables`` hold ``spread``. O(n) a redraw.
 
     >>> from calibrant import Normal
     >>> rng = np.random.default_rng(0)
@@ -94,7 +95,7 @@ class SpreadDisplay(PredictionDisplay):
         table = measure.estimate(targets, predictions, weights).table
         assert table is not None
         columns = dict(table)
-        if not isinstance(predictions, Ensemble):
+        if not isinstance(predictions, Ensemble) and fan_of(predictions) is None:
             task = partial(_redrawn, measure.spreads(predictions, weights), predictions)
             m, width = redraws(n_resamples, len(predictions), WORK), int(np.prod(to_numpy(targets).shape))
             band = outward(drawn(task, m, width=width, rng=rng, engine=engine), (1 - level) / 2)

@@ -8,6 +8,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import check_count
 from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.quantiles import check_whole
 from calibrant.plots.cell_gaps import ALPHA, WORK, CellGaps
 from calibrant.plots.curves import redraws
 from calibrant.plots.display import PredictionDisplay, plotter
@@ -94,6 +95,7 @@ class WitnessDisplay(PredictionDisplay):
         """Of many classes, the ``max_classes`` with the largest standardised values."""
         check_count(max_classes, "max_classes")
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, "witness")
         outcomes = Outcomes.of(targets, predictions)
         y, k, smoother = outcomes.targets, len(outcomes.names), Smoother.of(outcomes.position)
         gaps = CellGaps.of(smoother.group, to_numpy(outcomes.chances.matrix), weights)

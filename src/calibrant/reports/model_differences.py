@@ -12,7 +12,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.coordinates import dimensions
-from calibrant.distributions.quantiles import SAME_LEVEL, fan_of
+from calibrant.distributions.quantiles import SAME_LEVEL, Quantiles, fan_of, forecast_at
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.crps import CRPS
@@ -82,15 +82,34 @@ def losses_of(problems: Sequence[Problem]) -> Iterator[Losses]:
 
 def _scores_for(problems: Sequence[Problem]) -> dict[str, Score]:
     """What to judge by, by name; where one model forecasts quantiles alone, the pinball loss at levels that all of them have."""
-    fans = [fan for one in problems if (fan := fan_of(one.predictions)) is not None]
-    if fans:
-        shared = [u for u in fans[0].levels if all((np.abs(fan.levels - u) <= SAME_LEVEL).any() for fan in fans)]
-        return {"Pinball loss": Pinball(tuple(map(float, shared)))} if shared else {}
+    shared = shared_levels(problems)
+    if shared is not None:
+        return {"Pinball loss": Pinball(shared)} if shared else {}
     if isinstance(problems[0], ClassProblem):
         return {"Log loss": LogLoss(), "Brier score": Brier()}
     if dimensions(problems[0].predictions):
         return {"Log loss": LogLoss(), "Energy score": EnergyScore()}
     return {"Log loss": LogLoss(), "CRPS": CRPS()}
+
+
+def shared_levels(problems: Sequence[Problem]) -> tuple[float, ...] | None:
+    """The levels that all quantile forecasts have; ``None`` where no model forecasts quantiles alone."""
+    fans = [fan for one in problems if (fan := fan_of(one.predictions)) is not None]
+    if not fans:
+        return None
+    return tuple(float(u) for u in fans[0].levels if all((np.abs(fan.levels - u) <= SAME_LEVEL).any() for fan in fans))
+
+
+def at_shared_levels(problems: Sequence[Problem]) -> list[Problem]:
+    """The same models, all by their quantiles at levels that they share, where one of them forecasts quantiles alone.
+
+    So the errors that are compared look at the same levels.
+    """
+    shared = shared_levels(problems)
+    if shared is None or len(shared) < 2:
+        return list(problems)
+    fans = [Quantiles.rearranged(forecast_at(one.predictions, shared, "compare"), shared) for one in problems]
+    return [replace(one, predictions=fan) for one, fan in zip(problems, fans, strict=True)]
 
 
 def paired_mean(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None) -> Apart:
@@ -181,6 +200,7 @@ def _errors(
     problems: Sequence[Problem], pairs: Sequence[tuple[int, int]]
 ) -> list[tuple[str, int, int, float, float, Apart]]:
     """Differences of calibration errors, on the same resamples of the rows."""
+    problems = at_shared_levels(problems)
     name, estimator, _ = error_of(problems[0])
     looked = [error_of(problem)[2] for problem in problems]
     resamples = affordable(999, len(problems) * len(looked[0]), BOOTSTRAP_WORK, least=199)
