@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.stats import binom
 
 from calibrant import Brier, Categorical, DebiasedECE, Ensemble, EqualMass, LogLoss, Normal, PITError, TopLabel
 from calibrant.inference.comparison import PairedDifference
 from calibrant.reports.model_differences import (
+    SMALLEST_PVALUE,
     SquaredError,
     all_equal,
     differences_of,
@@ -50,14 +52,36 @@ def test_intervals_of_scores_agree_with_resampled_rows(models):
     assert (found.low, found.high) == pytest.approx(tuple(drawn.interval)[:2], abs=0.15 * (found.high - found.low))
 
 
-def test_paired_means_are_student_s(rng):
-    a, b = rng.normal(size=(2, 30))
-    found, expected = paired_mean(a, b, None), stats.ttest_rel(a, b)
-    assert found.pvalue == pytest.approx(expected.pvalue)
-    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()))
+def test_paired_means_of_many_rows_are_student_s(rng):
+    a, b = rng.normal(size=(2, 20_000))
+    found, expected = paired_mean(a, b + 0.02, None), stats.ttest_rel(a, b + 0.02)
+    assert found.pvalue == pytest.approx(expected.pvalue, rel=0.1)
+    assert (found.low, found.high) == pytest.approx(tuple(expected.confidence_interval()), abs=0.0005)
     assert paired_mean(a, a, None) == (0, 0, 0, 1)
-    assert paired_mean(a + 1, a, None).pvalue < 1e-12
+    assert paired_mean(a + 1, a, None).pvalue == SMALLEST_PVALUE
     assert paired_mean(a[:1], b[:1], None).pvalue == 1
+
+
+@pytest.mark.parametrize("size", [30, 300])
+def test_the_interval_leaves_out_zero_exactly_where_the_p_value_is_small(size, rng):
+    for shift in np.linspace(0, 0.8, 9):
+        a = rng.exponential(size=size) + shift
+        found = paired_mean(a, np.ones(size), None)
+        assert (found.low <= 0 <= found.high) == (found.pvalue > 0.05)
+
+
+def test_differences_of_rare_events_are_covered(rng, problem_of):
+    """One event in 100 rows or none: Student's interval covered 63 % to 88 %."""
+    covered = 0
+    for _ in range(200):
+        p = rng.beta(0.05, 9.95, 200).clip(1e-9)
+        truth = np.mean(p * (np.log(p / 2) - np.log(p)) + (1 - p) * (np.log1p(-p / 2) - np.log1p(-p)))
+        y = (rng.random(200) < p).astype(int)
+        problems = [problem_of(y, Categorical(q)) for q in (p, p / 2)]
+        score = next(iter(losses_of(problems)))
+        found = paired_mean(score.rows[0], score.rows[1], None, score.likely(0, 1))
+        covered += found.low <= truth <= found.high
+    assert covered >= binom.ppf(0.0005, 200, 0.95)
 
 
 def test_weights_equal_to_one_change_nothing(rng):

@@ -1,7 +1,7 @@
 """Estimators that look at yes-or-no events one by one, and how they find them."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ class OfEvent:
     interval: Interval | None = None
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    limits: Callable[[float], Interval] | None = None
 
 
 class EventEstimator(LensedEstimator):
@@ -69,6 +70,7 @@ class EventEstimator(LensedEstimator):
             standard_error=one.standard_error,
             interval=one.interval,
             notes=one.notes,
+            limits=one.limits,
         )
 
     def _averaged(

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit, logit
 
 from calibrant._validate import InputError
 from calibrant.estimators.events import EventEstimator, OfEvent
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.lenses import Lens
-from calibrant.results import how_many
+from calibrant.results import Interval, how_many
 
 CLIP = 2.0**-24
 """How close scores may come to 0 and 1 (the closest float32 can come to 1): their log-odds are at most 16.6."""
@@ -23,8 +25,9 @@ class CalibrationSlope(EventEstimator):
     """Calibration slope: b in ``logit P(y = 1) = a + b logit f``, by maximum likelihood; 1 is calibrated.
 
     Below 1 the scores are too extreme (over-confident, as of an overfitted model), above 1 too timid. The standard error
-    comes from the Fisher information H; with weights it is that of ``H^-1 (sum w^2 v x x') H^-1``, ``v`` the variance of
-    each outcome and ``x = (1, logit f)``, so a weight means importance, not repetition. Scores closer to 0 or 1 than 6e-8 are
+    is the root of ``H^-1 (sum w^2 v x x') H^-1`` with the Fisher information H, ``x = (1, logit f)``, and ``v`` the variance of
+    each outcome by the fitted curve or its squared residual, whichever gives more: the curve may not be the truth. A weight
+    means importance, not repetition. Scores closer to 0 or 1 than 6e-8 are
     moved there, and a note says how many. Where scores separate the classes the slope is infinite; where only one class
     occurs the fitted curve is a constant and the slope 0. O(n) a step, about ten steps. Cox (1958).
 
@@ -67,14 +70,15 @@ class CalibrationIntercept(EventEstimator):
     The slope is held at 1, so this is how far all log-odds must move for the mean score to be the observed frequency:
     positive when events happen more often than predicted. That is what clinical studies report; the intercept fitted
     together with a free slope is another number, and hard to read. Standard error and scores near 0 or 1 as for
-    :class:`CalibrationSlope`. Infinite where only one class occurs. O(n) a step. Cox (1958); Steyerberg (2019).
+    :class:`CalibrationSlope`; ``confidence_interval()`` holds for rare events, too. Infinite where only one class occurs. O(n)
+    a step. Cox (1958); Steyerberg (2019).
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(2000)
     >>> y_true = (rng.random(2000) < expit(logit(y_pred) + 0.4)) * 1
     >>> CalibrationIntercept()(y_true, y_pred)
     intercept = 0.4601
-      standard error  0.05556
+      standard error  0.05585
       reduction       positive class (1)
       n               2,000
       estimator       CalibrationIntercept(lens=PositiveClass())
@@ -89,11 +93,44 @@ class CalibrationIntercept(EventEstimator):
     def of_event(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> OfEvent:
         """The intercept and its standard error."""
         z, notes = _log_odds(scores)
+        limits = InterceptLimits(z, happened, weights)
         if happened.min() == happened.max():
             limit = np.inf if happened[0] else -np.inf
-            return OfEvent(limit, notes=(*notes, "only one class occurs: the intercept is the limit, infinite"))
+            notes = (*notes, "only one class occurs: the intercept is the limit, infinite")
+            return OfEvent(limit, notes=notes, limits=limits)
         fit = _maximised(np.ones((len(z), 1)), z, happened, weights)
-        return OfEvent(float(fit.coefficients[0]), float(fit.standard_errors[0]), notes=notes)
+        return OfEvent(float(fit.coefficients[0]), float(fit.standard_errors[0]), notes=notes, limits=limits)
+
+
+@dataclass(frozen=True, eq=False)
+class InterceptLimits:
+    """Limits of the intercept: where the mean of the moved scores equals the limits of the mean outcome.
+
+    The intercept grows with the mean outcome alone, so that limits hold where events are rare, or have not been seen.
+    """
+
+    log_odds: np.ndarray
+    happened: np.ndarray
+    weights: np.ndarray | None
+
+    def __call__(self, level: float) -> Interval:
+        """The interval of a confidence level; without an end where outcomes of one kind may never happen."""
+        w = np.ones(len(self.happened)) if self.weights is None else self.weights
+        share = w / w.sum()
+        observed = float(share @ self.happened)
+        residual = self.happened - expit(self.log_odds + self._moved_to(observed, share))
+        mean = float(share @ residual)
+        limits = MeanLimits.of(residual, w, lowest=mean - observed, highest=mean + 1 - observed)(level)
+        low, high = (self._moved_to(observed + end - mean, share) for end in limits)
+        return Interval(low, high, level, "skewness-corrected")
+
+    def _moved_to(self, target: float, share: np.ndarray) -> float:
+        """The intercept at which the mean score is this."""
+        if not 0 < target < 1:
+            return float(np.copysign(np.inf, target - 0.5))
+        base = float(logit(target))
+        ends = base - float(self.log_odds.max()) - 1, base - float(self.log_odds.min()) + 1
+        return float(brentq(lambda a: share @ expit(self.log_odds + a) - target, *ends, xtol=1e-10))
 
 
 class Fit(NamedTuple):
@@ -134,8 +171,10 @@ def _maximised(design: np.ndarray, offset: np.ndarray, happened: np.ndarray, wei
         if np.abs(step).max() <= 1e-12 * (1 + np.abs(x).max()):
             break
     inverse = np.linalg.inv(curvature)
-    spread = (design.T * (w**2 * chance * (1 - chance))) @ design
-    return Fit(x, np.sqrt(np.diag(inverse @ spread @ inverse)))
+    # what the curve says of the spread, and what the rows say, which is right for truths of another form too
+    squares = (w**2 * chance * (1 - chance), w**2 * (happened - chance) ** 2)
+    found = [np.diag(inverse @ ((design.T * square) @ design) @ inverse) for square in squares]
+    return Fit(x, np.sqrt(np.maximum(*found)))
 
 
 def _loss(log_odds: np.ndarray, happened: np.ndarray, w: np.ndarray) -> float:

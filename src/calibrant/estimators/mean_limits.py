@@ -64,8 +64,8 @@ class MeanLimits:
             squares=float(square.sum()),
             cubes=float(square @ off),
             share=float(share.max()),
-            lowest=float(x.min()) if lowest is None else lowest,
-            highest=float(x.max()) if highest is None else highest,
+            lowest=float(x[w > 0].min()) if lowest is None else lowest,
+            highest=float(x[w > 0].max()) if highest is None else highest,
             least=least,
             most=most,
         )

@@ -82,7 +82,9 @@ class SKCE(BaseEstimator):
             self.on_predictions, self.on_targets, self.route, targets, predictions, weights
         )
         form = KernelForm(on_predictions)
-        error, limits, notes = None, None, ()
+        error: float | None = None
+        limits: BlockLimits | PairLimits | None = None
+        notes: tuple[str, ...] = ()
         if self.block is not None:
             value, means, notes = block_mean(form, rows, self.block, engine)
             if means is not None:

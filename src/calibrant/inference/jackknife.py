@@ -98,10 +98,9 @@ class Jackknife:
         )
         if plain.withheld is not None or not np.isfinite(error):
             return plain
-        bounds = {
-            name: float(getattr(self.estimator, name, end)) for name, end in (("least", -np.inf), ("most", np.inf))
-        }
-        limits = replace(MeanLimits.of(g * float(estimate) - (g - 1) * values, **bounds), mean=float(estimate))
+        least, most = getattr(self.estimator, "least", -np.inf), getattr(self.estimator, "most", np.inf)
+        of_groups = MeanLimits.of(g * float(estimate) - (g - 1) * values, least=least, most=most)
+        limits = replace(of_groups, mean=float(estimate))
         interval = replace(limits(self.confidence_level), method="jackknife")
         return replace(plain, interval=interval, limits=limits)
 

@@ -6,11 +6,12 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import fdtrc, stdtr, stdtrit
+from scipy.special import fdtrc
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.quantiles import SAME_LEVEL, Quantiles, fan_of, forecast_at
 from calibrant.estimators.base import BaseEstimator
@@ -18,8 +19,9 @@ from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.crps import CRPS
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.energy_score import EnergyScore
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.pinball import Pinball
-from calibrant.estimators.scores import Brier, LogLoss, Score
+from calibrant.estimators.scores import ROWS_OF_LOSSES, Brier, LogLoss, Score, cubes_over_squares
 from calibrant.inference.comparison import PairedDifference
 from calibrant.inference.multiplicity import holm
 from calibrant.planning.work import BOOTSTRAP_WORK, affordable
@@ -31,6 +33,8 @@ from calibrant.typing import Array
 
 LEVEL = 0.95
 
+SMALLEST_PVALUE = 1e-12
+"""P-values are not told apart below."""
 
 SQUARED = "Squared calibration error"
 
@@ -45,6 +49,8 @@ class SquaredError(BaseEstimator):
     True
     """
 
+    resampling = None
+
     error: DebiasedECE
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
@@ -54,10 +60,28 @@ class SquaredError(BaseEstimator):
 
 
 class Losses(NamedTuple):
-    """A score by its name: the losses of every model, ``(models, n)``."""
+    """A score by its name: the losses of every model, ``(models, n)``.
+
+    Of classes also ``possible`` losses of some rows, were each class to happen, ``(models, rows, classes)``, and how likely that is
+    by each model.
+    """
 
     name: str
     rows: np.ndarray
+    possible: np.ndarray | None = None
+    chances: np.ndarray | None = None
+
+    def likely(self, a: int, b: int) -> tuple[float, float]:
+        """The lowest and the highest difference of a row's losses to reckon with: typical ones of what seldom happens."""
+        seen = self.rows[a] - self.rows[b]
+        if self.possible is None or self.chances is None:
+            return float(seen.min()), float(seen.max())
+        apart, chance = self.possible[a] - self.possible[b], (self.chances[a] + self.chances[b]) / 2
+        usable = np.isfinite(apart) & (chance > 0)
+        ends = [cubes_over_squares(np.maximum(sign * apart[usable], 0.0), chance[usable]) for sign in (-1, 1)]
+        return min(-ends[0], -cubes_over_squares(np.minimum(seen, 0.0))), max(
+            ends[1], cubes_over_squares(np.maximum(seen, 0.0))
+        )
 
 
 class Apart(NamedTuple):
@@ -77,7 +101,7 @@ def losses_of(problems: Sequence[Problem]) -> Iterator[Losses]:
         except InputError:  # no density
             continue
         if np.isfinite(rows).all():
-            yield Losses(name, rows)
+            yield Losses(name, rows, *_of_each_class(score, problems))
 
 
 def _scores_for(problems: Sequence[Problem]) -> dict[str, Score]:
@@ -112,22 +136,50 @@ def at_shared_levels(problems: Sequence[Problem]) -> list[Problem]:
     return [replace(one, predictions=fan) for one, fan in zip(problems, fans, strict=True)]
 
 
-def paired_mean(a: np.ndarray, b: np.ndarray, weights: np.ndarray | None) -> Apart:
-    """The mean of ``a - b`` over rows, with Student's interval and p-value.
+def _of_each_class(score: Score, problems: Sequence[Problem]) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Losses were each class to happen, and its probability; of at most so many rows."""
+    predictions = [one.predictions for one in problems]
+    if not all(isinstance(p, Categorical) for p in predictions):
+        return None, None
+    step = 1 + len(predictions[0]) // ROWS_OF_LOSSES
+    p = np.stack([to_numpy(one.matrix[::step]).astype(np.float64) for one in predictions])  # type: ignore[attr-defined]
+    if isinstance(score, LogLoss):
+        with np.errstate(divide="ignore"):
+            return -np.log(p), p
+    return (p**2).sum(axis=2, keepdims=True) - 2 * p + 1, p
 
-    >>> paired_mean(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 2.0]), None).pvalue.round(4)
-    np.float64(0.1835)
+
+def paired_mean(
+    a: np.ndarray, b: np.ndarray, weights: np.ndarray | None, likely: tuple[float, float] | None = None
+) -> Apart:
+    """The mean of ``a - b`` over rows, with the interval of :class:`MeanLimits`; the p-value is where that reaches zero.
+
+    ``likely`` are the lowest and the highest difference of a row to reckon with, those seen where they are not given.
+
+    >>> found = paired_mean(np.repeat([0.0, 1.0], [20, 80]), np.zeros(100), None)
+    >>> found.low > 0.6, found.pvalue < 1e-4
+    (True, True)
     """
     w = np.ones(len(a)) if weights is None else weights
-    share, n = w / w.sum(), int((w > 0).sum())
-    mean = float(share @ (a - b))
-    if n < 2:
-        return Apart(mean, -np.inf, np.inf, 1.0)
-    error = float(np.sqrt((share**2 * (a - b - mean) ** 2).sum() * n / (n - 1)))
-    half = float(stdtrit(n - 1, 0.5 + LEVEL / 2)) * error
-    if error == 0:
-        return Apart(mean, mean, mean, float(mean == 0))
-    return Apart(mean, mean - half, mean + half, 2 * stdtr(n - 1, -abs(mean) / error))
+    if (w > 0).sum() < 2:
+        return Apart(float(w @ (a - b) / w.sum()), -np.inf, np.inf, 1.0)
+    lowest, highest = (None, None) if likely is None else likely
+    limits = MeanLimits.of(a - b, w, lowest=lowest, highest=highest)
+    low, high = limits(LEVEL)
+    return Apart(limits.mean, low, high, _where_zero_is_left_out(limits))
+
+
+def _where_zero_is_left_out(limits: MeanLimits) -> float:
+    """The p-value of a mean of zero: one less the largest level whose interval leaves zero out, by bisection of its logarithm."""
+    if limits.mean == 0 or 0 in limits(1e-9):
+        return 1.0
+    if 0 not in limits(1 - SMALLEST_PVALUE):
+        return SMALLEST_PVALUE
+    inside, outside = np.log(SMALLEST_PVALUE), 0.0
+    for _ in range(40):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if 0 in limits(-np.expm1(middle)) else (inside, middle)
+    return float(np.exp((inside + outside) / 2))
 
 
 def all_equal(losses: np.ndarray, weights: np.ndarray | None) -> float:
@@ -177,9 +229,9 @@ def differences_of(problems: Mapping[str, Problem], scores: Sequence[Losses]) ->
     rows: list[tuple[str, int, int, float, float, Apart]] = []
     for score in scores:
         means = score.rows @ w / w.sum()
-        rows += [
-            (score.name, a, b, means[a], means[b], paired_mean(score.rows[a], score.rows[b], weights)) for a, b in pairs
-        ]
+        for a, b in pairs:
+            found = paired_mean(score.rows[a], score.rows[b], weights, score.likely(a, b))
+            rows.append((score.name, a, b, means[a], means[b], found))
     rows += _errors(every, pairs)
     alone = [found.pvalue for *_, found in rows]
     return Table(

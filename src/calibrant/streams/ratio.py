@@ -15,7 +15,7 @@ from calibrant.results import Estimate
 from calibrant.spec import parse
 from calibrant.streams.base import SumState, check_events, family_of
 from calibrant.streams.names import NAMES
-from calibrant.streams.pair_sums import PairSums
+from calibrant.streams.pair_sums import PairSums, quotient
 from calibrant.typing import Array
 
 
@@ -62,7 +62,9 @@ class RatioState(SumState):
     def result(self) -> Estimate:
         """The ratio with its interval; the mean over several events."""
         found = [
-            self.estimator.of_sums(sums.first, sums.second, sums.squares if sums.second > 0 else 0.0, self.n)
+            self.estimator.of_sums(
+                sums.first, sums.second, sums.squares if sums.second > 0 else 0.0, self.n, _weight_of_event(sums)
+            )
             for sums in self.events.values()
         ]
         return self.estimator.assembled(found, list(self.events), self.lens, self.reduction, self.n)
@@ -77,3 +79,9 @@ class RatioState(SumState):
         """The state of such a text."""
         events = {name: PairSums.from_list(texts) for name, texts in sums["events"].items()}
         return cls(estimator, n, family, parse(sums["lens"], NAMES), sums["reduction"], events)
+
+
+def _weight_of_event(sums: PairSums) -> float:
+    """``sum w^2 y / sum w y``, the weight of a typical event; 1 where nothing happened yet."""
+    a, _, aa, *_ = sums.sums
+    return quotient(aa, a) if a else 1.0
