@@ -8,6 +8,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.skce import SKCE
+from calibrant.inference.large_samples import check_large
 from calibrant.results import TestResult
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -60,9 +61,10 @@ class BlockTest:
         estimate = replace(self.estimator, block=size).estimate_by(engine, targets, predictions, weights)
         mean, error, notes = float(estimate), estimate.standard_error, estimate.notes
         assert error is not None
+        few = check_large(self, predictions)
         if error > ROUNDING * abs(mean):
             z = mean / error
         else:
             z = float("inf") if mean > 0 else -float("inf")
             notes = (*notes, "all blocks agree: the standard error is zero, and the p-value is its limit")
-        return TestResult(z, float(ndtr(-z)), n, self, estimate, notes=notes)
+        return TestResult(z, float(ndtr(-z)), n, self, estimate, notes=(*notes, *few))

@@ -11,6 +11,7 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.kernel_matrix import KernelMatrix
+from calibrant.inference.large_samples import check_large
 from calibrant.inference.ranks import at_least
 from calibrant.results import TestResult
 from calibrant.typing import ArrayLike, Engine, Seed
@@ -57,12 +58,19 @@ class MatrixTest(ABC):
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
+        few = check_large(self, predictions, weights)
         resolved = estimate.estimator
         assert isinstance(resolved, SKCE)
         matrix = KernelMatrix.of(resolved, targets, predictions, weights, engine)
         found = self.outcome(matrix, rng, engine)
         return TestResult(
-            found.statistic, found.pvalue, len(matrix), self, estimate, found.null, (*estimate.notes, *found.notes)
+            found.statistic,
+            found.pvalue,
+            len(matrix),
+            self,
+            estimate,
+            found.null,
+            (*estimate.notes, *few, *found.notes),
         )
 
     @abstractmethod

@@ -16,6 +16,11 @@ NOTE = (
     "blind to every error at scores of 1/2 and to errors that balance when weighted by 1 - 2f; ExactTest(ECE()) is not"
 )
 
+LEAST_VARIANCE = 5.0
+"""The variance of the number of events below which no normal law is to be trusted."""
+
+FEW = "few events are expected, so the p-value is unreliable and ExactTest(Brier()) is not; the variance of their number is"
+
 IMPOSSIBLE = "something happened that had been given probability 0: no calibrated model does that"
 
 FIXED = "scores of 0, 1/2 and 1 alone fix the Brier score whatever can happen: there is nothing to test"
@@ -26,9 +31,9 @@ class Spiegelhalter:
     """Test that the Brier score of one event is what its scores promise, two-sided, as published.
 
     ``z = sum w (y - f)(1 - 2f) / sqrt(sum w^2 (1 - 2f)^2 f (1 - f))``: the Brier score less its mean, in standard deviations,
-    both given the scores; ``p = 2 Phi(-|z|)``. Positive z: scores too extreme, negative: too timid. Valid for large n. Errors
-    that do not change the Brier score on average, such as a shift of scores that lie evenly around 1/2, go unseen.
-    O(n). Spiegelhalter (1986).
+    both given the scores; ``p = 2 Phi(-|z|)``. Positive z: scores too extreme, negative: too timid. Valid for large n; the
+    result says where few events are expected. Errors that do not change the Brier score on average, such as a shift of scores
+    that lie evenly around 1/2, go unseen. O(n). Spiegelhalter (1986).
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(1000)
@@ -62,7 +67,9 @@ class Spiegelhalter:
         excess = float(np.sum(w * (y - f) * (1 - 2 * f)))
         variance = float(np.sum((w * (1 - 2 * f)) ** 2 * f * (1 - f)))
         if variance > 0:
-            z, note = excess / variance**0.5, NOTE
+            z, notes = excess / variance**0.5, (NOTE,)
+            expected = float(np.sum(f * (1 - f)))
+            notes = (f"{FEW} {expected:.2g}", *notes) if expected < LEAST_VARIANCE else notes
         else:
-            z, note = (np.inf, IMPOSSIBLE) if excess > 0 else (0.0, FIXED)
-        return TestResult(z, float(2 * ndtr(-abs(z))), len(predictions), self, estimate, notes=(note,))
+            z, notes = (np.inf, (IMPOSSIBLE,)) if excess > 0 else (0.0, (FIXED,))
+        return TestResult(z, float(2 * ndtr(-abs(z))), len(predictions), self, estimate, notes=notes)

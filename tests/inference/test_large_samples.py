@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from calibrant import SKCE, Categorical, ExactTest, Normal
+from calibrant._validate import InputError
+from calibrant.inference.block import BlockTest
+from calibrant.inference.bootstrap_test import BootstrapTest
+from calibrant.inference.gamma_test import GammaTest
+from calibrant.inference.large_samples import chance_of_nothing, check_large
+from calibrant.inference.spectral_test import SpectralTest
+from calibrant.inference.wild import WildBootstrapTest
+
+TESTS = [SpectralTest(), GammaTest(), WildBootstrapTest(n_resamples=39), BootstrapTest(n_resamples=39), BlockTest()]
+
+
+def test_the_chance_is_that_of_draws(rng):
+    predictions = Categorical(rng.dirichlet([9.0, 1, 1], 6))
+    favoured = np.asarray(predictions.matrix).argmax(axis=1)
+    share = (predictions.sample(rng, 20_000) == favoured).all(axis=1).mean()
+    chance = chance_of_nothing(predictions)
+    assert abs(share - chance) < 3.3 * np.sqrt(chance * (1 - chance) / 20_000)
+
+
+def test_rows_without_weight_do_not_count():
+    assert chance_of_nothing(Categorical([0.5, 0.1]), np.array([1.0, 0.0])) == 0.5
+
+
+@pytest.mark.filterwarnings("ignore:class 1 never occurs")
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: type(test).__name__)
+def test_rare_events_are_refused_where_the_law_would_reject_calibrated_rows(test):
+    """Forty rows of 1 %, and nothing happened: p was below 1e-9, and a calibrated model shows this in 67 % of cases."""
+    y, p = np.zeros(40, int), np.full(40, 0.01)
+    with pytest.raises(InputError, match=r"has no level here.*chance of 0.67.*use ExactTest\(SKCE\(\)\), which is exact"):
+        test(y, p)
+    assert ExactTest(SKCE(), 39)(y, p).pvalue > 0.5
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: type(test).__name__)
+def test_the_result_says_where_the_law_is_doubtful(test, rng):
+    p = np.full(400, 0.01)
+    result = test((rng.random(400) < p) * 1, p)
+    assert any("two or three times as often as it says" in note for note in result.notes)
+    p = rng.random(100)
+    assert not any("as often" in note for note in test((rng.random(100) < p) * 1, p).notes)
+
+
+def test_other_predictions_are_judged_by_their_number():
+    assert "15 rows are few" in check_large(SpectralTest(), Normal(np.zeros(15), 1.0))[0]
+    assert check_large(SpectralTest(), Normal(np.zeros(16), 1.0)) == ()
+
+
+def test_certain_predictions_leave_nothing_to_chance():
+    assert check_large(SpectralTest(), Categorical([0.0, 1.0])) == ()
