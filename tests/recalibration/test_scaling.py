@@ -168,9 +168,9 @@ def test_0_and_1_are_put_right(recalibrator, rng):
     y = (rng.random(2_000) < 0.1 + 0.8 * p) * 1
     fitted = recalibrator.fit(y, p, folds=0)
     wrong = int(((p == 0) & (y == 1) | (p == 1) & (y == 0)).sum())
-    assert fitted.notes == (f"{wrong} rows had probability 0 for what happened: 0 counts as 0.000125",)
+    assert fitted.notes == (f"{wrong} rows had probability 0 for what happened: 0 counts as 0.05",)
     ends = fitted([0.0, 1.0])
-    assert np.abs(ends - [0.1, 0.9]).max() < 0.08
+    assert np.abs(ends - [0.1, 0.9]).max() < 0.04
     assert np.isfinite(log_loss(y, fitted(p)))
     assert log_loss(y, fitted(p)) < log_loss(y, np.clip(p, 1e-3, 1 - 1e-3)) - 0.05
 

@@ -78,7 +78,8 @@ def test_notes_tell_of_the_data():
         "Fewer than 10 rows each: 1.",
         "100.0 % of rows are of class 1.",
         "33.3 % of the probabilities are exactly 0 or 1.",
-        "1 row had probability 0 for what happened: the log loss is infinite.",
+        "1 row had probability 0 for what happened: the log loss is infinite. Where smaller probabilities than 0.125, half "
+        "an event in n + 1 rows, count as that, it is 1.02.",
     ]
 
 

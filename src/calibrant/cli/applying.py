@@ -65,7 +65,7 @@ def apply_map(
     if draws_page and page is None:
         raise InputError(f"--report needs the truth: say which column of {file.name} has it with --y-true")
     columns = rewrite(old, better, out, levels)
-    return Applied(out, len(old.prediction), columns, table, page, notes)
+    return Applied(out, len(old.prediction), columns, table, page, (*notes, *(() if page is None else page.notes)))
 
 
 def _with_truth(file: Path, fields: Fields) -> tuple[io.Dataset | None, tuple[str, ...]]:

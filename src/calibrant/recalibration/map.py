@@ -217,14 +217,15 @@ def two_classes(predictions: Distribution, asker: str) -> Categorical:
 
 
 def least_probability(p: np.ndarray, rows: float) -> float:
-    """What 0 counts as in probabilities ``(n, k)`` that stand for so many rows: the smallest other, at most ``1 / (2 k rows)``.
+    """What 0 counts as in probabilities ``(n, k)``: half the smallest other one, as half a vote of the trees of a forest.
 
-    So few rows cannot show that a smaller one is right: of two classes, a quarter of a row.
+    Where none of them is 0, and one of other rows may be, the smallest, at most ``1 / (2 k rows)`` of so many rows.
 
-    >>> least_probability(np.array([[0.0, 1.0], [0.1, 0.9]]), 50.0)
-    0.005
+    >>> least_probability(np.array([[0.0, 1.0], [0.1, 0.9]]), 50.0), least_probability(np.array([[0.1, 0.9]]), 50.0)
+    (0.05, 0.005)
     """
-    return float(min(0.5 / (p.shape[1] * rows), p[p > 0].min()))
+    smallest = float(p[p > 0].min())
+    return min(smallest / 2, 0.25 / (p.shape[1] - 1)) if np.any(p == 0) else min(0.5 / (p.shape[1] * rows), smallest)
 
 
 def check_least(least: float) -> None:

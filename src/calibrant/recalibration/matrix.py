@@ -27,8 +27,8 @@ class VectorScaling(Recalibrator):
     """A slope and an intercept a class: ``softmax(w_c z_c + b_c)``, by maximum likelihood.
 
     The logits z are ``log p`` less its mean over classes, which is all that probabilities tell of them. A probability of 0
-    counts as the smallest other one, from 1e-12 to ``1 / (2 k n)``, in the fit and when the map is applied. No penalty: for
-    few classes or many rows; a class that never happens gets about one half of a row, as no maximum exists. Convex;
+    counts as half the smallest other one, at least 1e-12, in the fit and when the map is applied. No penalty: for few
+    classes or many rows; a class that never happens gets about one half of a row, as no maximum exists. Convex;
     Newton's method by conjugate gradients to a gradient of 1e-10, O(n k) a product.
     Guo et al. (2017).
 

@@ -93,9 +93,9 @@ class Platt(Recalibrator):
     """Affine log-odds: ``sigmoid(a + b z)`` with ``z = logit p``, by maximum likelihood.
 
     Two classes; b is below 1 where the model is too sure, a moves all probabilities up or down. Convex; Newton's method to
-    a gradient of 1e-10, O(n) a step. A probability of 0 counts as the smallest other one, at most 1/(4n), in the fit and when the
-    map is applied, so that 0 and 1 are put right too. Where one score separates the classes the best map is a step: the fit stops
-    half a nat short of it. Platt (1999), on log-odds; Cox (1958).
+    a gradient of 1e-10, O(n) a step. A probability of 0 counts as half the smallest other one, in the fit and when the map
+    is applied, so that 0 and 1 are put right too; where the fit has seen none, as 1/(4n) at most. Where one score separates
+    the classes the best map is a step: the fit stops half a nat short of it. Platt (1999), on log-odds; Cox (1958).
 
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(0.5, 0.5, 5_000)

@@ -25,8 +25,8 @@ class Temperature(Recalibrator):
     """The distributions proportional to ``p^(1/T)``, with the T of largest likelihood; above 1 where the model is too sure.
 
     For classes the logits divided by T, which leaves the order of classes as it is; variances of normal predictions
-    times T, scales of Laplace predictions. The likelihood is concave in ``1/T`` for classes. Of k classes a probability of 0
-    counts as the smallest other one, at most ``1 / (2 k n)``, in the fit and when the map is applied.
+    times T, scales of Laplace predictions. The likelihood is concave in ``1/T`` for classes. A class probability
+    of 0 counts as half the smallest other one, in the fit and when the map is applied.
     Guo et al. (2017); Widmann, Lindsten & Zachariah (2021), appendix F, for other families.
 
     >>> rng = np.random.default_rng(0)

@@ -10,9 +10,10 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.scores import LogLoss
 from calibrant.inference.dependence import Memory
+from calibrant.recalibration.held_out import floor_of
 from calibrant.reports.class_problem import ClassProblem, claims
 from calibrant.reports.data_notes import duplicated, effective_rows, listed, precision
-from calibrant.results import how_many
+from calibrant.results import how_many, number
 
 RARE = 10
 """Classes with fewer rows than this say little by themselves."""
@@ -74,8 +75,14 @@ def _certainty(problem: ClassProblem, p: np.ndarray) -> list[str]:
         )
     elif certain > CERTAIN:
         notes.append(f"{100 * certain:.1f} % of the probabilities are exactly 0 or 1.")
-    if impossible := int(np.isinf(LogLoss().losses(problem.targets, problem.predictions)).sum()):
+    losses = LogLoss().losses(problem.targets, problem.predictions)
+    if impossible := int(np.isinf(losses).sum()):
         notes.append(f"{how_many(impossible, 'row')} had probability 0 for what happened: the log loss is infinite.")
+        if isinstance(problem.predictions, Categorical):
+            floor = floor_of(len(problem))
+            floored = float(np.average(np.minimum(losses, -np.log(floor)), weights=problem.weights))
+            words = f"Where smaller probabilities than {number(floor)}, half an event in n + 1 rows, count as that"
+            notes[-1] += f" {words}, it is {number(floored)}."
     if len(p) > 1 and (p == p[:1]).all():
         notes.append("All predictions are the same: only their mean can be judged.")
     return notes
