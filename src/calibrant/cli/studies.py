@@ -103,6 +103,8 @@ def reproduce(
         print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
     else:
         display.show_table(paper.summary(table), f"{study}, with the published values")
+        if hasattr(paper, "remark"):
+            display.say(f"\n{paper.remark(table)}")
         display.say(f"\nlargest difference: {worst:.2f} {paper.UNIT} (bound {paper.BOUND})")
     return 1 if worst > paper.BOUND else 0
 
