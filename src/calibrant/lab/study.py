@@ -187,7 +187,7 @@ def _numbers(result: object) -> tuple[float, float, float, float]:
     if not isinstance(result, Estimate):
         raise InputError(f"it must give an Estimate, a TestResult or a number; got {result!r}")
     has_interval = result.interval is not None and result.interval.level == LEVEL
-    if result.withheld is not None or (not has_interval and result.standard_error is None):
+    if not has_interval and (result.standard_error is None or result.withheld is not None):
         return float(result), np.nan, np.nan, np.nan
     return float(result), *result.confidence_interval(LEVEL), np.nan
 
