@@ -62,7 +62,7 @@ def test_sections_of_a_page(run, monkeypatch, tmp_path):
     pytest.importorskip("torch")
     from calibrant.lab.papers import widmann
 
-    few = {"iterations": (10,), "n_resamples": 99, "published_resamples": 999}
+    few = {"iterations": (10,), "n_resamples": 99, "published_resamples": 999, "exact_resamples": 99}
     monkeypatch.setattr(widmann.study, "__kwdefaults__", widmann.study.__kwdefaults__ | few)
     code, out, err = run("reproduce", "widmann", "--out", str(tmp_path))
     assert (code, err) == (1, "")  # after ten iterations no curve has turned
@@ -70,7 +70,7 @@ def test_sections_of_a_page(run, monkeypatch, tmp_path):
     assert "iteration = 10" in out
     page = (tmp_path / "widmann.md").read_text()
     assert page.startswith("# Calibration of regressions")
-    assert page.count("\n## ") == 4
+    assert page.count("\n## ") == 5
     for name in ("widmann", "widmann-figure-12", "widmann-figure-1", "widmann-ensembles"):
         assert f"]({name}.svg)" in page
         assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")

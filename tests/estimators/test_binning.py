@@ -92,3 +92,11 @@ def test_many_scores_are_found_in_the_bins_of_few(n_bins, dtype, rng):
         assert bins.index(at).dtype == np.intp
         ends = np.unique([part[-1] for part in np.array_split(ordered, n_bins)[:-1]])
         np.testing.assert_array_equal(bins.edges[1:-1], ends[ends < ordered[-1]])
+
+
+def test_weights_very_far_apart_are_shares_and_no_repetitions():
+    """Tiny weights made every other one a whole multiple, but for rounding, and the number of rows overflowed."""
+    weights = np.array([1e-300, 0.3, 0.7, 0.45])
+    assert unit_of(weights) is None
+    scores = np.array([0.1, 0.2, 0.6, 0.9])
+    assert EqualMass(2).bins(scores, weights).index(scores).tolist() == [0, 0, 0, 1]

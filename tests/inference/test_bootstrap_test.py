@@ -87,7 +87,9 @@ def test_same_seed_same_digits_whatever_the_workers(rng, monkeypatch):
 
 def test_degenerate_input(degenerate):
     if len(degenerate[0]) == 2:
-        with pytest.raises(InputError, match=r"has no level here.*all 2 rows.*chance of 0.42.*use ExactTest\(SKCE\(\)\)"):
+        with pytest.raises(
+            InputError, match=r"has no level here.*all 2 rows.*chance of 0.42.*use ExactTest\(SKCE\(\)\)"
+        ):
             BootstrapTest(n_resamples=99)(*degenerate)
         return
     result = BootstrapTest(n_resamples=99)(*degenerate)

@@ -100,7 +100,9 @@ def test_same_seed_same_digits_whatever_the_workers(rng):
 
 def test_degenerate_input(degenerate):
     if len(degenerate[0]) == 2:
-        with pytest.raises(InputError, match=r"has no level here.*all 2 rows.*chance of 0.42.*use ExactTest\(SKCE\(\)\)"):
+        with pytest.raises(
+            InputError, match=r"has no level here.*all 2 rows.*chance of 0.42.*use ExactTest\(SKCE\(\)\)"
+        ):
             GammaTest()(*degenerate)
         return
     assert 0 <= GammaTest()(*degenerate).pvalue <= 1

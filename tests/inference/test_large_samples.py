@@ -30,7 +30,9 @@ def test_rows_without_weight_do_not_count():
 def test_rare_events_are_refused_where_the_law_would_reject_calibrated_rows(test):
     """Forty rows of 1 %, and nothing happened: p was below 1e-9, and a calibrated model shows this in 67 % of cases."""
     y, p = np.zeros(40, int), np.full(40, 0.01)
-    with pytest.raises(InputError, match=r"has no level here.*chance of 0.67.*use ExactTest\(SKCE\(\)\), which is exact"):
+    with pytest.raises(
+        InputError, match=r"has no level here.*chance of 0.67.*use ExactTest\(SKCE\(\)\), which is exact"
+    ):
         test(y, p)
     assert ExactTest(SKCE(), 39)(y, p).pvalue > 0.5
 

@@ -115,7 +115,9 @@ def test_a_kernel_that_is_none_is_noted(rng):
 
 def test_degenerate_input(degenerate):
     if len(degenerate[0]) == 2:
-        with pytest.raises(InputError, match=r"has no level here.*all 2 rows.*chance of 0.42.*use ExactTest\(SKCE\(\)\)"):
+        with pytest.raises(
+            InputError, match=r"has no level here.*all 2 rows.*chance of 0.42.*use ExactTest\(SKCE\(\)\)"
+        ):
             SpectralTest()(*degenerate)
         return
     assert 0 <= SpectralTest()(*degenerate).pvalue <= 1

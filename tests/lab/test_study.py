@@ -235,3 +235,14 @@ def test_power_against_three_alternatives():
     assert all(low <= 400 * power[worlds[0].name, name] <= high for name in statistics)
     assert power[worlds[1].name, "SKCE, 0.5"] > power[worlds[1].name, "SKCE, 0.02"] + 0.1
     assert power[worlds[2].name, "SKCE, 0.02"] > power[worlds[2].name, "SKCE, 0.5"] + 0.1
+
+
+def withheld(y_true, y_pred):
+    """An estimate with a standard error, and with a reason to give no interval."""
+    return Estimate("error", 0.1, len(y_true), None, "none", standard_error=0.02, withheld="it does not hold")
+
+
+def test_an_estimate_that_withholds_its_interval_has_no_coverage():
+    table = Study([Sigmoid()], [20], [("error", withheld)], n_sets=2)()
+    assert table["mean"][0] == 0.1
+    assert np.isnan(table["coverage"][0])

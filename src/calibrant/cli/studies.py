@@ -112,9 +112,10 @@ def reproduce(
     if format == "json":
         print_json({"study": study, "bound": paper.BOUND, **table.to_dict()})
     else:
-        display.show_table(
-            paper.summary(table), study if study == "coverage" else f"{study}, with the published values"
-        )
+        title = study if study == "coverage" else f"{study}, with the published values"
+        display.show_table(paper.summary(table), title)
+        if hasattr(paper, "remark"):
+            display.say(f"\n{paper.remark(table)}")
         display.say(f"\nlargest difference: {worst:.2f} {paper.UNIT} (bound {paper.BOUND})")
     return 1 if worst > paper.BOUND else 0
 

@@ -22,6 +22,9 @@ Ties: TypeAlias = Literal["together", "split"]
 FEW_EDGES, MANY_SCORES, CACHED = 32, 20_000, 1 << 14
 """Where comparing many scores, some at a time, with each of a few edges is faster than to search: four times of 15 bins."""
 
+MAX_REPETITIONS = 1_000_000
+"""Weights further apart than this are not taken for multiples of the smallest: rounding would decide."""
+
 
 @dataclass(frozen=True, eq=False)
 class Bins:
@@ -214,7 +217,8 @@ def unit_of(weights: np.ndarray | None) -> float | None:
         return 1
     unit = float(weights[weights > 0].min())
     rows = weights / unit
-    return unit if np.all(np.abs(rows - np.rint(rows)) <= 1e-9 * rows) else None
+    is_whole = rows.max() <= MAX_REPETITIONS and np.all(np.abs(rows - np.rint(rows)) <= 1e-9 * rows)
+    return unit if is_whole else None
 
 
 def rows_below(j: np.ndarray, total: float, n_bins: int, *, unit: float | None) -> np.ndarray:

@@ -1,17 +1,26 @@
 import numpy as np
 import pytest
 
-from calibrant import KDE, TangentKDE
+from calibrant import KDE, Categorical, TangentKDE
+from calibrant.estimators.canonical import CanonicalECE
+from calibrant.estimators.partition import Grid
 from calibrant.lab.papers.popordanoska import (
     BOUND,
     MEASURES,
     SHARPNESS_SIZES,
+    Binned,
+    Recalibrated,
     _frequency,
     _squares,
+    claims,
+    doane,
     figure,
+    remark,
+    sections,
     study,
     summary,
 )
+from calibrant.lab.problems import TwiceTempered
 
 
 def rows_of(table, **wanted):
@@ -34,8 +43,9 @@ def test_noise_makes_narrow_kernels_and_bins_too_large(small):
         for estimate in ("KDE, p = 1", "10 bins, p = 1"):
             (row,) = rows_of(small, panel=panel, n=256, estimate=estimate)
             assert row["bias"] - 4 * row["error"] > 50
-        (row,) = rows_of(small, panel=panel, n=256, estimate="TangentKDE, p = 1")
-        assert row["bias"] < 4 * row["error"]
+        for estimate in ("TangentKDE, p = 1", "Variational, p = 1"):
+            (row,) = rows_of(small, panel=panel, n=256, estimate=estimate)
+            assert row["bias"] < 4 * row["error"]
 
 
 def test_the_page(small):
@@ -46,6 +56,52 @@ def test_the_page(small):
     assert rates["partly debiased"] == pytest.approx(-0.5, abs=0.1)
     drawn = figure(small)
     assert len([axes for axes in drawn.axes if axes.has_data()]) == 3
+    (section,) = sections(small)
+    assert remark(small) in section.text
+
+
+def test_the_paper_is_judged_by_its_own_estimate_and_its_own_bins(small):
+    table = claims(small)
+    assert table["estimate"].tolist() == ["KDE, p = 1", "KDE, p = 2, debiased"] * 2
+    assert set(table["n"]) == {256}
+    (kde,) = rows_of(small, panel="4 classes", n=256, estimate="KDE, p = 1")
+    first = next(table.rows())
+    assert first["bias"] == f"{kde['bias']:+.1f} %"
+    assert first["near the truth"] == "no"
+    bins = [row for row in rows_of(small, panel="4 classes", n=256) if "bins, p = 1" in row["estimate"]]
+    assert first["bins further off"] == f"{sum(abs(row['bias']) > abs(kde['bias']) for row in bins)} of 4"
+    assert remark(small).startswith("The paper's claim at n = 256: its estimate is within 5 % of the truth in ")
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_the_binned_error_is_that_of_the_paper(rng, norm):
+    """Row by row as it is written; comparing the mean of a cell instead is never larger."""
+    p = rng.dirichlet(np.ones(3), 60)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    cell = [tuple(np.minimum((row * 2).astype(int), 1)) for row in p]
+    terms = []
+    for i in range(60):
+        here = [j for j in range(60) if cell[j] == cell[i]]
+        frequency = np.mean([np.eye(3)[y[j]] for j in here], axis=0)
+        terms.append(np.sum(np.abs(frequency - p[i]) ** norm))
+    found = Binned(2, norm)(y, Categorical(p))
+    assert found == pytest.approx(np.mean(terms) ** (1 / norm), rel=1e-12)
+    assert found > CanonicalECE(Grid(2), norm)(y, p).value
+
+
+def test_doane_by_hand(rng):
+    """One skewed column and one without skewness."""
+    x = np.arange(50.0)
+    p = np.stack([x, x**3], axis=1)
+    g = np.mean((p[:, 1] - p[:, 1].mean()) ** 3) / np.mean((p[:, 1] - p[:, 1].mean()) ** 2) ** 1.5
+    more = np.log2(1 + g / np.sqrt(6 * 48 / (51 * 53)))
+    assert doane(p) == np.ceil(1 + np.log2(50) + more / 2)
+
+
+def test_bins_and_recalibration_have_the_truth_of_the_canonical_error():
+    world = TwiceTempered(4)
+    assert world.truth(Recalibrated().estimator) == world.truth(CanonicalECE())
+    assert world.truth(Binned(5, 2).estimator) == world.truth(KDE(2))
 
 
 def test_the_frequency_by_simulation(rng):
@@ -63,15 +119,11 @@ def test_the_correction_of_ratios_removes_most_of_their_bias():
 
 @pytest.mark.study
 def test_all_of_it():
-    """At 20,000 rows tangents are within 5 %, bins but for one are not; the correction at 256 rows leaves less than a third."""
+    """At 20,000 rows recalibration and tangents are within 5 %, bins are not; at 256 less than a third of the bias is left."""
     table = study()
     assert np.nanmax(table["part"]) <= BOUND
     for row in table.rows():
-        if (
-            row["n"] == 20_000
-            and "bins" in row["estimate"]
-            and (row["panel"], row["estimate"][0]) != ("4 classes", "5")
-        ):
+        if row["n"] == 20_000 and "bins" in row["estimate"]:
             assert abs(row["bias"]) > 5
 
 

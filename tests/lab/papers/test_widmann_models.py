@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from calibrant import SKCE, LogLoss, Mixture, Normal
+from calibrant import SKCE, ExactTest, LogLoss, Mixture, Normal
 from calibrant.lab.papers.widmann_data import Models, networks
 from calibrant.lab.papers.widmann_models import OF_NORMALS, PINBALL, evaluate, of_mixtures, with_pairs_left_out
 
@@ -25,7 +25,26 @@ def test_quantities_are_those_of_the_estimators(few):
         assert row[3:5] == pytest.approx([estimator(y, predictions).value, biased(y, predictions).value], rel=1e-12)
         assert 0 < row[5] <= 1
     assert found[3, 1] == pytest.approx(np.mean((few.means.mean(axis=0) - few.targets) ** 2))
-    assert np.isnan(found[4]).tolist() == [True, True, True, False, False, True]
+    assert np.isnan(found[4]).tolist() == [True, True, True, False, False, True, True]
+    assert np.isnan(found[:, 6]).all()
+
+
+def test_the_exact_test_is_that_of_the_library(few):
+    found = evaluate(few, 99, seed=3, exact_resamples=99)
+    ensemble = Mixture([Normal(mean, sd) for mean, sd in zip(few.means, few.sds, strict=True)])
+    assert found[3, 6] == ExactTest(of_mixtures(3), 99)(few.targets, ensemble, rng=3).pvalue
+    assert found[0, 6] == ExactTest(OF_NORMALS, 99)(few.targets, Normal(few.means[0], 0.5), rng=3).pvalue
+    assert np.isnan(found[4, 6])
+
+
+@pytest.mark.parametrize(("iteration", "low", "high"), [(100, 0.1, 1.0), (1000, 0.001, 0.05), (1500, 0.0, 0.005)])
+def test_the_exact_test_rejects_the_late_ensembles(iteration, low, high):
+    """The published bootstrap does not: its p-values are 0.483, 0.123 and 0.077."""
+    case = networks()[iteration, "test"]
+    ensemble = Mixture([Normal(mean, sd) for mean, sd in zip(case.models.means, case.models.sds, strict=True)])
+    pvalue = ExactTest(of_mixtures(10), 999)(case.models.targets, ensemble, rng=0).pvalue
+    assert low <= pvalue <= high
+    assert case.of_ensemble[5] > 0.05
 
 
 def test_the_pinball_loss_by_its_definition(rng):

@@ -9,7 +9,11 @@ from typing import Any, Literal
 import numpy as np
 
 QUANTITIES = ("NLL", "MSE", "pinball", "SKCE (unbiased)", "SKCE (biased)", "p-value")
-"""What is measured of every model: accuracy first, then calibration."""
+"""What was published of every model: accuracy first, then calibration."""
+
+EXACT = "p-value, exact"
+MEASURED = (*QUANTITIES, EXACT)
+"""What is measured here: the published test is a bootstrap, and this library has an exact one."""
 
 SKCES = slice(3, 5)
 """Where the two estimates of the kernel error stand among the quantities."""

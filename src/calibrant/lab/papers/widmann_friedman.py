@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.lab.papers.widmann_data import DATA, QUANTITIES, SKCES, Data, Models, Published, friedman, networks
+from calibrant.lab.papers.widmann_data import (
+    DATA,
+    EXACT,
+    MEASURED,
+    QUANTITIES,
+    SKCES,
+    Data,
+    Models,
+    Published,
+    friedman,
+    networks,
+)
 from calibrant.lab.papers.widmann_models import evaluate
 from calibrant.lab.papers.widmann_networks import train
 from calibrant.lab.record import Record, resumed
@@ -22,6 +33,9 @@ COMPARED = (10, 100, 500, 1000, 1500)
 PUBLISHED_DRAWS, DRAWS = 1_000, 20_000
 """Of the bootstrap as published, and for the published networks here: so many that the noise is that of the former."""
 
+EXACT_DRAWS = 1_999
+"""Of the exact test, after the iterations whose numbers were published."""
+
 RELATIVE, ERRORS, NEAR = 1e-9, 4.0, 1.25
 """What may differ: computed numbers, what is random (in standard errors), and iterations (their ratio)."""
 
@@ -31,15 +45,17 @@ PLACES: dict[str, slice | int] = {"models": slice(0, -2), "ensemble": -2, "ensem
 """Kinds of models, and where they stand in what is measured."""
 
 Measured = Mapping[tuple[int, Data], np.ndarray]
-"""All quantities of ten models, their ensemble, and the ensemble with pairs left out, ``(12, 6)``, by iteration and data."""
+"""All quantities of ten models, their ensemble, and the ensemble with pairs left out, ``(12, 7)``, by iteration and data."""
 
 Row = dict[str, Any]
 
 
-def measure_published(*, n_resamples: int = DRAWS, engine: Engine | None = None) -> Measured:
+def measure_published(
+    *, n_resamples: int = DRAWS, exact_resamples: int = EXACT_DRAWS, engine: Engine | None = None
+) -> Measured:
     """The quantities of the published networks."""
     keys = list(networks())
-    tasks = [(networks()[key].models, n_resamples, 0) for key in keys]
+    tasks = [(networks()[key].models, n_resamples, 0, exact_resamples) for key in keys]
     return dict(zip(keys, resumed(evaluate, tasks, None, engine), strict=True))
 
 
@@ -48,10 +64,14 @@ def measure_new(
     *,
     n_resamples: int,
     seed: int,
+    exact_resamples: int = EXACT_DRAWS,
     engine: Engine | None = None,
     folder: str | PathLike[str] | None = None,
 ) -> Measured:
-    """Train new networks on the published data, and measure them; both are kept in the folder."""
+    """Train new networks on the published data, and measure them; both are kept in the folder.
+
+    The exact test looks at the iterations whose numbers were published.
+    """
     sample, others = friedman()["train"], friedman()["test"].x
     seeds = np.random.SeedSequence(seed).spawn(N_NETWORKS)
     groups = [seeds[i : i + TOGETHER] for i in range(0, N_NETWORKS, TOGETHER)]
@@ -60,8 +80,9 @@ def measure_new(
     trained = resumed(train, [(sample, others, iterations, group) for group in groups], record, engine)
     means = np.concatenate(trained)
     keys = [(iteration, name) for iteration in iterations for name in DATA]
-    tasks = [(_models(means[:, i], name), n_resamples, seed) for i in range(len(iterations)) for name in DATA]
-    settings |= {"n_resamples": n_resamples}
+    exact = [exact_resamples if iteration in COMPARED else 0 for iteration in iterations]
+    tasks = [(_models(means[:, i], name), n_resamples, seed, exact[i]) for i in range(len(exact)) for name in DATA]
+    settings |= {"n_resamples": n_resamples, "exact_resamples": exact_resamples}
     record = None if folder is None else Record(Path(folder) / "widmann-measures.jsonl", settings)
     return dict(zip(keys, resumed(evaluate, tasks, record, engine), strict=True))
 
@@ -78,7 +99,7 @@ def published_rows(measured: Measured, n_resamples: int = DRAWS) -> Iterator[Row
     """A row an iteration, data, kind of model and quantity; of ten models, the one that differs most counts."""
     for (iteration, name), found in measured.items():
         case = networks()[iteration, name]
-        for q, quantity in enumerate(QUANTITIES):
+        for q, quantity in enumerate(MEASURED):
             kinds = {kind: (found[i, q], _expected(case, kind, q)) for kind, i in PLACES.items()}
             for kind, (values, expected) in kinds.items():
                 if np.all(np.isfinite(values)):
@@ -88,7 +109,7 @@ def published_rows(measured: Measured, n_resamples: int = DRAWS) -> Iterator[Row
 
 def _allowed(quantity: str, values: np.ndarray, n_resamples: int) -> np.ndarray:
     """Rounding; for p-values the noise of both bootstraps."""
-    if quantity != "p-value":
+    if quantity not in ("p-value", EXACT):
         return RELATIVE * np.abs(values)
     return ERRORS * np.sqrt(values * (1 - values) * (1 / PUBLISHED_DRAWS + 1 / n_resamples))
 
@@ -97,13 +118,12 @@ def new_rows(measured: Measured) -> Iterator[Row]:
     """A row an iteration, data, kind of model and quantity, and where the curves of the test rows turn."""
     for (iteration, name), found in measured.items():
         case = networks().get((iteration, name)) if iteration in COMPARED else None
-        for q, quantity in enumerate(QUANTITIES):
+        for q, quantity in enumerate(MEASURED):
             for kind, i in PLACES.items():
                 values = found[i, q]
                 expected = np.array(np.nan) if case is None else _expected(case, kind, q)
-                part = (
-                    np.nan if case is None or kind != "models" else _standardised(values, expected, quantity) / ERRORS
-                )
+                is_compared = case is not None and kind == "models" and quantity != EXACT
+                part = _standardised(values, expected, quantity) / ERRORS if is_compared else np.nan
                 if np.all(np.isfinite(values)):
                     yield _row("new networks", iteration, name, kind, quantity, values, expected, part)
     yield from _turning_points(measured)
@@ -133,7 +153,12 @@ def _turning_points(measured: Measured) -> Iterator[Row]:
 
 
 def _expected(case: Published, kind: str, q: int) -> np.ndarray:
-    """What was published; kernel errors of ensembles over all pairs are those of an independent program."""
+    """What was published; kernel errors of ensembles over all pairs are those of an independent program.
+
+    The exact test is this library's own, with nothing to compare.
+    """
+    if q == len(QUANTITIES):
+        return np.array(np.nan)
     if kind == "models":
         return case.of_models[:, q]
     if kind == "ensemble" and q in range(SKCES.start, SKCES.stop):
@@ -170,6 +195,6 @@ def _row(
         "low": values.min(),
         "high": values.max(),
         "expected": expected.mean(),
-        "difference": np.max(off if quantity == "p-value" else off / np.abs(expected)),
+        "difference": np.max(off if quantity in ("p-value", EXACT) else off / np.abs(expected)),
         "part": part,
     }

@@ -14,9 +14,10 @@ from calibrant.estimators.pinball import Pinball
 from calibrant.estimators.scores import LogLoss
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.bootstrap_test import BootstrapTest
+from calibrant.inference.exact import ExactTest
 from calibrant.inference.kernel_matrix import KernelMatrix
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.lab.papers.widmann_data import QUANTITIES, SKCES, Models
+from calibrant.lab.papers.widmann_data import MEASURED, SKCES, Models
 from calibrant.residuals import residuals
 
 PINBALL = Pinball(tuple(np.arange(1, 20) / 20))
@@ -32,35 +33,37 @@ def of_mixtures(components: int) -> SKCE:
     return SKCE(Exponential(1.0, MixtureWasserstein(components)), ON_TARGETS)
 
 
-def evaluate(models: Models, n_resamples: int, seed: int) -> np.ndarray:
-    """All quantities of each of k models, of their ensemble, and of the ensemble with pairs left out, ``(k + 2, 6)``.
+def evaluate(models: Models, n_resamples: int, seed: int, exact_resamples: int = 0) -> np.ndarray:
+    """All quantities of each of k models, of their ensemble, and of the ensemble with pairs left out, ``(k + 2, 7)``.
 
-    With pairs left out there are but the kernel errors; the rest is NaN.
+    The p-values are those of the bootstrap as published and of the exact test; the latter is NaN without resamples of its
+    own. With pairs left out there are only the kernel errors; the rest is NaN.
 
     >>> few = Models(np.array([0.1, -0.4, 0.9]), np.array([[0.0, 0.0, 1.0], [0.2, -0.3, 0.7]]), np.array([0.5, 0.4]))
     >>> evaluate(few, 99, seed=0).shape
-    (4, 6)
+    (4, 7)
     """
     normals = [Normal(mean, sd) for mean, sd in zip(models.means, models.sds, strict=True)]
     ensemble, y = Mixture(tuple(normals)), models.targets
-    found = [_measured(y, p, p.loc, OF_NORMALS, n_resamples, seed) for p in normals]
+    draws = n_resamples, exact_resamples
+    found = [_measured(y, p, p.loc, OF_NORMALS, draws, seed) for p in normals]
     kernel = of_mixtures(len(normals))
-    found.append(_measured(y, ensemble, models.means.mean(axis=0), kernel, n_resamples, seed))
-    incomplete = np.full(len(QUANTITIES), np.nan)
+    found.append(_measured(y, ensemble, models.means.mean(axis=0), kernel, draws, seed))
+    incomplete = np.full(len(MEASURED), np.nan)
     incomplete[SKCES] = with_pairs_left_out(y, ensemble)
     return np.stack([*found, incomplete])
 
 
 def _measured(
-    y: np.ndarray, predictions: Normal | Mixture, mean: np.ndarray, estimator: SKCE, n_resamples: int, seed: int
+    y: np.ndarray, predictions: Normal | Mixture, mean: np.ndarray, estimator: SKCE, draws: tuple[int, int], seed: int
 ) -> np.ndarray:
-    """The quantities of one model, with one matrix for both errors and the p-value."""
+    """The quantities of one model, with one matrix for both errors and the p-value of the bootstrap."""
+    bootstrap, exact = draws
     matrix = KernelMatrix.of(estimator, y, predictions, None)
-    pvalue = BootstrapTest(estimator, n_resamples).outcome(matrix, seed, None).pvalue
-    nll = LogLoss()(y, predictions).value
-    return np.array(
-        [nll, np.mean((y - mean) ** 2), float(PINBALL(y, predictions)), matrix.unbiased, matrix.biased, pvalue],
-    )
+    pvalue = BootstrapTest(estimator, bootstrap).outcome(matrix, seed, None).pvalue
+    accuracy = LogLoss()(y, predictions).value, np.mean((y - mean) ** 2), float(PINBALL(y, predictions))
+    held = ExactTest(estimator, exact)(y, predictions, rng=seed).pvalue if exact else np.nan
+    return np.array([*accuracy, matrix.unbiased, matrix.biased, pvalue, held])
 
 
 def with_pairs_left_out(y: np.ndarray, ensemble: Mixture) -> tuple[float, float]:
