@@ -77,7 +77,9 @@ class MixtureWasserstein(Metric):
             raise InputError(f"MixtureWasserstein takes components of one family; got {predictions!r}")
         parts = [component.coords for component in predictions.components]
         if any(is_traced(part) for part in (*parts, predictions.weights)):
-            raise InputError("MixtureWasserstein cannot be traced by JAX: give arrays of numbers, outside of jit and grad")
+            raise InputError(
+                "MixtureWasserstein cannot be traced by JAX: give arrays of numbers, outside of jit and grad"
+            )
         if not np.allclose(to_numpy(predictions.weights), 1 / self.components):
             raise InputError("MixtureWasserstein takes equal weights")
         xp = namespace(*parts)

@@ -15,7 +15,8 @@ from calibrant.typing import Array
 
 @dataclass(frozen=True)
 class Exponential(Radial):
-    """``exp(-(d / l)^power)`` with ``0 < power <= 2``; power 1 is the Laplacian kernel. Characteristic.
+    """``exp(-(d / l)^power)`` with ``0 < power <= 2``; power 1 is the Laplacian kernel.
+    Characteristic, and strictly positive definite with Euclidean distances.
 
     A kernel for every distance that is Hilbertian, such as those of all our coordinates.
 

@@ -20,7 +20,7 @@ MOST_NODES = 1 << 20
 
 @dataclass(frozen=True)
 class Gaussian(Radial):
-    """``exp(-d^2 / (2 l^2))``; characteristic, infinitely smooth.
+    """``exp(-d^2 / (2 l^2))``; infinitely smooth. Characteristic, and strictly positive definite with Euclidean distances.
 
     >>> import numpy as np
     >>> float(Gaussian(lengthscale=2.0)(np.array([[0.0]]), np.array([[2.0]]))[0, 0]) == math.exp(-0.5)
@@ -36,7 +36,8 @@ class Gaussian(Radial):
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Without the square root of the distance."""
-        return namespace(x, y).exp(-0.5 * self.metric.squared(x, y) / self.unit**2)
+        squared = self.metric.squared(x, y)
+        return namespace(squared).exp(-0.5 * self.rate(squared, 2) * squared)
 
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
         """Normal."""

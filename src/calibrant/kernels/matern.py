@@ -13,6 +13,9 @@ from calibrant.kernels.metrics import Euclidean, Metric
 from calibrant.kernels.sorted_product import exponential_product
 from calibrant.typing import Array
 
+ZERO = 1e4
+"""Where the kernel is zero in every precision, and the polynomial is a number."""
+
 
 @dataclass(frozen=True)
 class Matern(Radial):
@@ -34,7 +37,7 @@ class Matern(Radial):
 
     def profile(self, distance: Array) -> Array:
         """A polynomial times an exponential."""
-        s = math.sqrt(2 * self.smoothness) * distance
+        s = namespace(distance).clip(math.sqrt(2 * self.smoothness) * distance, 0.0, ZERO)
         polynomial = sum(c * s**m for m, c in enumerate(self._coefficients))
         return polynomial * namespace(distance).exp(-s)
 
