@@ -432,7 +432,7 @@ def test_a_characteristic_kernel_on_predictions_is_not_enough():
     @dataclass(frozen=True)
     class Signs(Kernel):
         def __call__(self, x, y):
-            return np.sign(x[:, :1] - 0.5 * 2**0.5) * np.sign(y[:, :1] - 0.5 * 2**0.5).T
+            return np.sign(x[:, :1] - 0.5) * np.sign(y[:, :1] - 0.5).T
 
     p = np.repeat([0.3, 0.7], 1000)
     y = np.concatenate([np.arange(1000) < 500, np.arange(1000) < 900]) * 1

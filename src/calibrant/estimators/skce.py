@@ -30,8 +30,8 @@ class SKCE(BaseEstimator):
     predictions strictly positive definite in the integral sense: Gaussian, exponential and Matérn kernels are both, the energy
     kernel, which vanishes at its origin, is not a kernel to take on predictions (the result has a note).
 
-    Unbiased, so it may be negative; ``unbiased=False`` gives the V-statistic ``(1 / n^2) sum_ij``, which is never negative and biased upwards; ``block=B``
-    the mean over consecutive blocks of B rows, in O(nB).
+    Unbiased, so it may be negative; ``unbiased=False`` gives the V-statistic ``(1 / n^2) sum_ij``, which is never negative
+    and biased upwards; ``block=B`` the mean over consecutive blocks of B rows, in O(nB).
 
     ``on_predictions`` sees the coordinates of the predictions (class probabilities, mean and standard deviation, ...);
     ``on_targets`` is the identity of classes, or a Gaussian kernel. Length scales that are not given are median

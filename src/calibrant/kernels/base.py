@@ -12,6 +12,9 @@ from calibrant.kernels.bandwidth import median_distance
 from calibrant.kernels.metrics import Cityblock, Euclidean, Metric
 from calibrant.typing import Array
 
+ZERO = 1e15
+"""In length scales: from there on kernels are zero in every precision, and the square of the distance is a number."""
+
 SHORTEST, LONGEST = 1e-50, 1e50
 """Length scales between these have fourth powers, and inverse ones, that are numbers, as closed forms need them."""
 
@@ -128,9 +131,9 @@ class Radial(Kernel):
         distance = self.metric(x, y)
         return self.profile(distance * self.rate(distance))
 
-    def rate(self, like: Array, power: int = 1) -> float:
-        """``l^-power``, at most what the precision of an array can hold, so that equal points have a distance of zero."""
-        return min(self.unit**-power, float(namespace(like).finfo(like.dtype).max) ** 0.75)
+    def rate(self, like: Array) -> float:
+        """``1 / l``, at most what the precision of an array can hold, so that equal points have a distance of zero."""
+        return min(1 / self.unit, float(namespace(like).finfo(like.dtype).max) ** 0.9)
 
     def diagonal(self, points: Array) -> Array:
         """The profile at distance zero."""

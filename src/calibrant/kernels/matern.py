@@ -8,13 +8,10 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.kernels.base import Radial, student_frequencies
+from calibrant.kernels.base import ZERO, Radial, student_frequencies
 from calibrant.kernels.metrics import Euclidean, Metric
 from calibrant.kernels.sorted_product import exponential_product
 from calibrant.typing import Array
-
-ZERO = 1e4
-"""Where the kernel is zero in every precision, and the polynomial is a number."""
 
 
 @dataclass(frozen=True)
