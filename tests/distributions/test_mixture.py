@@ -19,10 +19,9 @@ from calibrant import (
 )
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
-from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.mixture import kind_of_targets
 from calibrant.expectation import expectation
-from calibrant.kernels import Energy, Exponential, Gaussian, Identity, Matern
+from calibrant.kernels import Energy, Exponential, Gaussian, Matern
 from calibrant.residuals import Route, residuals
 
 WEIGHTS = np.array([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]])
@@ -134,8 +133,6 @@ def test_closed_forms_are_sums_over_all_pairs(kernel, family, rng):
 def test_closed_forms_go_by_the_components(batch, rng):
     assert expectation(Matern(1.5, 1.0), batch, batch) is NotImplemented
     assert expectation(Energy(), batch, batch).shape == (3, 3)
-    classes = Mixture([Categorical([[0.2, 0.8]]), Categorical([[0.6, 0.4]])], [0.25, 0.75])
-    assert expectation(Identity(), classes, classes)[0, 0] == pytest.approx(0.5**2 + 0.5**2, rel=1e-13)
 
 
 def test_points_are_those_of_the_components(batch):
@@ -186,10 +183,33 @@ def test_gradients_of_jax():
     jax.grad(total)(1.0, None, jax.numpy)  # weights that are not given take no part
 
 
-def test_names_of_classes_are_looked_up_once():
-    batch = Mixture([Categorical([[0.9, 0.1], [0.1, 0.9]], labels=(1, 0))] * 2)
-    targets, predictions = as_problem([1, 0], batch)
-    assert targets.tolist() == predictions.as_targets(targets).tolist() == [0, 1]
+@pytest.mark.parametrize("family", [Categorical, Bernoulli])
+def test_class_probabilities_are_averaged_instead(family):
+    """The remedy is the mixture."""
+    weights, probabilities = [0.25, 0.75], [np.array([[0.2, 0.8]]), np.array([[0.6, 0.4]])]
+    message = rf"a mixture of those is their weighted average: give {family.__name__}\(average\)"
+    for components in ([family(p) for p in probabilities], [family(probabilities[0])]):
+        with pytest.raises(InputError, match=message):
+            Mixture(components)
+    average = sum(w * p for w, p in zip(weights, probabilities, strict=True))
+    assert family(average).matrix == pytest.approx(np.array([[0.5, 0.5]])) if family is Categorical else family(average)
+
+
+@pytest.mark.parametrize(
+    "component",
+    [Normal([0.1, 1.5, -2.0], [1.0, 0.5, 2.0]), Ensemble(np.random.default_rng(0).normal(size=(3, 6)))],
+    ids=["normal", "members"],
+)
+def test_a_single_component_is_as_good_as_itself(component):
+    y, alone = np.array([0.3, 1.0, -1.0]), Mixture([component])
+    for estimator in (SKCE(), SKCE(Exponential(1.0), Gaussian(2.0)), SKCE(Gaussian(), unbiased=False)):
+        found, own = estimator(y, alone), estimator(y, component)
+        assert found.value == pytest.approx(own.value, rel=1e-12)
+        assert found.estimator == own.estimator
+        assert found.route == own.route
+    u = np.array([0.1, 0.5, 0.9])
+    assert alone.quantile(u).tolist() == component.quantile(u).tolist()
+    assert alone.sample(np.random.default_rng(1), 2).tolist() == component.sample(np.random.default_rng(1), 2).tolist()
 
 
 def test_weights_may_be_shared_or_left_out():
@@ -250,7 +270,6 @@ def test_what_components_cannot_mixtures_cannot(rng):
     vectors = Mixture([MultivariateNormal.example(rng, 2)] * 2)
     assert vectors.quantile(np.array([0.5])) is NotImplemented
     assert vectors.cdf(np.zeros((2, 3))) is NotImplemented
-    assert Mixture([Categorical([0.2, 0.4])] * 2).cf(np.ones(1)) is NotImplemented
     with pytest.raises(InputError, match="Ensemble has no log_prob"):
         Mixture([Ensemble([[1.0]])]).log_prob(np.zeros(1))
 
@@ -287,8 +306,6 @@ def test_moments_from_within_and_between(batch):
 
 
 def test_what_components_do_not_know_a_mixture_does_not():
-    classes = Mixture([Categorical([[0.2, 0.3, 0.5]]), Categorical([[0.1, 0.1, 0.8]])])
-    assert all(x is NotImplemented for x in (classes.mean, classes.std, classes.crps(np.array([0]))))
     vectors = Mixture([MultivariateNormal([[0.0, 1.0]], 1.0), MultivariateNormal([[2.0, 1.0]], 1.0)])
     assert vectors.mean == pytest.approx(np.array([[1.0, 1.0]]))
     assert vectors.std == pytest.approx(np.sqrt([[2.0, 1.0]]))

@@ -6,10 +6,11 @@ import pytest
 from scipy import stats
 from scipy.linalg import sqrtm
 
-from calibrant import MultivariateNormal, Normal
+from calibrant import SKCE, MultivariateNormal, Normal
 from calibrant._validate import InputError
+from calibrant.distributions.mvnormal import matrix_root
 from calibrant.expectation import expectation
-from calibrant.kernels import Gaussian
+from calibrant.kernels import Exponential, Gaussian
 
 LOC = np.array([[0.3, -1.0], [2.0, 0.5]])
 SCALE = np.array([[0.5, 2.0], [1e-3, 40.0]])
@@ -259,3 +260,43 @@ def test_moments_of_each_coordinate(xp):
         found = MultivariateNormal(xp.asarray(LOC), **parts)
         assert np.asarray(found.mean) == pytest.approx(LOC)
         assert np.asarray(found.std) ** 2 == pytest.approx(np.diagonal(batch.full, axis1=1, axis2=2))
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.0, 1.0], [2.0, 2.0, 0.5], [3.0, 1.0, 1e-6]])
+def test_the_matrix_root_has_a_gradient_where_eigenvalues_coincide(values):
+    torch = pytest.importorskip("torch")
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    covariance = torch.tensor((turn * values @ turn.T)[None], requires_grad=True)
+
+    def root(x):
+        return matrix_root((x + x.transpose(1, 2)) / 2)
+
+    assert (root(covariance) @ root(covariance) - covariance).abs().max() < 1e-12
+    if min(values) > 1e-3:  # else steps of differences are too long
+        assert torch.autograd.gradcheck(root, covariance)
+    root(covariance).sum().backward()
+    assert torch.isfinite(covariance.grad).all()
+
+
+def test_gradients_of_equal_eigenvalues_are_those_of_differences():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    mu = rng.normal(size=(15, 3))
+    y, estimator = rng.normal(mu), SKCE(Exponential(1.0), Gaussian(2.0))
+
+    def error(log, xp):
+        unit = xp.exp(log) * xp.eye(3, dtype=xp.float64)
+        covariance = unit.expand(15, 3, 3) if xp is torch else np.broadcast_to(unit, (15, 3, 3))
+        return estimator(xp.asarray(y), MultivariateNormal(xp.asarray(mu), covariance=covariance)).value
+
+    log = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    error(log, torch).backward()
+    difference = (error(0.3 + 1e-5, np) - error(0.3 - 1e-5, np)) / 2e-5
+    assert float(log.grad) == pytest.approx(difference, rel=1e-6)
+
+
+def test_and_in_jax():
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    slope = jax.grad(lambda s: matrix_root(jax.numpy.exp(s) * jax.numpy.eye(3)[None]).sum())(0.0)
+    assert float(slope) == pytest.approx(1.5, rel=1e-12)  # three times half of exp(s / 2)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.linalg import sqrtm
 
-from calibrant import Laplace, Mixture, MultivariateNormal, Normal
+from calibrant import SKCE, Laplace, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_kernel
 from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein, check_positive_definite
@@ -157,3 +157,52 @@ def test_metrics_are_values():
     for metric in (BuresWasserstein(2), MixtureWasserstein(2)):
         assert pickle.loads(pickle.dumps(metric)) == metric
         assert hash(Gaussian(1.0, metric)) == hash(Gaussian(1.0, metric))
+
+
+@pytest.mark.parametrize("unit", [1.0, 10.0, 100.0])
+def test_an_open_length_scale_is_the_median_of_that_very_metric(rng, unit):
+    batch = MultivariateNormal.example(rng, 60)
+    scaled = MultivariateNormal(unit * batch.loc, covariance=unit**2 * batch.covariance)
+    metric = BuresWasserstein(3)
+    median = np.median(embedded(metric, batch)[np.triu_indices(60, 1)])
+    assert Exponential(metric=metric).resolve(metric.embed(scaled)).unit == pytest.approx(unit * median, rel=1e-9)
+
+
+def test_and_of_mixtures_also_of_many_rows(rng):
+    many = Mixture([Normal(rng.normal(size=700), 1.0) for _ in range(2)])
+    metric = MixtureWasserstein(2)
+    points = metric.embed(many)
+    median = np.median(metric(points[:300], points[300:]))
+    assert Gaussian(metric=metric).resolve(points).unit == pytest.approx(median, rel=0.1)  # of 500 rows
+    few = points[:50]
+    exact = np.median(metric(few, few)[np.triu_indices(50, 1)])
+    assert Gaussian(metric=metric).resolve(few).unit == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("lengthscale", [None, 1.0])
+def test_tensors_have_the_numbers_of_arrays_and_gradients(rng, lengthscale):
+    torch = pytest.importorskip("torch")
+    batch, y = MultivariateNormal.example(rng, 12), rng.normal(size=(12, 3))
+    parts, z = [Normal(rng.normal(size=12), 1.0) for _ in range(2)], rng.normal(size=12)
+    slopes = [torch.tensor(batch.covariance, requires_grad=True), torch.tensor(parts[0].loc, requires_grad=True)]
+    other = Normal(torch.tensor(parts[1].loc), torch.tensor(parts[1].scale))
+    problems = [
+        (BuresWasserstein(3), y, batch, MultivariateNormal(torch.tensor(batch.loc), covariance=slopes[0])),
+        (MixtureWasserstein(2), z, Mixture(parts), Mixture([Normal(slopes[1], torch.ones(12).double()), other])),
+    ]
+    for metric, targets, here, there in problems:
+        estimator = SKCE(Exponential(lengthscale, metric), Gaussian(1.0))
+        found = estimator(torch.tensor(targets), there).value
+        assert float(found.detach()) == pytest.approx(estimator(targets, here).value, rel=1e-9)
+        found.backward()
+    assert all(torch.isfinite(x.grad).all() and x.grad.abs().sum() > 0 for x in slopes)
+
+
+def test_mixtures_cannot_be_traced():
+    jax = pytest.importorskip("jax")
+
+    def error(loc):
+        return MixtureWasserstein(1).embed(Mixture([Normal(loc, jax.numpy.ones(2))])).sum()
+
+    with pytest.raises(InputError, match="MixtureWasserstein cannot be traced by JAX: give arrays of numbers"):
+        jax.grad(error)(jax.numpy.zeros(2))

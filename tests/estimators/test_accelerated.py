@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from calibrant import SKCE, Categorical, MultivariateNormal, Normal
+from calibrant import SKCE, Categorical, Ensemble, MultivariateNormal, Normal
 from calibrant._fused.precision import precision
 from calibrant._pairwise import Pairwise, tiled_corner
 from calibrant._validate import InputError
@@ -306,3 +306,47 @@ def test_gradients_are_left_to_tiles(rng, gpu):
     )
     assert accelerated_moments(Exponential(0.4), rows) is NotImplemented
     assert accelerated_block_sums(Exponential(0.4), rows, 2) is NotImplemented
+
+
+@pytest.mark.parametrize("family", ["classes", "normals", "blocks"])
+def test_the_result_says_where_double_precision_was_not_kept_on_a_gpu(gpu, rng, monkeypatch, family):
+    import torch
+
+    monkeypatch.setattr(kernel_sums, "FEW", 10)
+    p, estimator = rng.dirichlet(np.ones(3), 80), SKCE(Exponential(0.5), block=4 if family == "blocks" else None)
+    y = rng.integers(0, 3, 80)
+    if family == "normals":
+        estimator, y = SKCE(Exponential(0.5), Gaussian(1.0)), rng.normal(size=80)
+
+    def result(dtype):
+        there = torch.tensor(p, device=gpu, dtype=dtype)
+        predictions = Normal(there[:, 0], there[:, 1] + 0.5) if family == "normals" else there
+        return estimator(torch.tensor(y, device=gpu), predictions)
+
+    here = estimator(y, Normal(p[:, 0], p[:, 1] + 0.5) if family == "normals" else p).value
+    single = result(torch.float64)
+    assert any("computed in single precision on the GPU" in note for note in single.notes)
+    assert single.value != pytest.approx(here, rel=1e-12, abs=0)
+    with precision("float64"):
+        double = result(torch.float64)
+    assert double.notes == ()
+    assert double.value == pytest.approx(here, rel=1e-11)
+
+
+@pytest.mark.parametrize("name", ["float32", "tf32x3", "float64"])
+def test_an_offset_changes_nothing_on_a_gpu(gpu, rng, monkeypatch, name):
+    """Normals, members by waves, and what nothing is compiled for."""
+    import torch
+
+    monkeypatch.setattr(kernel_sums, "FEW", 10)
+    mu = np.round(rng.normal(size=80) * 2**16) / 2**16
+    members = np.round(rng.normal(mu[:, None], 1, (80, 20)) * 2**16) / 2**16
+    for kernel in (Exponential(1.0), Gaussian(1.0), Matern(1.5, 1.0)):
+        for family in (lambda o: Normal(mu + o, np.ones(80)), lambda o: Ensemble(members + o)):
+            here = SKCE(kernel, Gaussian(2.0))(members[:, 0], family(0.0)).value
+            there = family(2.0**30)
+            fields = [torch.tensor(x, device=gpu) for x in there.parameters]
+            with precision(name):
+                targets = torch.tensor(members[:, 0] + 2.0**30, device=gpu)
+                found = SKCE(kernel, Gaussian(2.0))(targets, type(there)(*fields)).value
+            assert found == pytest.approx(here, rel=1e-9 if name == "float64" else 1e-3 if name == "tf32x3" else 1e-4)

@@ -3,6 +3,7 @@ import pytest
 
 from calibrant import EqualMass, EqualWidth
 from calibrant._validate import InputError
+from calibrant.estimators.binning import unit_of
 
 
 @pytest.mark.parametrize("n_bins", [1, 3, 7, 10, 15, 20, 100, 1000])

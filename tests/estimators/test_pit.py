@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibrant import PIT, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal
+from calibrant import PIT, Ensemble, Laplace, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.estimators.pit import levels_of, randomised, share_upto, usual_prerank
 
@@ -104,11 +104,6 @@ def test_the_mean_of_shares_is_the_level_for_calibrated_counts(counts, rng):
 def test_what_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
-
-
-def test_classes_are_no_numbers():
-    with pytest.raises(InputError, match="Mixture predictions do not have"):
-        PIT()([0], Mixture([Categorical([[0.2, 0.3, 0.5]])]))
 
 
 def test_vectors_are_ordered_by_average_ranks():

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from calibrant import SKCE, Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.distributions.wasserstein import MixtureWasserstein
-from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, LabelMatrix, Matern
+from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Kernel, LabelMatrix, Matern
 from calibrant.lab.problems import Sigmoid, SyntheticNormal, WrongScale
 from calibrant.residuals import Route
 
@@ -412,3 +413,28 @@ class TestBadInput:
         result = SKCE(Exponential(1.0), Energy())(y, predictions)
         assert result.route == "closed"
         assert np.isfinite(result.value)
+
+
+def test_the_energy_kernel_on_predictions_is_blind_at_its_origin():
+    """All members zero, targets far away: an error of zero, and a note that says why."""
+    zeros, y = Ensemble(np.zeros((10, 3))), np.full(10, 5.0)
+    blind = SKCE(Energy(), Gaussian(1.0))(y, zeros)
+    assert blind.value == 0
+    assert any("errors there are not seen; Exponential() and Gaussian() see all" in note for note in blind.notes)
+    seeing = SKCE(Exponential(1.0), Gaussian(1.0))(y, zeros)
+    assert seeing.value > 1
+    assert seeing.notes == ()
+
+
+def test_a_characteristic_kernel_on_predictions_is_not_enough():
+    """A kernel of +-1 on two predictions, .3 and .7, tells them apart; truth is p + .2, and the error is zero."""
+
+    @dataclass(frozen=True)
+    class Signs(Kernel):
+        def __call__(self, x, y):
+            return np.sign(x[:, :1] - 0.5) * np.sign(y[:, :1] - 0.5).T
+
+    p = np.repeat([0.3, 0.7], 1000)
+    y = np.concatenate([np.arange(1000) < 500, np.arange(1000) < 900]) * 1
+    assert abs(SKCE(Signs(), unbiased=False)(y, p).value) < 1e-12
+    assert SKCE(Exponential(1.0), unbiased=False)(y, p).value > 0.05

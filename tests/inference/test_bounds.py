@@ -124,3 +124,11 @@ def test_settings_are_checked(settings, message):
 def test_weights_are_refused():
     with pytest.raises(InputError, match="BoundTest takes no sample_weight"):
         BoundTest()([0, 1], [0.3, 0.4], sample_weight=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_a_matrix_that_makes_no_difference_between_classes_sees_no_error(unbiased):
+    constant = LabelMatrix(((1.0, 1.0), (1.0, 1.0)))
+    result = BoundTest(SKCE(on_targets=constant, unbiased=unbiased))([0, 1, 0], [0.9, 0.1, 0.8])
+    assert result.pvalue == 1
+    assert result.notes[-1].endswith("makes no difference between classes: it sees no error at all")

@@ -1,9 +1,11 @@
 """Conformance of every kernel, so that a new one inherits its tests by joining the list."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from calibrant import kernels
+from calibrant import SKCE, Ensemble, Laplace, Logistic, MultivariateNormal, Normal, kernels
 from calibrant._validate import InputError
 from calibrant.checks import check_kernel
 from calibrant.kernels import (
@@ -114,3 +116,47 @@ def test_a_false_kernel_is_found_out():
 
 def test_scaled_keeps_its_factor():
     assert Scaled(Gaussian(1.0), 2.0).factor == 2.0
+
+
+@pytest.mark.parametrize("lengthscale", [1e-200, 1e-51, 1e51, 1e200])
+@pytest.mark.parametrize("kernel", [Gaussian, Exponential, Matern])
+def test_length_scales_whose_powers_are_no_numbers_are_refused(kernel, lengthscale):
+    with pytest.raises(
+        InputError, match="lengthscale must lie between 1e-50 and 1e[+]50.*: give the data in other units"
+    ):
+        kernel(lengthscale=lengthscale)
+
+
+@pytest.mark.parametrize("lengthscale", [1e-50, 1e-25, 1e25, 1e50])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(), Exponential(), Exponential(power=1.9), Matern(1.5), Matern(2.5)], ids=repr
+)
+def test_short_ones_tell_points_apart_and_long_ones_do_not(kernel, dtype, lengthscale):
+    points = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 3.0]], dtype=dtype)
+    matrix = replace(kernel, lengthscale=lengthscale)(points, points)
+    expected = np.ones((3, 3)) if lengthscale > 1 else np.array([[1.0, 1, 0], [1, 1, 0], [0, 0, 1]])
+    assert matrix == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("lengthscale", [1e-50, 1e50])
+@pytest.mark.parametrize("kernel", [Gaussian(), Exponential(), Matern(1.5)], ids=repr)
+def test_errors_are_numbers_at_all_of_them(kernel, lengthscale):
+    rng = np.random.default_rng(0)
+    mu, extreme = rng.normal(size=(20, 2)), replace(kernel, lengthscale=lengthscale)
+    problems = [(mu[:, 0], family(mu[:, 1], 1.0)) for family in (Normal, Laplace, Logistic)]
+    problems += [(mu, MultivariateNormal(mu + 1, 1.0)), (mu[:, 0], Ensemble(rng.normal(size=(20, 5))))]
+    for y, predictions in problems:
+        assert np.isfinite(SKCE(extreme, extreme)(y, predictions).value)
+
+
+def test_only_kernels_that_vanish_somewhere_say_so():
+    energy, gaussian = Energy(), Gaussian(1.0)
+    assert (2.0 * energy).vanishes_at_origin
+    assert (energy + energy).vanishes_at_origin
+    assert (energy * gaussian).vanishes_at_origin
+    assert not (energy + gaussian).vanishes_at_origin
+    assert (energy + gaussian).has_free_origin
+    assert not (energy * gaussian).has_free_origin
+    assert (0.5 * gaussian * gaussian).is_stationary
+    assert not energy.is_stationary

@@ -12,7 +12,7 @@ import torch
 
 from calibrant._fused import cuda_torch
 from calibrant._fused.cuda_layout import joined
-from calibrant._fused.precision import precision_in_force
+from calibrant._fused.precision import precision_in_force, tell_of_shortening
 from calibrant._fused.room import room_for
 
 WIDE = 512
@@ -33,8 +33,10 @@ def has_triton() -> bool:
     return find_spec("triton") is not None
 
 
-def dtype_of_pairs() -> torch.dtype:
-    """The number format of single pairs."""
+def dtype_of_pairs(*inputs: torch.Tensor) -> torch.dtype:
+    """The number format of single pairs of rows of these tensors; what is shortened to it is noted."""
+    if any(x.dtype is torch.float64 for x in inputs):
+        tell_of_shortening()
     return torch.float64 if precision_in_force() == "float64" else torch.float32
 
 
@@ -62,16 +64,17 @@ def feature_cross(
 
 def _features(x: torch.Tensor, r: torch.Tensor) -> Any:
     """The fastest of those that are right for so many columns in this precision."""
+    dtype = dtype_of_pairs(x, r)
     if has_triton() and precision_in_force() == "tf32x3":
         from calibrant._fused import cuda_products
 
         return cuda_products.feature_moments
     is_wide = x.shape[1] + r.shape[1] >= WIDE and cuda_torch.near_pairs(x) < OFTEN_NEAR
     if is_wide or not has_triton():
-        return partial(cuda_torch.feature_moments, dtype=dtype_of_pairs())
+        return partial(cuda_torch.feature_moments, dtype=dtype)
     from calibrant._fused import cuda_moments
 
-    return partial(cuda_moments.feature_moments, dtype=dtype_of_pairs())
+    return partial(cuda_moments.feature_moments, dtype=dtype)
 
 
 def normal_moments(
@@ -80,7 +83,7 @@ def normal_moments(
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, s ``(n,)``."""
     with room_for(PAIRS, len(x)):
-        return _normals()(x, mu, s, y, lengthscale, gaussian, target_lengthscale)
+        return _normals(x, mu, y)(x, mu, s, y, lengthscale, gaussian, target_lengthscale)
 
 
 def normal_cross(
@@ -93,26 +96,28 @@ def normal_cross(
     """The same over the pairs of two sets of rows ``(x, mu, s, y)``."""
     first = len(left[0])
     with room_for(PAIRS, first + len(right[0])):
-        sums, squares = _normals()(*joined(left, right), lengthscale, gaussian, target_lengthscale, first=first)
+        both = joined(left, right)
+        sums, squares = _normals(*both)(*both, lengthscale, gaussian, target_lengthscale, first=first)
     return sums[:first], sums[first:], squares / 2
 
 
-def _normals() -> Any:
+def _normals(*inputs: torch.Tensor) -> Any:
+    dtype = dtype_of_pairs(*inputs)
     if not has_triton():
-        return partial(cuda_torch.normal_moments, dtype=dtype_of_pairs())
+        return partial(cuda_torch.normal_moments, dtype=dtype)
     from calibrant._fused import cuda_normals
 
-    return partial(cuda_normals.normal_moments, dtype=dtype_of_pairs())
+    return partial(cuda_normals.normal_moments, dtype=dtype)
 
 
 def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool) -> torch.Tensor:
     """``K @ v`` for v ``(n, q)``, with the diagonal; by tensor cores in no precision."""
     with room_for("products with a kernel matrix", len(x)):
         if not has_triton():
-            return cuda_torch.matmul(x, v, lengthscale, gaussian, dtype_of_pairs())
+            return cuda_torch.matmul(x, v, lengthscale, gaussian, dtype_of_pairs(x, v))
         from calibrant._fused import cuda_moments
 
-        return cuda_moments.matmul(x, v, lengthscale, gaussian, dtype_of_pairs())
+        return cuda_moments.matmul(x, v, lengthscale, gaussian, dtype_of_pairs(x, v))
 
 
 def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool, size: int) -> Any:
@@ -122,7 +127,7 @@ def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: b
     from calibrant._fused import cuda_moments
 
     with room_for("sums over blocks", len(x)):
-        return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs())
+        return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs(x, r))
 
 
 def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tensor, n_classes: int) -> Any:
@@ -134,4 +139,4 @@ def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tens
     if queries.shape[1] > cuda_softmax.WIDEST:
         return NotImplemented
     with room_for("kernel regression", len(queries)):
-        return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs())
+        return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs(queries))

@@ -8,7 +8,11 @@ from calibrant._validate import InputError
 
 PRECISIONS = ("float32", "tf32x3", "float64")
 
+WORDS = {"float32": "single precision", "tf32x3": "the precision tf32x3"}
+
 _precision: ContextVar[str] = ContextVar("precision", default="float32")
+
+_notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 
 @contextmanager
@@ -19,7 +23,8 @@ def precision(name: str) -> Iterator[None]:
     products for each, and loses digits where rows nearly coincide; ``"float64"`` is as on the CPU. On an NVIDIA H200, 10^6 rows
     of ten classes with the exponential kernel take 0.91 s in float32, and the U-statistic is off by 1.8e-8 of its value; 0.39 s
     and 6e-6 in tf32x3. Single sums of rows are right within 2e-6 of the sizes of their terms in float32, 5e-3 in tf32x3, 1e-12
-    in float64. Arrays that are not on a GPU are computed in double precision whatever is said here. It holds in the tasks
+    in float64. Where numbers of double precision are computed in less, the result has a note. Arrays that are not on a GPU are
+    computed in double precision whatever is said here. It holds in the tasks
     of a :class:`calibrant.engines.DevicePool`, and of Dask workers with ``gpu=True``, that are made inside the block.
 
     >>> import numpy as np
@@ -47,3 +52,34 @@ def precision_in_force() -> str:
     'float32'
     """
     return _precision.get()
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """What is to be said of the precision of all that is computed inside the block, also by threads that it starts.
+
+    >>> with noted() as notes:
+    ...     tell_of_shortening()
+    >>> notes
+    ['pairs of rows were computed in single precision on the GPU, and added up in double precision: \
+engines.precision("float64") computes all in double']
+    """
+    found: list[str] = []
+    token = _notes.set(found)
+    try:
+        yield found
+    finally:
+        _notes.reset(token)
+
+
+def tell_of_shortening() -> None:
+    """Note that numbers of double precision are computed in less, if they are."""
+    found, name = _notes.get(), precision_in_force()
+    if found is None or name == "float64":
+        return
+    note = (
+        f"pairs of rows were computed in {WORDS[name]} on the GPU, and added up in double precision: "
+        'engines.precision("float64") computes all in double'
+    )
+    if note not in found:
+        found.append(note)

@@ -232,7 +232,9 @@ class Ensemble(Distribution):
     @property
     def std(self) -> Array:
         """The root of the mean square about it: of a distribution, not of a sample from one."""
-        return namespace(self.members).sqrt(self.average((self.members - self.mean[:, None, ...]) ** 2))
+        xp, square = namespace(self.members), self.average((self.members - self.mean[:, None, ...]) ** 2)
+        apart = square > 0  # where the root has a derivative
+        return xp.where(apart, xp.sqrt(xp.where(apart, square, xp.ones_like(square))), xp.zeros_like(square))
 
     def crps(self, y: Array) -> Any:
         """``E|Y - y| - E|Y - Y'| / 2`` over members, in O(m log m) a row."""

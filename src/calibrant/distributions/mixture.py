@@ -26,7 +26,8 @@ class Mixture(Distribution):
     """Weighted mixtures: K batches of n components, and weights ``(n, K)`` or ``(K,)`` (equal if not given).
 
     Components may be of different families that predict the same kind of targets: all real numbers, all counts, all
-    vectors of as many coordinates. Classes are mixed with classes only.
+    vectors of as many coordinates. Several components have no coordinates, and are compared by their mean embedding; a single
+    one is as good as itself. A mixture of class probabilities is their average: give that as ``Categorical``.
 
     >>> from calibrant.distributions.laplace import Laplace
     >>> from calibrant.distributions.normal import Normal
@@ -45,8 +46,7 @@ class Mixture(Distribution):
             raise InputError(f"components must be a list of distributions; got {self.components!r}")
         for i, component in enumerate(components):
             check_same_length(len(component), len(components[0]), f"components[{i}]", "components[0]")
-        if len({type(c) for c in components}) > 1:
-            _check_kinds(components)
+        _check_kinds(components)
         object.__setattr__(self, "components", components)
         object.__setattr__(self, "weights", as_shares(self.weights, len(components[0]), len(components)))
 
@@ -73,6 +73,26 @@ class Mixture(Distribution):
     def _is_pure(self) -> bool:
         """Whether all components are of one family."""
         return len({type(c) for c in self.components}) == 1
+
+    @property
+    def _only(self) -> Distribution | None:
+        """The component of a mixture of one."""
+        return self.components[0] if len(self.components) == 1 else None
+
+    @property
+    def parameters(self) -> list[Array]:
+        """Those of all components, and the weights; of a single one, its own."""
+        return super().parameters if self._only is None else self._only.parameters
+
+    @property
+    def coords(self) -> Any:
+        """Those of a single component."""
+        return NotImplemented if self._only is None else self._only.coords
+
+    @property
+    def is_cheaper_by_waves(self) -> bool:
+        """Where a single component is."""
+        return self._only is not None and self._only.is_cheaper_by_waves
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Those of the components; any real numbers, where components may have different ranges."""
@@ -107,6 +127,8 @@ class Mixture(Distribution):
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """A draw of a random component in each row."""
+        if self._only is not None:
+            return self._only.sample(rng, size)
         weights = to_numpy(self.weights).astype(np.float64)
         edges = np.cumsum(weights, axis=1)[:, :-1] / weights.sum(axis=1, keepdims=True)
         chosen = (rng.random((size, len(self), 1)) >= edges).sum(axis=2)
@@ -171,6 +193,8 @@ class Mixture(Distribution):
 
     def quantile(self, u: Array) -> Any:
         """The least number with ``cdf >= u``, by bisection between the quantiles of the components."""
+        if self._only is not None:
+            return self._only.quantile(u)
         levels = to_numpy(u)
         ends = [component.quantile(levels) for component in self.components]
         if any(end is NotImplemented for end in ends):
@@ -213,7 +237,15 @@ def kind_of_targets(predictions: Distribution) -> str:
 
 
 def _check_kinds(components: tuple[Distribution, ...]) -> None:
-    """Refuse components of different families that predict different kinds of targets."""
+    """Refuse classes, and components of different families that predict different kinds of targets."""
+    first, *others = {type(c) for c in components}
+    if not others and issubclass(first, Categorical | Bernoulli):
+        raise InputError(
+            "components must not be class probabilities, as a mixture of those is their weighted average: give "
+            f"{first.__name__}(average) instead, with average = sum(w * p for w, p in zip(weights, probabilities))"
+        )
+    if not others:
+        return
     kinds = [kind_of_targets(c) for c in components]
     if len(set(kinds)) > 1 or "classes" in kinds:
         found = ", ".join(f"{type(c).__name__} ({kind})" for c, kind in zip(components, kinds, strict=True))

@@ -222,10 +222,11 @@ def _gaussian(kernel: Gaussian, p: MultivariateNormal, q: MultivariateNormal) ->
     width = kernel.unit**2
     if p.scale is not None and q.scale is not None:
         log_volume, distance, volume = 0.0, 0.0, 1.0
+        shared = LOGARITHM if 1e-30 < width < 1e30 else 1
         for c in range(p.loc.shape[1]):
             total = width + p.scale[:, c][:, None] ** 2 + q.scale[:, c][None, :] ** 2
             volume = volume * (total / width)
-            if c % LOGARITHM == LOGARITHM - 1 or c == p.loc.shape[1] - 1:
+            if c % shared == shared - 1 or c == p.loc.shape[1] - 1:
                 log_volume, volume = log_volume + xp.log(volume), 1.0
             distance = distance + (p.loc[:, c][:, None] - q.loc[:, c][None, :]) ** 2 / total
         return xp.exp(-0.5 * (log_volume + distance))

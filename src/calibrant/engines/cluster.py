@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeAlias
 
-from calibrant._fused.precision import precision_in_force
+from calibrant._fused.precision import precision_in_force, tell_of_shortening
 from calibrant._tasks import MOST
 from calibrant._validate import InputError, check_count
 from calibrant.engines.gpus import PANEL, on_gpu
@@ -126,6 +126,8 @@ class DaskEngine:
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
         """Apply ``fn`` to each task; all are sent at once, and results come in the order of the tasks."""
         self._check_running()
+        if self.gpu:
+            tell_of_shortening()
         work = partial(on_gpu, fn, within=precision_in_force()) if self.gpu else fn
         light = self._light(work)
         jobs = [(light, *map(self._light, arguments)) for arguments in zip(*tasks, strict=True)]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from calibrant._fused.precision import noted
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
@@ -58,7 +59,8 @@ class BaseEstimator(ABC):
         """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine."""
         mapping(engine)  # refuses what is none, also where there is no use for one
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        found = self.estimate_by(engine, targets, predictions, weights)
+        with noted() as notes:
+            found = with_notes(self.estimate_by(engine, targets, predictions, weights), notes)
         if fan_of(predictions) is None or self.rests_on_levels or self.reads_quantiles:
             return found
         return replace(found, notes=(*found.notes, LINES))
@@ -86,6 +88,12 @@ class BaseEstimator(ABC):
         return EachDraw(self, predictions, weights)
 
 
+def with_notes(estimate: Estimate, notes: list[str]) -> Estimate:
+    """The estimate with more notes, each once."""
+    more = tuple(note for note in notes if note not in estimate.notes)
+    return replace(estimate, notes=(*estimate.notes, *more)) if more else estimate
+
+
 def as_estimate(
     estimator: Callable[..., Any],
     targets: Array,
@@ -95,7 +103,9 @@ def as_estimate(
 ) -> Estimate:
     """The estimate of any callable; a bare number is wrapped."""
     if isinstance(estimator, BaseEstimator):
-        return estimator.estimate_by(engine, targets, predictions, weights)
+        with noted() as notes:
+            estimate = estimator.estimate_by(engine, targets, predictions, weights)
+        return with_notes(estimate, notes)
     value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
     if isinstance(value, Estimate):
         return value

@@ -57,7 +57,7 @@ class GpuLabelRedraws:
 
         p, law = self.predictions.matrix, compiled_law(self.kernel)
         assert law is not None
-        return LabelSums(p, p, matched(unit_weights(self.weights, len(p)), p), *law, dtype_of_pairs())
+        return LabelSums(p, p, matched(unit_weights(self.weights, len(p)), p), *law, dtype_of_pairs(p))
 
     def moved_by(self, move: Callable[[Any], Any]) -> Self:
         """The same where predictions are moved to; weights stay on the host."""

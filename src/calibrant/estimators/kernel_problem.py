@@ -105,6 +105,16 @@ def resolve_kernels(
     return on_predictions.resolve(coords), on_targets, coords
 
 
+def notes_on_kernel(on_predictions: Kernel) -> tuple[str, ...]:
+    """What is to be said of a kernel on predictions that does not see every error."""
+    if not on_predictions.vanishes_at_origin:
+        return ()
+    return (
+        f"{on_predictions!r} is zero where the coordinates of a prediction are zero: errors there are not seen; "
+        "Exponential() and Gaussian() see all",
+    )
+
+
 def unit_weights(weights: np.ndarray | None, n: int) -> np.ndarray:
     """Weights scaled to mean 1; ones where there are none."""
     return np.ones(n) if weights is None else weights * (n / weights.sum())

@@ -139,5 +139,7 @@ class KMeans(Partition):
 
 
 def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """The nearest centre of each point."""
+    """The nearest centre of each point; products are taken around the middle of the centres."""
+    middle = centres.mean(axis=0)
+    points, centres = points - middle, centres - middle
     return np.argmin((centres**2).sum(axis=1) - 2 * points @ centres.T, axis=1)

@@ -11,7 +11,7 @@ from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.gpu_redraws import OF_A_GPU, GpuLabelRedraws, redraws_on_gpu
 from calibrant.estimators.kernel_limits import BlockLimits, PairLimits, step_of
-from calibrant.estimators.kernel_problem import KernelForm, resolve_kernels, resolve_problem
+from calibrant.estimators.kernel_problem import KernelForm, notes_on_kernel, resolve_kernels, resolve_problem
 from calibrant.estimators.kernel_redraws import LabelRedraws, TargetRedraws
 from calibrant.estimators.kernel_sums import all_pairs, block_mean
 from calibrant.estimators.mean_limits import MeanLimits
@@ -33,10 +33,14 @@ class SKCE(BaseEstimator):
     """Squared kernel calibration error, for classifiers, regressors and everything else.
 
     ``(1 / n(n-1)) sum_{i != j} k(P_i, P_j) <r_i, r_j>`` with ``r = delta_y - P`` in the Hilbert space of a kernel on
-    targets. Zero exactly for calibrated models if both kernels are characteristic. Unbiased, so it may be negative;
-    ``unbiased=False`` gives the V-statistic ``(1 / n^2) sum_ij``, which is never negative and biased upwards; ``block=B``
-    the mean over consecutive blocks of B rows, in O(nB). ``confidence_interval()`` is for the squared error of an infinite
-    sample: never negative, and down to zero where chance explains the estimate. ``unbiased=False`` has none.
+    targets. Zero for calibrated models, and for those alone if the kernel on targets is characteristic and the kernel on
+    predictions strictly positive definite in the integral sense: Gaussian, exponential and Matérn kernels are both, the energy
+    kernel, which vanishes at its origin, is not a kernel to take on predictions (the result has a note).
+
+    Unbiased, so it may be negative; ``unbiased=False`` gives the V-statistic ``(1 / n^2) sum_ij``, which is never negative
+    and biased upwards; ``block=B`` the mean over consecutive blocks of B rows, in O(nB). ``confidence_interval()`` is for
+    the squared error of an infinite sample: never negative, and down to zero where chance explains the estimate;
+    ``unbiased=False`` has none.
 
     ``on_predictions`` sees the coordinates of the predictions (class probabilities, mean and standard deviation, ...);
     ``on_targets`` is the identity of classes, or a Gaussian kernel. Length scales that are not given are median
@@ -102,7 +106,7 @@ class SKCE(BaseEstimator):
             estimator=replace(self, on_predictions=on_predictions, on_targets=on_targets),
             standard_error=error,
             route=rows.residuals.route.value,
-            notes=notes,
+            notes=(*notes, *notes_on_kernel(on_predictions)),
             limits=limits,
             withheld=None if self.unbiased else BIASED,
         )

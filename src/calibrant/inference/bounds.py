@@ -59,6 +59,9 @@ class BoundTest:
         assert isinstance(resolved, SKCE)
         assert resolved.on_targets is not None
         b = self.bound or 2 * peak(resolved.on_predictions) * peak(resolved.on_targets)
+        if b == 0:
+            note = f"{resolved.on_targets!r} makes no difference between classes: it sees no error at all"
+            return TestResult(value, 1.0, n, self, estimate, notes=(*estimate.notes, note))
         block = resolved.block or n
         if resolved.unbiased:
             exponent = (n // block) * (block // 2) * (max(value, 0) / b) ** 2

@@ -12,6 +12,12 @@ from calibrant.kernels.bandwidth import median_distance
 from calibrant.kernels.metrics import Cityblock, Euclidean, Metric
 from calibrant.typing import Array
 
+ZERO = 1e15
+"""In length scales: from there on kernels are zero in every precision, and the square of the distance is a number."""
+
+SHORTEST, LONGEST = 1e-50, 1e50
+"""Length scales between these have fourth powers, and inverse ones, that are numbers, as closed forms need them."""
+
 
 class Kernel(ABC):
     """A positive semi-definite function of two points; subclasses are frozen dataclasses.
@@ -43,6 +49,11 @@ class Kernel(ABC):
     @property
     def is_stationary(self) -> bool:
         """Whether the kernel depends on points only through their differences."""
+        return False
+
+    @property
+    def vanishes_at_origin(self) -> bool:
+        """Whether the kernel is zero between the point zero and all others."""
         return False
 
     @property
@@ -101,8 +112,15 @@ class Radial(Kernel):
 
     def __post_init__(self) -> None:
         scale = self.lengthscale
-        if scale is not None and not (isinstance(scale, int | float) and 0 < scale < float("inf")):
+        if scale is None:
+            return
+        if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
             raise InputError(f"lengthscale must be a positive number, or None for the median distance; got {scale!r}")
+        if not SHORTEST <= scale <= LONGEST:
+            raise InputError(
+                f"lengthscale must lie between {SHORTEST:g} and {LONGEST:g}, so that its powers are numbers; got {scale!r}: "
+                "give the data in other units"
+            )
 
     @abstractmethod
     def profile(self, distance: Array) -> Array:
@@ -110,7 +128,12 @@ class Radial(Kernel):
 
     def __call__(self, x: Array, y: Array) -> Array:
         """The profile of the scaled distances."""
-        return self.profile(self.metric(x, y) / self.unit)
+        distance = self.metric(x, y)
+        return self.profile(distance * self.rate(distance))
+
+    def rate(self, like: Array) -> float:
+        """``1 / l``, at most what the precision of an array can hold, so that equal points have a distance of zero."""
+        return min(1 / self.unit, float(namespace(like).finfo(like.dtype).max) ** 0.9)
 
     def diagonal(self, points: Array) -> Array:
         """The profile at distance zero."""
@@ -186,6 +209,11 @@ class Sum(Several):
         """Whether all have."""
         return all(kernel.has_free_origin for kernel in self.kernels)
 
+    @property
+    def vanishes_at_origin(self) -> bool:
+        """Whether all do."""
+        return all(kernel.vanishes_at_origin for kernel in self.kernels)
+
     def __call__(self, x: Array, y: Array) -> Array:
         """Added up."""
         return sum(kernel(x, y) for kernel in self.kernels)
@@ -200,6 +228,11 @@ class Product(Several):
     >>> (Energy() * Energy())(np.array([[2.0]]), np.array([[3.0]]))
     array([[4.]])
     """
+
+    @property
+    def vanishes_at_origin(self) -> bool:
+        """Whether any does."""
+        return any(kernel.vanishes_at_origin for kernel in self.kernels)
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Multiplied."""
@@ -239,6 +272,11 @@ class Scaled(Kernel):
     def is_stationary(self) -> bool:
         """Whether the kernel inside is."""
         return self.kernel.is_stationary
+
+    @property
+    def vanishes_at_origin(self) -> bool:
+        """Whether the kernel inside does."""
+        return self.kernel.vanishes_at_origin
 
     @property
     def has_free_origin(self) -> bool:

@@ -14,10 +14,18 @@ from calibrant.typing import Array
 class Energy(Kernel):
     """``(|x| + |y| - |x - y|) / 2``: no length scale, unbounded. Sejdinovic et al. (2013).
 
+    As a kernel on targets it sees every difference between distributions that have a mean. As a kernel on predictions it is
+    zero where coordinates are zero, and errors there are not seen: take :class:`Exponential` or :class:`Gaussian`.
+
     >>> import numpy as np
     >>> Energy()(np.array([[1.0]]), np.array([[3.0], [-2.0]]))
     array([[1., 0.]])
     """
+
+    @property
+    def vanishes_at_origin(self) -> bool:
+        """Always."""
+        return True
 
     @property
     def has_free_origin(self) -> bool:

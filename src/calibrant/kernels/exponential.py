@@ -7,7 +7,7 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.kernels.base import Radial, student_frequencies
+from calibrant.kernels.base import ZERO, Radial, student_frequencies
 from calibrant.kernels.metrics import Euclidean, Metric
 from calibrant.kernels.sorted_product import exponential_pair_sums, exponential_product
 from calibrant.typing import Array
@@ -15,7 +15,8 @@ from calibrant.typing import Array
 
 @dataclass(frozen=True)
 class Exponential(Radial):
-    """``exp(-(d / l)^power)`` with ``0 < power <= 2``; power 1 is the Laplacian kernel. Characteristic.
+    """``exp(-(d / l)^power)`` with ``0 < power <= 2``; power 1 is the Laplacian kernel.
+    Characteristic, and strictly positive definite with Euclidean distances.
 
     A kernel for every distance that is Hilbertian, such as those of all our coordinates.
 
@@ -35,7 +36,10 @@ class Exponential(Radial):
 
     def profile(self, distance: Array) -> Array:
         """``exp(-u^power)``."""
-        return namespace(distance).exp(-distance if self.power == 1 else -(distance**self.power))
+        xp = namespace(distance)
+        if self.power == 1:
+            return xp.exp(-distance)
+        return xp.exp(-((xp.clip(distance, 0.0, ZERO) if self.power > 1 else distance) ** self.power))
 
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
         """Cauchy, the case of one degree of freedom."""

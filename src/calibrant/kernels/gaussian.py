@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import namespace
-from calibrant.kernels.base import Radial
+from calibrant.kernels.base import ZERO, Radial
 from calibrant.kernels.metrics import Euclidean, Metric
 from calibrant.typing import Array
 
@@ -20,7 +20,7 @@ MOST_NODES = 1 << 20
 
 @dataclass(frozen=True)
 class Gaussian(Radial):
-    """``exp(-d^2 / (2 l^2))``; characteristic, infinitely smooth.
+    """``exp(-d^2 / (2 l^2))``; infinitely smooth. Characteristic, and strictly positive definite with Euclidean distances.
 
     >>> import numpy as np
     >>> float(Gaussian(lengthscale=2.0)(np.array([[0.0]]), np.array([[2.0]]))[0, 0]) == math.exp(-0.5)
@@ -32,10 +32,13 @@ class Gaussian(Radial):
 
     def profile(self, distance: Array) -> Array:
         """``exp(-u^2 / 2)``."""
-        return namespace(distance).exp(-0.5 * distance**2)
+        xp = namespace(distance)
+        return xp.exp(-0.5 * xp.clip(distance, 0.0, ZERO) ** 2)
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Without the square root of the distance."""
+        if not 1 / ZERO < self.unit < ZERO:  # whose square single precision may not hold
+            return super().__call__(x, y)
         return namespace(x, y).exp(-0.5 * self.metric.squared(x, y) / self.unit**2)
 
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.kernels.base import Radial, student_frequencies
+from calibrant.kernels.base import ZERO, Radial, student_frequencies
 from calibrant.kernels.metrics import Euclidean, Metric
 from calibrant.kernels.sorted_product import exponential_product
 from calibrant.typing import Array
@@ -34,7 +34,7 @@ class Matern(Radial):
 
     def profile(self, distance: Array) -> Array:
         """A polynomial times an exponential."""
-        s = math.sqrt(2 * self.smoothness) * distance
+        s = namespace(distance).clip(math.sqrt(2 * self.smoothness) * distance, 0.0, ZERO)
         polynomial = sum(c * s**m for m, c in enumerate(self._coefficients))
         return polynomial * namespace(distance).exp(-s)
 

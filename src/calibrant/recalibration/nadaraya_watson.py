@@ -126,7 +126,8 @@ def _left_out(p: np.ndarray, y: np.ndarray, w: np.ndarray) -> Callable[[float, n
 
 
 def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``|a_i - b_j|^2``, ``(n, m)``."""
+    """``|a_i - b_j|^2``, ``(n, m)``, from products around the middle of b."""
+    a, b = a - b.mean(axis=0), b - b.mean(axis=0)
     square = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * (a @ b.T)
     # equal rows are at distance 0, which rounding of the product would hide from small bandwidths
     return np.where(square < 1e-15, 0, square)

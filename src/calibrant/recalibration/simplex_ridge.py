@@ -149,7 +149,8 @@ def _chances(first: Map, p: np.ndarray) -> np.ndarray:
 
 
 def _kernel(x: np.ndarray, marks: np.ndarray, bandwidth: float) -> np.ndarray:
-    """Gaussian kernel of rows and landmarks."""
+    """Gaussian kernel of rows and landmarks, whose distances come from products around the middle of the landmarks."""
+    x, marks = x - marks.mean(axis=0), marks - marks.mean(axis=0)
     squares = (x**2).sum(axis=1)[:, None] + (marks**2).sum(axis=1) - 2 * x @ marks.T
     return np.exp(np.maximum(squares, 0) / (-2 * bandwidth**2))
 
