@@ -331,3 +331,15 @@ def test_a_column_of_decisions_gives_way_and_is_told_where_it_is_alone(tmp_path)
     path.write_text("y,y_pred,margin\n1,1,3.5\n0,0,-2\n")
     assert "column 'y_pred' holds nothing but 0 and 1: decisions, not probabilities" in io.read(path).notes[0]
     assert io.read(path, y_pred="y_pred").notes == io.read(path).notes
+
+
+def test_quantiles_that_cross_are_sorted_and_lines_are_meant_on_request(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("y,q10,q50,q90\n1.5,1,0,3\n")
+    with pytest.raises(InputError, match=r"Quantiles\.rearranged\(values, levels\) sorts them"):
+        io.read(path, predict="Quantiles(q*)")
+    assert io.read(path, predict="Quantiles.rearranged(q*)").y_pred.values.tolist() == [[0, 1, 3]]
+    path.write_text("y,q10,q50,q90\n1.5,0,1,3\n")
+    joined = io.read(path, predict="Quantiles.joined(q*)").y_pred
+    assert joined.is_joined
+    assert joined.levels.tolist() == [0.1, 0.5, 0.9]

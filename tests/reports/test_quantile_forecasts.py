@@ -60,7 +60,7 @@ def test_the_report_says_what_it_rests_on():
         report.verdict.evidence
     )
     assert "share of rows over share promised" in report.to_html()
-    assert "QuantileRecalibration() would lower the pinball loss" in report.advice.headline
+    assert "pinball loss" in report.advice.headline
 
 
 def test_bands_of_cells_hold_all_at_once():
