@@ -30,7 +30,9 @@ def test_rows_without_weight_do_not_count():
 def test_rare_events_are_refused_where_the_law_would_reject_calibrated_rows(test):
     """Forty rows of 1 %, and nothing happened: p was below 1e-9, and a calibrated model shows this in 67 % of cases."""
     y, p = np.zeros(40, int), np.full(40, 0.01)
-    with pytest.raises(InputError, match=r"has no level here.*chance of 0.67.*use ExactTest\(SKCE\(\)\), which is exact"):
+    with pytest.raises(
+        InputError, match=r"has no level here.*chance of 0.67.*use ExactTest\(SKCE\(\)\), which is exact"
+    ):
         test(y, p)
     assert ExactTest(SKCE(), 39)(y, p).pvalue > 0.5
 
@@ -51,3 +53,15 @@ def test_other_predictions_are_judged_by_their_number():
 
 def test_certain_predictions_leave_nothing_to_chance():
     assert check_large(SpectralTest(), Categorical([0.0, 1.0])) == ()
+
+
+@pytest.mark.parametrize("test", [GammaTest, BlockTest])
+def test_approximate_expectations_are_named(test, rng):
+    """Logistic forecasts have no closed form with this kernel: 128 quantiles stand for each."""
+    from calibrant import Logistic
+    from calibrant.kernels import Exponential
+
+    predictions = Logistic(rng.normal(size=20), 1.0)
+    result = test(SKCE(Exponential(1.0), Exponential(0.3)))(predictions.sample(rng, 1)[0], predictions)
+    assert result.estimate.route == "quantile"
+    assert any("expectations by quantiles are approximate" in note for note in result.notes)

@@ -10,7 +10,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.kernel_matrix import KernelMatrix
-from calibrant.inference.large_samples import check_large
+from calibrant.inference.large_samples import check_large, route_notes
 from calibrant.inference.ranks import at_least
 from calibrant.results import TestResult
 from calibrant.typing import ArrayLike, Engine, Seed
@@ -56,7 +56,7 @@ class MatrixTest(ABC):
         """The matrix, its statistic and its p-value."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
-        few = check_large(self, predictions, weights)
+        few = (*check_large(self, predictions, weights), *route_notes(estimate))
         resolved = estimate.estimator
         assert isinstance(resolved, SKCE)
         matrix = KernelMatrix.of(resolved, targets, predictions, weights, engine)
