@@ -1,13 +1,14 @@
 """How often tests of calibration reject calibrated predictions at 5 %: worlds where laws for large n are far away.
 
-``python benchmarks/levels.py`` prints the tests of the kernel matrix (half an hour), ``python benchmarks/levels.py cme``
-the references of the test of the mean embedding, ``quantiles`` instead of ``cme`` a test whose expectations are approximate.
-``python benchmarks/levels.py 100`` draws fewer data sets.
+``python benchmarks/levels.py`` prints the tests of the kernel matrix (some minutes), ``python benchmarks/levels.py cme``
+the references of the test of the mean embedding, ``quantiles`` instead of ``cme`` a test whose expectations are approximate, and
+``large`` the first with 1,000 rows. ``python benchmarks/levels.py 100`` draws fewer data sets.
 """
 
 import sys
 import warnings
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -67,18 +68,15 @@ def rejected(test: HypothesisTest, world: World, n: int, sets: int) -> str:
     return "refused" if refused > sets / 2 else f"{count / sets:.3f}"
 
 
-def kernel_tests(sets: int) -> Table:
-    """Every test in every world; data sets of 1,000 rows are fewer."""
+def kernel_tests(sets: int, sizes: tuple[int, ...]) -> Table:
+    """Every test in every world."""
     rows = []
-    for name, world in WORLDS.items():
-        for n in (16, 100, 1000):
-            tests = TESTS | (ONE_EVENT if world(np.random.default_rng(0), 2).n_classes == 2 else {})  # type: ignore[attr-defined]
-            few = sets if n < 1000 else max(1, sets // 4)
-            found = {key: rejected(test, world, n, few) for key, test in tests.items()}
-            rows.append(
-                {"world": name, "n": n, "sets": few, **{key: found.get(key, "") for key in (*TESTS, *ONE_EVENT)}}
-            )
-            print(rows[-1], flush=True)
+    for n, (name, world) in product(sizes, WORLDS.items()):
+        predictions = world(np.random.default_rng(0), 2)
+        tests = TESTS | (ONE_EVENT if isinstance(predictions, Categorical) and predictions.n_classes == 2 else {})
+        found = {key: rejected(test, world, n, sets) for key, test in tests.items()}
+        rows.append({"n": n, "world": name, **{key: found.get(key, "") for key in (*TESTS, *ONE_EVENT)}})
+        print(rows[-1], flush=True)
     return Table({key: [row[key] for row in rows] for key in rows[0]})
 
 
@@ -115,4 +113,4 @@ if __name__ == "__main__":
     elif "quantiles" in sys.argv:
         print("gamma test of logistic forecasts by quantiles, n = 400:", logistic_by_quantiles(sets))
     else:
-        print(kernel_tests(sets).to_markdown())
+        print(kernel_tests(sets, (1000,) if "large" in sys.argv else (16, 100)).to_markdown())

@@ -6,9 +6,11 @@ from scipy.stats import binom
 
 from calibrant import ECE, SKCE, Bernoulli, Categorical, EqualMass, ExactTest, Normal, Poisson, TailScan
 from calibrant._validate import InputError
-from calibrant.inference.aggregated import AggregatedTest, default_grid
+from calibrant.estimators.kernel_problem import resolve_kernels
+from calibrant.inference.aggregated import AggregatedTest, default_grid, scales_around
+from calibrant.inference.pool import Pool
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.lab.problems import Localised, RareTop, Sharp, Smooth
+from calibrant.lab.problems import Localised, RareTop, Sharp, Sigmoid, Smooth, Tempered
 
 RARE = {
     "0.1 to 2 %": lambda rng: Categorical(rng.uniform(0.001, 0.02, 100)),
@@ -193,3 +195,22 @@ def test_power_in_the_tail_of_a_rare_event():
     print("rejected, wrong and calibrated", rates)
     assert rates[0] >= 0.8
     assert rates[1] <= binom.ppf(0.9995, sets, 0.05) / sets
+
+
+@pytest.mark.study
+@pytest.mark.parametrize(
+    "world", [Smooth(0.35), Sharp(1.0), Localised(0.6), Sigmoid(1.0, -0.25), Tempered(3, 1.3)], ids=repr
+)
+def test_tails_cost_at_most_five_points_of_power(world):
+    """The statistics of today against kernel errors at three scales alone, on the same redraws."""
+    rng, sets, rejected = np.random.default_rng(6), 300, np.zeros(2)
+    for _ in range(sets):
+        y, predictions = world.draw(500, rng)
+        on_predictions, on_targets, _ = resolve_kernels(Exponential(), None, predictions)
+        kernels = scales_around(on_predictions, on_targets)
+        grid = dict.fromkeys([*kernels, *default_grid(predictions)])
+        pool = Pool.draw({repr(e): e.given(predictions, None) for e in grid}, y, predictions, 199, rng=rng)
+        pvalues = [pool.together([repr(e) for e in part]) for part in (kernels, default_grid(predictions))]
+        rejected += np.array(pvalues) <= 0.05
+    print(world, "without tails, with", (rejected / sets).tolist())
+    assert rejected[1] >= rejected[0] - 0.05 * sets

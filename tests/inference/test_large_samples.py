@@ -53,3 +53,15 @@ def test_other_predictions_are_judged_by_their_number():
 
 def test_certain_predictions_leave_nothing_to_chance():
     assert check_large(SpectralTest(), Categorical([0.0, 1.0])) == ()
+
+
+@pytest.mark.parametrize("test", [GammaTest, BlockTest])
+def test_approximate_expectations_are_named(test, rng):
+    """Logistic forecasts have no closed form with this kernel: 128 quantiles stand for each."""
+    from calibrant import Logistic
+    from calibrant.kernels import Exponential
+
+    predictions = Logistic(rng.normal(size=20), 1.0)
+    result = test(SKCE(Exponential(1.0), Exponential(0.3)))(predictions.sample(rng, 1)[0], predictions)
+    assert result.estimate.route == "quantile"
+    assert any("expectations by quantiles are approximate" in note for note in result.notes)

@@ -35,7 +35,7 @@ class RandomFeatureSKCE(BaseEstimator):
     """The unbiased :class:`SKCE` with the kernel on predictions replaced by ``n_features`` random waves.
 
     ``k(x, y) = E cos(f (x - y))`` over random frequencies f, so that the double sum over rows becomes the square of one sum:
-    O(n D) instead of O(n^2). In a test this costs power, never validity. Rahimi & Recht (2007).
+    O(n D) instead of O(n^2). In an exact test this costs power, never validity. Rahimi & Recht (2007).
 
     >>> from calibrant import SKCE
     >>> from calibrant.kernels import Exponential

@@ -8,7 +8,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.skce import SKCE
-from calibrant.inference.large_samples import check_large
+from calibrant.inference.large_samples import check_large, route_notes
 from calibrant.results import TestResult
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -21,8 +21,9 @@ class BlockTest:
     """Test of calibration by independent blocks of rows.
 
     ``z = sqrt(m) mean(eta) / sd(eta)`` over the unbiased estimates ``eta`` of m consecutive blocks, and ``p = Phi(-z)``. Blocks
-    have ``block`` rows, else as many as the estimator says, else ``sqrt(n)``. Valid for many blocks; where all blocks
-    agree p is its limit, 0 for a positive mean and else 1. O(n block). Widmann, Lindsten & Zachariah (2021).
+    have ``block`` rows, else as many as the estimator says, else ``sqrt(n)``. Valid for many blocks, and refused where
+    nothing unlikely is expected to happen; where all blocks agree p is its limit, 0 for a positive mean
+    and else 1. O(n block). Widmann, Lindsten & Zachariah (2021).
 
     >>> import numpy as np
     >>> y_pred = np.linspace(0.05, 0.95, 60)
@@ -61,7 +62,7 @@ class BlockTest:
         estimate = replace(self.estimator, block=size).estimate_by(engine, targets, predictions, weights)
         mean, error, notes = float(estimate), estimate.standard_error, estimate.notes
         assert error is not None
-        few = check_large(self, predictions)
+        few = (*check_large(self, predictions), *route_notes(estimate))
         if error > ROUNDING * abs(mean):
             z = mean / error
         else:

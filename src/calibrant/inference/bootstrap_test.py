@@ -19,7 +19,8 @@ class BootstrapTest(MatrixTest):
     ``t = n/(n-1) U - V`` is ranked among ``T* = (n/(n-1) (c'Hc - c'diag H) - 2 c'H1) / n^2`` with multinomial counts c of n
     rows drawn with replacement. Valid for large n only: at 5 %, calibrated normal predictions were rejected in 14 % of data
     sets of 4 rows in one dimension, and never with 16 rows in ten dimensions; :class:`calibrant.ExactTest` has no such
-    distortion. O(n^2) a draw, O(n) for two classes with an exponential or Matérn kernel beyond 2,000 rows.
+    distortion. Refused where nothing unlikely is expected to happen.
+    O(n^2) a draw, O(n) for two classes with an exponential or Matérn kernel beyond 2,000 rows.
     Arcones & Giné (1992); Widmann, Lindsten & Zachariah (2021).
 
     >>> y_pred = np.linspace(0.05, 0.95, 60)

@@ -34,7 +34,7 @@ class ExactTest:
 
     ``stop_after=h`` stops at the h-th redraw that is at least as extreme, with ``p = h / redraws``: also exact, and cheap
     where p is large (Besag & Clifford 1991). Kernel errors whose redraws would cost more than ``budget``
-    multiplications are approximated by random waves, and the result says so.
+    multiplications are approximated by random features, and the result says so.
 
     >>> import numpy as np
     >>> from calibrant import ECE, ExactTest

@@ -25,7 +25,8 @@ class GammaTest(MatrixTest):
     Under the hypothesis n U has mean 0, variance ``2 sum_{i != j} h_ij^2 / (n-1)^2`` (estimated without bias, given the
     predictions) and third cumulant ``8 tr(H0^3) / (n-1)^3`` up to O(1/n), with H0 the matrix without its diagonal. Beyond
     1,024 rows the trace is estimated with ``2 * probes`` random vectors: exactly on the space the first half of them
-    points to, by Hutchinson's mean on the rest. Valid for large n. Five products with the matrix, O(n) memory.
+    points to, by Hutchinson's mean on the rest. Valid for large n: refused where nothing unlikely is
+    expected to happen. Five products with the matrix, O(n) memory.
     Gretton et al. (2009); Meyer et al. (2021).
 
     >>> y_pred = np.linspace(0.05, 0.95, 60)

@@ -6,6 +6,8 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Categorical
+from calibrant.residuals import Route
+from calibrant.results import Estimate
 
 MOST_UNEVENTFUL, SOME_UNEVENTFUL = 0.1, 1e-3
 """Chances that nothing unlikely happens in any row: above the first a law for large n fails, above the second it is doubtful.
@@ -16,6 +18,17 @@ rejected in as many cases as nothing happened, 80 % and 35 % for 16 and 100 rows
 
 FEW_ROWS = 16
 """With fewer rows than this the level of other predictions is off, too: up to 15 % instead of 5 at 4 rows."""
+
+
+APPROXIMATE = (
+    "expectations by quantiles are approximate, and this test takes their error for one of the model as n grows: ExactTest, "
+    "whose redraws share it, is exact"
+)
+
+
+def route_notes(estimate: Estimate) -> tuple[str, ...]:
+    """Whether expectations behind an estimate are approximate: then its mean is not 0 under the hypothesis."""
+    return (APPROXIMATE,) if estimate.route == Route.QUANTILE.value else ()
 
 
 def chance_of_nothing(predictions: Categorical, weights: np.ndarray | None = None) -> float:

@@ -11,7 +11,7 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.quantiles import check_whole
 from calibrant.estimators.skce import SKCE
 from calibrant.inference.kernel_matrix import KernelMatrix
-from calibrant.inference.large_samples import check_large
+from calibrant.inference.large_samples import check_large, route_notes
 from calibrant.inference.ranks import at_least
 from calibrant.results import TestResult
 from calibrant.typing import ArrayLike, Engine, Seed
@@ -58,7 +58,7 @@ class MatrixTest(ABC):
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
-        few = check_large(self, predictions, weights)
+        few = (*check_large(self, predictions, weights), *route_notes(estimate))
         resolved = estimate.estimator
         assert isinstance(resolved, SKCE)
         matrix = KernelMatrix.of(resolved, targets, predictions, weights, engine)

@@ -24,7 +24,8 @@ class SpectralTest(MatrixTest):
     ``n U -> sum_i lambda_i (Z_i^2 - 1)`` with the eigenvalues of ``H / n``; its tail comes from numerical inversion, so that
     p-values far below 1/n have a meaning. Up to 1,024 rows all eigenvalues are taken. Beyond, Lanczos finds the
     ``eigenvalues`` largest; all others together become one scaled chi-square variable with their exact trace and sum of
-    squares, and the result says how much of the variance that is. Valid for large n. O(n^3) up to 1,024 rows, then about
+    squares, and the result says how much of the variance that is. Valid for large n: refused where nothing unlikely is expected
+    to happen, as it would reject calibrated predictions. O(n^3) up to 1,024 rows, then about
     ``3 * eigenvalues`` products with the matrix. Gretton et al. (2009).
 
     >>> y_pred = np.linspace(0.05, 0.95, 60)

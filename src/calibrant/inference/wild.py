@@ -19,7 +19,8 @@ class WildBootstrapTest(MatrixTest):
 
     U is ranked among ``T* = sum_{i != j} w_i w_j h_ij / (n(n-1))`` with independent signs w. Under the hypothesis residuals
     have mean zero given the predictions, so signs keep the variance; the level is exact where they are symmetric (two
-    classes at 1/2), and holds for large n otherwise. Cost as of :class:`BootstrapTest`. Dehling & Mikosch (1994).
+    classes at 1/2), and holds for large n otherwise; refused where nothing unlikely is expected to
+    happen. Cost as of :class:`BootstrapTest`. Dehling & Mikosch (1994).
 
     ``block=b`` is for rows in the order of time, whose outcomes depend on those shortly before: b rows after each other
     share their sign. The level then holds for large n if rows further apart than b are as good as independent, and
