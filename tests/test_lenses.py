@@ -169,6 +169,11 @@ class TestGroups:
             "high",
         ]
 
+    def test_slices_without_an_interval_have_no_ends(self):
+        measure = Bootstrap(lambda targets, predictions: float(np.mean(targets)), 19)
+        table = groups(measure, [0, 1, 0, 1, 1], self.p, by=["a", "a", "a", "b", "b"])
+        assert np.isnan(table["low"]).tolist() == [False, True]
+
     def test_options_and_weights_go_to_the_measure(self):
         w = [1.0, 2.0, 3.0, 4.0, 5.0]
         table = groups(Brier(), self.y, self.p, by=self.by, sample_weight=w)

@@ -209,4 +209,5 @@ def groups(
 
 def _tidy(names: np.ndarray, results: list[Estimate | TestResult]) -> Table:
     rows = [{"group": name, "n": result.n, **result.to_row()} for name, result in zip(names, results, strict=True)]
-    return Table({column: [row[column] for row in rows] for column in rows[0]})
+    columns = dict.fromkeys(column for row in rows for column in row)  # some slices may have no interval
+    return Table({column: [row.get(column, np.nan) for row in rows] for column in columns})

@@ -61,6 +61,17 @@ def test_estimate_as_table_with_slices_and_intervals(run):
         assert word in out
 
 
+def test_an_interval_that_does_not_hold_is_withheld_with_its_reason(run):
+    """It ended at the estimate: 0.03674, 0 to 0.03674."""
+    options = ["--estimator", "ICI(lens=TopLabel())", "--estimator", "ECE(lens=TopLabel())", "--interval"]
+    code, out, err = run("estimate", DIGITS, *COLUMNS, *options)
+    assert (code, err) == (0, "")
+    assert "the bias of a fitted curve is not known" in " ".join(out.split())
+    first, second = [line for line in out.splitlines() if line.startswith(("ICI(", "ECE("))][:2]
+    assert " to " not in first
+    assert " to " in second
+
+
 def test_test_gives_the_library_s_pvalue(run, data):
     options = ["--test", "ExactTest(ECE(lens=TopLabel()), 49)", "--seed", "3", "--format", "json"]
     code, out, _ = run("test", DIGITS, *COLUMNS, *options, "--by", "ink")

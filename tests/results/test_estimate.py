@@ -29,7 +29,10 @@ def test_normal_interval_from_the_standard_error(estimate):
 def test_an_interval_that_cannot_be_had_says_how_to_get_it():
     with pytest.raises(ValueError, match=r"Bootstrap\(Brier.*confidence_level=0.9"):
         Estimate("Brier", 0.25, 40, Brier()).confidence_interval(0.9)
-    with pytest.raises(ValueError, match="this KCE has no interval: none is known, and resampled rows repeat"):
+    with pytest.raises(
+        ValueError,
+        match="this KCE has no interval: none is known, and the bootstrap does not suit it: resampled rows repeat",
+    ):
         Estimate("KCE", 0.25, 40, KCE()).confidence_interval()
 
 

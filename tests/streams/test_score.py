@@ -4,6 +4,7 @@ import pytest
 from calibrant import Brier, LogLoss, Normal
 from calibrant._validate import InputError
 from calibrant.estimators.z_scores import ZMean
+from calibrant.streams.choose import from_dict
 from calibrant.streams.score import ScoreState
 
 
@@ -38,3 +39,16 @@ def test_a_score_of_ones_own():
             return np.abs(targets - predictions.probability(1))
 
     assert ScoreState(Absolute()).update([1, 0], [0.75, 0.5]).finalize().value == 0.375
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_interval_is_that_of_all_rows(weighted, rng):
+    p = rng.beta(0.5, 20, 400)
+    y = (rng.random(400) < p).astype(int)
+    w = rng.uniform(0.5, 2, 400) if weighted else None
+    parts = [slice(0, 100), slice(100, 400)]
+    first, second = (ScoreState(Brier()).update(y[r], p[r], sample_weight=None if w is None else w[r]) for r in parts)
+    found = from_dict(first.merge(second).to_dict()).finalize()
+    whole = Brier()(y, p, sample_weight=w)
+    assert tuple(found.confidence_interval()) == pytest.approx(tuple(whole.confidence_interval()), rel=1e-9)
+    assert found.standard_error == pytest.approx(whole.standard_error, rel=1e-12)

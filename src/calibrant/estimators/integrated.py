@@ -41,6 +41,7 @@ class ICI(EventEstimator):
 
     least = 0.0
     most = 1.0
+    resampling = "the bias of a fitted curve is not known"
 
     curve: Curve = KernelSmooth()  # noqa: RUF009  # frozen
     summary: Literal["mean", "median", "p90", "max"] = "mean"

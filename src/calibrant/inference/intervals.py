@@ -127,7 +127,9 @@ class WithInterval:
         if estimate.withheld is not None:
             return estimate
         if self.estimator.resampling is not None:
-            return replace(estimate, withheld=f"none is known, and {self.estimator.resampling}")
+            return replace(
+                estimate, withheld=f"none is known, and the bootstrap does not suit it: {self.estimator.resampling}"
+            )
         return Bootstrap(self.estimator, self.n_resamples)(y_true, y_pred, **options)
 
 

@@ -60,7 +60,9 @@ class Estimate(Result):
         if self.limits is not None:
             return self.limits(confidence_level)
         if self.standard_error is None and (reason := getattr(self.estimator, "resampling", None)) is not None:
-            raise ValueError(f"this {self.name} has no interval: none is known, and {reason}")
+            raise ValueError(
+                f"this {self.name} has no interval: none is known, and the bootstrap does not suit it: {reason}"
+            )
         if self.standard_error is None:
             raise ValueError(
                 f"this {self.name} carries no standard error: Bootstrap({self.estimator!r}, "
