@@ -1,11 +1,11 @@
 """What the report advises in cohorts whose truth is known: a map that helps, or the reason why there is none.
 
-External validation: a risk model meets patients elsewhere. Log-odds of its risks are normal about -2.6 with a standard deviation of
-1, an event in ten; the truth has them moved, more or less spread, or bent. A forest gives shares of ten votes, 0 and 1 among them. Run
-``python benchmarks/advice.py`` (some twenty minutes); ``python benchmarks/advice.py 20`` draws fewer cohorts.
+External validation: a risk model meets patients elsewhere. Log-odds of its risks are normal about -2.6 with a standard deviation
+of 1, an event in ten; the truth has them moved, more or less spread, or bent. A forest gives shares of ten votes, 0 and 1 among
+them. Run ``python benchmarks/advice.py`` (an hour or so); ``python benchmarks/advice.py 20`` draws fewer cohorts.
 
 Columns: alarms of the verdict; alarms without a map, which must have a reason; maps without an alarm, of which there must be none;
-maps that lower and that raise the expected log loss of fresh patients; its mean change, and that of the best single map in hindsight.
+maps that lower and that raise the expected log loss of fresh patients; its mean change, and that of the best single map.
 """
 
 import sys

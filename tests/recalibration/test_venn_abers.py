@@ -5,6 +5,7 @@ from scipy.optimize import isotonic_regression
 from calibrant import Normal
 from calibrant._validate import InputError
 from calibrant.recalibration.venn_abers import VennAbers
+from calibrant.recalibration.weights import in_rows
 
 
 def refitted(y, p, w, at, label):
@@ -25,7 +26,7 @@ def test_the_interval_by_refitting(n, digits, rng):
         at = np.r_[0, 1, p, rng.random(10)]
         ends = VennAbers().fit(y, p, sample_weight=w, folds=0).map.interval(at)
         for label, end in enumerate(ends):
-            assert end == pytest.approx([refitted(y, p, w, t, label) for t in at], abs=1e-12)
+            assert end == pytest.approx([refitted(y, p, in_rows(w, n), t, label) for t in at], abs=1e-12)
 
 
 def test_the_interval_holds_fractional_weights(rng):

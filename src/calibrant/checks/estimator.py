@@ -54,7 +54,8 @@ def _check_weights(
         return
     assert _close(float(one), float(other)), f"weights and the same times 1.5 give {float(one)} and {float(other)}"
     errors = [np.nan if x.standard_error is None else x.standard_error for x in (one, other)]
-    assert np.allclose(*errors, rtol=1e-8, equal_nan=True), f"weights and the same times 1.5 have the errors {errors}"
+    is_same = np.allclose(errors[0], errors[1], rtol=1e-8, equal_nan=True)
+    assert is_same, f"weights and the same times 1.5 have the errors {errors}"
 
 
 def _close(a: Any, b: Any) -> bool:

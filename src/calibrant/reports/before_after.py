@@ -193,7 +193,8 @@ def before_and_after(
     settings = (targets, before, weights, draws, as_seed_sequence(rng), None)
     problem: Problem
     problem = ClassProblem(*settings) if isinstance(before, Categorical) else ForecastProblem(*settings)  # type: ignore[arg-type]
-    table, zeros = (find(to_numpy(targets), before, weights, parts) for find in (scores, impossible))
+    table = scores(to_numpy(targets), before, weights, parts)
+    zeros = impossible(to_numpy(targets), before, weights, parts)
     if table is None:
         raise InputError(f"{type(before).__name__} predictions have no score in common with what became of them")
     old, new = Side.of(problem), Side.of(problem_after(problem, parts))

@@ -149,9 +149,10 @@ def learnt(
     assert found.scores is not None
     score = next(found.scores.rows())
     if found.is_worse or not np.isfinite(score["after"]):
+        change = f" ({score['change']:+.2g} ± {score['error']:.1g})" if np.isfinite(score["error"]) else ""
         warnings.warn(
-            f"{asker}: {recalibrator!r} took the held-out log loss from {score['before']:.4g} to {score['after']:.4g} "
-            f"({score['change']:+.2g} ± {score['error']:.1g}): use another recalibrator, or the estimator as it is",
+            f"{asker}: {recalibrator!r} took the held-out {score['score']} from {score['before']:.4g} to "
+            f"{score['after']:.4g}{change}: use another recalibrator, or the estimator as it is",
             RecalibrationWarning,
             stacklevel=3,
         )
