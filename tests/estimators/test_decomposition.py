@@ -87,6 +87,11 @@ def test_the_impossible_is_infinitely_miscalibrated():
     assert (found.score, found.miscalibration) == (np.inf, np.inf)
     assert np.isfinite([found.discrimination, found.uncertainty]).all()
     assert json.loads(found.to_json())["miscalibration"] == "inf"
+    note = "1 row was predicted to be impossible, and happened: the log loss is infinite. score='brier' is finite"
+    assert found.notes == (note,)
+    assert note in repr(found)
+    assert decompose([1, 0, 1], [0.0, 0.4, 0.8], score="log", sample_weight=[0, 1, 1]).notes == ()
+    assert decompose([1, 0, 1], [0.0, 0.4, 0.8], score="brier").notes == ()
 
 
 @pytest.mark.parametrize("score", ["brier", "log"])

@@ -76,13 +76,19 @@ def test_the_spread_of_a_calibrated_model_is_that_over_outcomes(loss, sign, k, r
     values = np.stack([Judged(np.full(5, c), *shown).removed(loss, sign) for c in range(k)], axis=1)
     mean = (f * values).sum(axis=1, keepdims=True)
     expected = (f * (values - mean) ** 2).sum(axis=1)
-    assert Judged(np.zeros(5, dtype=int), *shown).spread(loss, sign) == pytest.approx(expected, rel=1e-10)
+    rows = Judged(np.zeros(5, dtype=int), *shown)
+    excess, variance = rows.expected(loss, sign)
+    assert variance == pytest.approx(expected, rel=1e-10)
+    assert excess == pytest.approx(values[:, 0] - mean[:, 0], rel=1e-10)
+    q = 0.7 * f + 0.3 * g
+    mean = (q * values).sum(axis=1, keepdims=True)
+    assert rows.expected(loss, sign, 0.3)[1] == pytest.approx((q * (values - mean) ** 2).sum(axis=1), rel=1e-10)
 
 
 def test_what_only_the_map_calls_impossible_has_an_infinite_spread_of_log_loss():
     rows = Judged(np.array([0, 0, 0]), np.array([0.1, 0.0, 0.1]), np.array([0.0, 0.0, 0.2]))
-    assert np.isinf(rows.spread(LogLoss(), "hard")).tolist() == [True, False, False]
-    assert np.isfinite(rows.spread(Brier(), "hard")).all()
+    assert np.isinf(rows.expected(LogLoss(), "hard")[1]).tolist() == [True, False, False]
+    assert np.isfinite(rows.expected(Brier(), "hard")[1]).all()
 
 
 def test_maps_that_know_nothing_of_themselves_have_no_luck():

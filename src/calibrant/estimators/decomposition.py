@@ -12,7 +12,7 @@ from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.curves import Isotonic
 from calibrant.estimators.lensed import View, check_lens
 from calibrant.lenses import Lens
-from calibrant.results import Table, number
+from calibrant.results import Table, how_many, number
 from calibrant.results.base import Result
 from calibrant.results.plain import SCHEMA
 from calibrant.typing import ArrayLike
@@ -22,7 +22,8 @@ from calibrant.typing import ArrayLike
 class Decomposition(Result):
     """A mean score S as ``miscalibration - discrimination + uncertainty``.
 
-    ``name`` says which score and ``reduction`` of what; ``table`` has the parts of each event where there are several.
+    ``name`` says which score and ``reduction`` of what; ``table`` has the parts of each event where there are several,
+    ``notes`` what a reader must know.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Decomposition(Result):
     n: int
     reduction: str
     table: Table | None = field(default=None, compare=False)
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -47,6 +49,7 @@ class Decomposition(Result):
             "n": self.n,
             "reduction": self.reduction,
             "table": None if self.table is None else self.table.to_dict(),
+            "notes": list(self.notes),
         }
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -56,6 +59,7 @@ class Decomposition(Result):
             ("- discrimination", number(self.discrimination)),
             ("+ uncertainty", number(self.uncertainty)),
             ("reduction", self.reduction),
+            *(("note", note) for note in self.notes),
             ("n", f"{self.n:,}"),
         ]
 
@@ -74,7 +78,8 @@ def decompose(
     loss give ``miscalibration = S(f) - S(c)``, ``discrimination = S(b) - S(c)`` and ``uncertainty = S(b)``, none of them
     negative: no non-decreasing function of the scores does better than c. Hindsight makes the first two too large, for the
     Brier score of evenly spread scores by about ``n^(-2/3) / 2`` (0.024 of 100 rows, 0.0016 of 6,400). Several events are
-    averaged. The log loss of the impossible is infinite, and so is its miscalibration. O(n log n).
+    averaged. The log loss of the impossible is infinite, and so is its miscalibration; a note says how many rows are the
+    cause. O(n log n).
     CORP: Dimitriadis, Gneiting & Jordan (2021).
 
     >>> decompose([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
@@ -90,16 +95,27 @@ def decompose(
     check_lens(lens)
     targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
     view = View.of(lens, predictions)
-    parts = [
-        _parts(LOSSES[score], e.probability.astype(np.float64), e.happened(targets).astype(np.float64), weights)
-        for e in view.events
-    ]
+    events = [(e.probability.astype(np.float64), e.happened(targets).astype(np.float64)) for e in view.events]
+    parts = [_parts(LOSSES[score], *event, weights) for event in events]
     columns = dict(zip(Parts._fields, np.array(parts).T, strict=True))
     means = {name: float(column.mean()) for name, column in columns.items()}
     table = None if len(parts) == 1 else Table({"event": [e.name for e in view.events], **columns})
+    counted = True if weights is None else weights > 0
+    lost = int(np.any([np.isinf(LOSSES[score](*event)) & counted for event in events], axis=0).sum())
     return Decomposition(
-        {"brier": "Brier", "log": "LogLoss"}[score], **means, n=len(predictions), reduction=view.reduction, table=table
+        {"brier": "Brier", "log": "LogLoss"}[score],
+        **means,
+        n=len(predictions),
+        reduction=view.reduction,
+        table=table,
+        notes=(_impossible(lost),) if lost else (),
     )
+
+
+def _impossible(rows: int) -> str:
+    """Why a log loss is infinite."""
+    what = how_many(rows, "row was", "rows were")
+    return f"{what} predicted to be impossible, and happened: the log loss is infinite. score='brier' is finite"
 
 
 class Parts(NamedTuple):

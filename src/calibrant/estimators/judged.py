@@ -57,19 +57,20 @@ class Judged:
         # what f calls impossible, and happens, is lost to f whatever the map says of it
         return np.where(np.isinf(before), np.inf, before - np.where(np.isinf(before), 0.0, after))
 
-    def spread(self, loss: Loss, sign: Sign) -> np.ndarray:
-        """The variances of :meth:`removed` if the model was calibrated, ``(n,)``, given f and g.
+    def expected(self, loss: Loss, sign: Sign, part: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """By how much :meth:`removed` exceeds its mean, and its variance, ``(n,)``, if ``f + part (g - f)`` was true.
 
-        Few events show less than this: where none has happened, all rows tell the same. An event that f calls possible and g
-        impossible has an infinite log loss, and so an infinite variance.
+        Few events show less than this variance: where none has happened, all rows tell the same. An event that f calls
+        possible and g impossible has an infinite log loss, and so an infinite variance.
         """
         f, slope = _two(self.f), self._by_outcome(loss, sign)
-        possible = f > 0
-        slope = np.where(possible, slope, 0.0)
+        q = (1 - part) * f + part * _two(self.g)
+        happened = np.take_along_axis(slope, self.happened[:, None].astype(np.intp), axis=1)
         with np.errstate(invalid="ignore"):
-            centred = slope - (f * slope).sum(axis=1, keepdims=True)
-            variance = np.where(possible, f * centred**2, 0.0).sum(axis=1)
-        return np.where(np.isnan(variance), np.inf, variance)
+            mean = np.where(q > 0, q * slope, 0.0).sum(axis=1, keepdims=True)
+            variance = np.where(q > 0, q * (slope - mean) ** 2, 0.0).sum(axis=1)
+            excess = (happened - mean)[:, 0]
+        return excess, np.where(np.isnan(variance), np.inf, variance)
 
     def _by_outcome(self, loss: Loss, sign: Sign) -> np.ndarray:
         """What each outcome adds to :meth:`removed`, up to a constant per row, ``(n, k)``."""
@@ -78,7 +79,7 @@ class Judged:
             return (g - f) * (1 if self.is_event else 2)
         if isinstance(loss, LogLoss):
             with np.errstate(divide="ignore"):
-                return np.log(g) - np.log(np.where(f > 0, f, 1.0))
+                return np.where(f > 0, np.log(g) - np.log(np.where(f > 0, f, 1.0)), 0.0)
         soft = self.sure if isinstance(loss, Lp) and sign == "soft" else None
         if isinstance(loss, Lp) and self.is_event:
             direction = np.sign(self.g - self.f) if soft is None else soft

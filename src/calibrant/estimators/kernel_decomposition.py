@@ -51,7 +51,7 @@ def decompose_by_kernel(
     columns = dict(zip(Parts._fields, np.array(parts).T, strict=True))
     means = {name: float(column.mean()) for name, column in columns.items()}
     table = None if len(parts) == 1 else Table({"event": [question.name for question in asked], **columns})
-    return Decomposition("Brier", **means, n=len(predictions), reduction=reduction, table=table)
+    return Decomposition("Brier", **means, n=len(predictions), reduction=reduction, table=table, notes=())
 
 
 def _parts(tangent: TangentKDE, question: Question, targets: np.ndarray, weights: np.ndarray | None) -> Parts:

@@ -33,8 +33,8 @@ class TangentKDE(LocalEstimator):
     (``debias=False`` leaves it in). Where nothing can be found the value is near zero, and may be negative.
 
     It collapses with many classes, as whole vectors then have few neighbours: with probabilities sharpened by a temperature
-    of 2, 2,000 rows and 10, 30 and 100 classes it finds .344, .223 and .131 of .383, .531 and .686. Take
-    :class:`~calibrant.Variational` with more than a few classes: it finds .378, .521 and .693, with a lower bound. Here there is
+    of 2, 2,000 rows and 10, 30 and 100 classes it finds .21, .08 and .04 of .31, .33 and .34. Take
+    :class:`~calibrant.Variational` with more than a few classes: it finds .29, .32 and .34, with a lower bound. Here there is
     no interval and no standard error: the spread of the rows shows neither the noise of G nor the choice of a bandwidth.
 
     ``bandwidth="cv"`` takes, of seven, the one whose G predicts residuals best; for squares without noise, which need less

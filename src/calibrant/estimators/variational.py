@@ -30,6 +30,9 @@ from calibrant.typing import Array, ArrayLike, Engine
 LEVEL = 0.95
 """The confidence level of the lower bound."""
 
+HALVINGS = 6
+"""Steps to the least miscalibration that is not ruled out."""
+
 SEEN = -1
 """The fold of rows that are judged by a map which has seen them."""
 
@@ -50,10 +53,11 @@ class Variational(BaseEstimator):
     claimed that new rows do not show. Folds are dealt without looking at what happened: dealt evenly by class, the rows a map
     has learned from would tell it of those it is judged by.
 
-    The result carries a lower confidence bound, ``value - 1.645 standard errors``. The standard error counts the larger of the
-    spread that rows show and the one they would have if the model was calibrated, and allows for the luck of maps. Few events
-    show little or no spread by themselves; the second keeps the bound where they are rare. It errs on the large side,
-    most of all for under-confident models and for log loss. Maps that do not know their uncertainty get twice the variance.
+    The result carries a lower confidence bound, ``value - 1.645 standard errors``. Few events show little or no spread by
+    themselves. The standard error counts the larger of the spread that rows show and the one they would have if the model was
+    calibrated or, where what is removed rules that out, the least wrong of all models between f and g that it does not rule
+    out. It allows for the luck of maps, and errs on the large side. Maps that do not know their uncertainty get twice the
+    variance.
     A symmetric interval would be wrong for small errors. There is no bound where a log loss is infinite, or may be as the map
     calls something impossible that the model does not. ``repeats`` averages over several splits.
     ``ExactTest(Variational(...))`` gives an exact p-value, at the cost of as many fits. ``in_sample=True`` judges rows by a map
@@ -167,13 +171,38 @@ class Variational(BaseEstimator):
         )
         luck = [rows.luck(self.loss, self.sign) for rows in judged]
         known = [part for part in luck if part is not None]
-        # standard deviations of questions and splits add up at most
-        spread = np.mean([np.sqrt(rows.spread(self.loss, self.sign)) for rows in judged], axis=0) ** 2
         if len(known) < len(judged):  # as much again, as next to calibration
-            value, error = _mean_and_error(removed, weights, spread)
+            value, error = _mean_and_error(removed, weights, self._spread(judged, weights, None))
             return value, 2**0.5 * error
         # the luck of maps is at most what it would be if all had the same
-        return _mean_and_error(removed, weights, spread, np.mean(np.sqrt(known), axis=0) ** 2)
+        most = np.mean(np.sqrt(known), axis=0) ** 2
+        return _mean_and_error(removed, weights, self._spread(judged, weights, most), most)
+
+    def _spread(self, judged: list[Judged], weights: np.ndarray | None, luck: np.ndarray | None) -> np.ndarray:
+        """Variances of rows if as little was wrong as what is removed does not rule out, of all from nothing to what maps say."""
+        n = len(judged[0].happened)
+        w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+
+        def at(part: float) -> tuple[np.ndarray, bool]:
+            parts = [rows.expected(self.loss, self.sign, part) for rows in judged]
+            # standard deviations of questions and splits add up at most
+            spread = np.mean([np.sqrt(variance) for _, variance in parts], axis=0) ** 2
+            total = float(w**2 @ (spread + (spread if luck is None else luck)))
+            excess = float(w @ np.mean([excess for excess, _ in parts], axis=0))
+            return spread, excess > float(ndtri(LEVEL)) * np.sqrt(total)
+
+        spread, is_ruled_out = at(0.0)
+        if not is_ruled_out or not np.isfinite(spread).all():
+            return spread
+        low, high = 0.0, 1.0
+        spread, is_ruled_out = at(high)
+        if is_ruled_out:
+            return spread
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            some, is_ruled_out = at(middle)
+            low, high, spread = (middle, high, spread) if is_ruled_out else (low, middle, some)
+        return spread
 
     def _recalibrator(self) -> Recalibrator:
         return Default() if self.recalibrator is None else self.recalibrator
@@ -278,7 +307,7 @@ def _impossible(judged: list[Judged], loss: Loss) -> str | None:
         return (
             f"{rows} predicted to be impossible, and happened: the log loss is infinite. Variational(Brier()) is finite"
         )
-    if after.any() or not all(np.isfinite(rows.spread(loss, "hard")).all() for rows in judged):
+    if after.any() or not all(np.isfinite(rows.expected(loss, "hard")[1]).all() for rows in judged):
         seen = f", {int(after.sum()):,} of which happened" if after.any() else ""
         return (
             f"the recalibrator calls rows impossible that the model does not{seen}: their log loss is infinite. Take one that "
