@@ -80,12 +80,6 @@ class OfCounts(Mixture):
         return cls([Poisson.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
 
 
-class OfClasses(Mixture):
-    @classmethod
-    def example(cls, rng, n):
-        return cls([Categorical.example(rng, n) for _ in range(2)], rng.dirichlet([1, 1], n))
-
-
 class Dry(Quantiles):
     """With a chance of exactly zero, and a range that ends above."""
 
@@ -119,7 +113,7 @@ FAMILIES = [
         Uniform,
     ),
 ]
-VARIANTS = [Diagonal, Vectors, Weighted, OfEnsembles, OfVectors, OfCounts, OfClasses, Dry, Clipped]
+VARIANTS = [Diagonal, Vectors, Weighted, OfEnsembles, OfVectors, OfCounts, Dry, Clipped]
 
 
 def test_every_family_is_in_the_list():
