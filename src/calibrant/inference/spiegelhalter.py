@@ -66,6 +66,7 @@ class Spiegelhalter:
         w = np.ones(len(f)) if weights is None else weights
         excess = float(np.sum(w * (y - f) * (1 - 2 * f)))
         variance = float(np.sum((w * (1 - 2 * f)) ** 2 * f * (1 - f)))
+        notes: tuple[str, ...]
         if variance > 0:
             z, notes = excess / variance**0.5, (NOTE,)
             expected = float(np.sum(f * (1 - f)))
