@@ -4,7 +4,7 @@ from scipy.special import logsumexp
 from scipy.stats import dirichlet
 
 from calibrant.estimators import leave_one_out as module
-from calibrant.estimators.leave_one_out import FEWEST, LEAST, MOST, likeliest_bandwidth
+from calibrant.estimators.leave_one_out import FEWEST, LEAST, MOST, _balanced, likeliest_bandwidth
 
 
 def log_likelihood(points, h, weights=None, judges=None):
@@ -180,3 +180,12 @@ def test_rows_that_do_not_judge_still_take_part(monkeypatch, rng):
 def test_the_bandwidth_stays_within_bounds(alpha, rng):
     points = rng.dirichlet(np.full(3, alpha), 40)
     assert LEAST <= likeliest_bandwidth(points).value <= MOST
+
+
+def test_tensors_find_the_same_bandwidth():
+    torch = pytest.importorskip("torch")
+    points = np.random.default_rng(0).dirichlet(np.ones(4), 300)
+    mass, share, chosen = np.ones(300), np.ones(300), np.arange(100)
+    found = [_balanced(x, mass, share, chosen, 1.0) for x in (points, torch.tensor(points))]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+    assert found[0] < 0.3

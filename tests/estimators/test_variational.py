@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from calibrant import Bernoulli, Brier, Categorical, ClassWise, ExactTest, LogLoss, Normal, TopLabel
 from calibrant._validate import InputError
@@ -367,3 +367,12 @@ def test_folds_by_an_engine_have_the_same_digits(estimator, rng, travelling):
     there, alone = estimator(y, p, engine=travelling), estimator(y, p)
     assert (there.value, there.standard_error, there.interval) == (alone.value, alone.standard_error, alone.interval)
     assert len(travelling.sizes) == (1 if estimator.in_sample else 5 * estimator.repeats)
+
+
+def test_at_every_level_there_is_a_lower_bound_and_no_upper_one(rng):
+    p = rng.random(300)
+    found = Variational(Lp(1), Temperature())((rng.random(300) < p) * 1, p)
+    for level in (0.5, 0.9, 0.95):
+        low, high = found.confidence_interval(level)
+        assert high == np.inf
+        assert low == pytest.approx(found.value - ndtri(level) * found.standard_error)

@@ -152,16 +152,32 @@ def log_sums(rows: DirichletRows, chosen: np.ndarray) -> np.ndarray:
 
 def _log_sums_of_tensors(rows: DirichletRows, chosen: Array) -> Array:
     xp = namespace(rows.queries)
-    every = xp.arange(len(rows), device=rows.queries.device)
 
     def around(own: Array) -> Array:
-        values = log_kernel(DirichletRows(rows.queries[own, :], rows.keys[own, :], rows.may_vanish), rows)
-        values = xp.where(every[None, :] == own[:, None], -xp.inf, values)
-        top = xp.max(values, axis=1, keepdims=True)
-        top = xp.where(xp.isinf(top), 0.0, top)
-        return top[:, 0] + xp.log(xp.sum(xp.exp(values - top), axis=1))
+        top, values = _relative(rows, own)
+        return top[:, 0] + xp.log(xp.sum(xp.exp(values), axis=1))
 
     return xp.concat([around(chosen[start : start + PANEL]) for start in range(0, len(chosen), PANEL)])
+
+
+def weights_of_tensors(rows: DirichletRows, chosen: Array) -> Array:
+    """Weights of all rows around some, ``(chosen, n)``, which sum to 1, or to 0 for a row that sees no other; tensors."""
+    xp = namespace(rows.queries)
+    _, values = _relative(rows, chosen)
+    weights = xp.exp(values)
+    total = xp.sum(weights, axis=1, keepdims=True)
+    return weights / xp.where(total > 0, total, 1.0)
+
+
+def _relative(rows: DirichletRows, own: Array) -> tuple[Array, Array]:
+    """The largest logarithm of the kernel around some rows, without themselves, and all of them less that."""
+    xp = namespace(rows.queries)
+    every = xp.arange(len(rows), device=rows.queries.device)
+    values = log_kernel(DirichletRows(rows.queries[own, :], rows.keys[own, :], rows.may_vanish), rows)
+    values = xp.where(every[None, :] == own[:, None], -xp.inf, values)
+    top = xp.max(values, axis=1, keepdims=True)
+    top = xp.where(xp.isinf(top), 0.0, top)
+    return top, values - top
 
 
 def influences(

@@ -6,9 +6,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from calibrant._array import to_numpy
+from calibrant._array import as_double, namespace, to_numpy
 from calibrant.distributions.base import matched
-from calibrant.estimators.dirichlet import FEW, DirichletRows, log_sums, smoothed, weight_panels
+from calibrant.estimators.dirichlet import (
+    FEW,
+    DirichletRows,
+    log_sums,
+    smoothed,
+    weight_panels,
+    weights_of_tensors,
+)
 from calibrant.kernels.bandwidth import thinned, where_they_are
 from calibrant.typing import Array
 
@@ -81,7 +88,7 @@ def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Ban
         return Bandwidth(MOST, "no prediction shares the zeros of another: none has neighbours")
     value = _maximum(lambda h: float(np.average(likelihood(h)[seen], weights=mass[judges][seen])))
     share = np.bincount(which.ravel(), None if weights is None else weights**2) / mass**2
-    balanced = _balanced(values, mass, share, judges[seen][:BALANCED], value)
+    balanced = _balanced(different, mass, share, judges[seen][:BALANCED], value)
     notes = (
         [] if balanced is None else [f"the likeliest bandwidth, {value:.2g}, would make a calibrated model look wrong"]
     )
@@ -91,20 +98,20 @@ def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Ban
     return Bandwidth(value if balanced is None else balanced, "; ".join(notes) or None)
 
 
-def _balanced(
-    values: np.ndarray, mass: np.ndarray, share: np.ndarray, chosen: np.ndarray, likeliest: float
-) -> float | None:
+def _balanced(values: Array, mass: np.ndarray, share: np.ndarray, chosen: np.ndarray, likeliest: float) -> float | None:
     """The bandwidth of least squared error of calibrated frequencies; ``None`` where the likeliest smooths less than it is noisy.
 
     ``share`` is the part of a value's variance that is left when its copies are averaged.
     """
-    points = values.astype(np.float64)
-    spread = (share * (points * (1 - points)).sum(axis=1))[:, None]
+    points = as_double(values)
+    variance = namespace(points).sum(points * (1 - points), axis=1)
+    spread = (matched(share, points) * variance)[:, None]
+    own = matched(chosen, points)
 
     def errors(bandwidth: float) -> tuple[float, float]:
         rows = DirichletRows.of(points, bandwidth, mass)
         mean, noise = _calibrated(rows, points, spread, chosen)
-        return float(((mean - points[chosen]) ** 2).sum()), float(noise.sum())
+        return float(((mean - points[own]) ** 2).sum()), float(noise.sum())
 
     smoothing, noise = errors(likeliest)
     if smoothing <= noise:
@@ -113,10 +120,11 @@ def _balanced(
     return best if sum(errors(best)) <= WORTHWHILE * (smoothing + noise) else None
 
 
-def _calibrated(
-    rows: DirichletRows, points: np.ndarray, spread: np.ndarray, chosen: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _calibrated(rows: DirichletRows, points: Array, spread: Array, chosen: np.ndarray) -> tuple[Array, Array]:
     """Frequencies of a calibrated model around some rows, ``(m, K)``, and the sums of their variances, ``(m, 1)``."""
+    if not isinstance(points, np.ndarray):
+        weights = weights_of_tensors(rows, matched(chosen, points))
+        return weights @ points, weights**2 @ spread
     if len(rows) > FEW:
         local = smoothed(rows, points, spread, chosen)
         return local.mean, local.mean_of_squares

@@ -42,6 +42,22 @@ OVERSTATED = "an error that is overstated by an unknown amount bounds nothing. i
 
 
 @dataclass(frozen=True)
+class LowerBound:
+    """The lower confidence bound of an estimate, at any level; there is no upper one.
+
+    >>> LowerBound(0.1, 0.01)(0.5)
+    Interval(low=0.1, high=inf, level=0.5, method='lower confidence bound')
+    """
+
+    value: float
+    standard_error: float
+
+    def __call__(self, level: float) -> Interval:
+        """From the bound up."""
+        return Interval(self.value - float(ndtri(level)) * self.standard_error, np.inf, level, "lower confidence bound")
+
+
+@dataclass(frozen=True)
 class Variational(BaseEstimator):
     """A calibration error as the loss that a recalibrator removes from rows it has not seen.
 
@@ -110,7 +126,7 @@ class Variational(BaseEstimator):
         reduction, judged = self._judged(to_numpy(targets), predictions, weights, engine)
         value, error = self._error(judged, weights)
         is_known = not self.in_sample and np.isfinite(value) and np.isfinite(error)
-        bound = Interval(value - float(ndtri(LEVEL)) * error, np.inf, LEVEL, "lower confidence bound")
+        bound = LowerBound(value, error) if is_known else None
         return Estimate(
             name=f"variational {self.loss.name}",
             value=value,
@@ -118,7 +134,8 @@ class Variational(BaseEstimator):
             estimator=replace(self, recalibrator=self._recalibrator()),
             reduction=reduction,
             standard_error=error if is_known else None,
-            interval=bound if is_known else None,
+            interval=None if bound is None else bound(LEVEL),
+            limits=bound,
             notes=(IN_SAMPLE,) if self.in_sample else (),
             withheld=_impossible(judged, self.loss) or (OVERSTATED if self.in_sample else None),
         )
