@@ -118,7 +118,7 @@ def compare(
     """Which of several models of the same targets is better, and is it chance? Scores and calibration errors, paired.
 
     ``models`` maps names to predictions; of numbers and counts they may be of different families, as an ensemble and a normal
-    distribution. Differences of scores have Student's intervals, those of calibration errors a bootstrap of the rows, the
+    distribution. Differences of scores have skewness-corrected intervals, those of calibration errors a bootstrap of the rows, the
     same for all models (:class:`~calibrant.inference.comparison.PairedDifference`); p-values allow for all comparisons (Holm).
     One estimator alone: :func:`calibrant.inference.comparison.compare`. A model and its recalibration:
     :func:`calibrant.reports.before_after.before_and_after`.
