@@ -65,3 +65,11 @@ def test_names_tell_claims_apart():
 @pytest.mark.study
 def test_all_of_it(tmp_path):
     assert np.nanmax(study(folder=tmp_path)["part"]) <= BOUND
+
+
+def test_a_cell_in_which_nothing_is_stated_ends_early():
+    from calibrant import KDE
+
+    table = study(100, settings=SMALL[:1], claims=[Estimated("KDE", boastful().suits, KDE())])
+    assert set(table["data_sets"]) == {20}
+    assert set(table["stated"]) == {0}

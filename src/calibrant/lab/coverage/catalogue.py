@@ -92,12 +92,16 @@ def _unweighted(setting: Setting) -> bool:
     return _some(setting) and setting.weighting == "equal"
 
 
+def _shortest(setting: Setting) -> bool:
+    return setting.n <= 100
+
+
 def _two_unweighted(setting: Setting) -> bool:
     return _two(setting) and setting.weighting == "equal" and setting.n <= 2_000
 
 
 def _unweighted_short(setting: Setting) -> bool:
-    return _unweighted(setting) and setting.n <= 1_000
+    return _unweighted(setting) and _short(setting)
 
 
 def _two_small(setting: Setting) -> bool:
@@ -128,8 +132,8 @@ def _short_forecasts(setting: Setting) -> bool:
     return _forecasts(setting) and setting.n <= 300
 
 
-def _short_not_ensembles(setting: Setting) -> bool:
-    return _short_forecasts(setting) and not _ensembles(setting)
+def _shortest_forecasts(setting: Setting) -> bool:
+    return _short_forecasts(setting) and not _ensembles(setting) and (setting.n <= 100 or setting.kind == "quantiles")
 
 
 def _of_two() -> list[Claim]:
@@ -172,7 +176,7 @@ def _of_forecasts() -> list[Claim]:
         *(Estimated(brief(e), _forecasts, e) for e in scores),
         Estimated("LogLoss(), forecasts", _densities, LogLoss()),
         Estimated("SKCE(), forecasts", _short_forecasts, SKCE(), costly=True),
-        Estimated("Bootstrap(CRPS())", _short_forecasts, Bootstrap(CRPS(), 199), costly=True),
+        Estimated("Bootstrap(CRPS())", _shortest_forecasts, Bootstrap(CRPS(), 199), costly=True),
     ]
 
 
@@ -184,7 +188,7 @@ def _tests() -> list[Claim]:
         AggregatedTest(n_resamples=REDRAWS),
     ]
     published = [SpectralTest(), GammaTest(), WildBootstrapTest(n_resamples=199), BootstrapTest(n_resamples=199)]
-    blocks = [BlockTest(SKCE(block=10)), BoundTest(), CMETest()]
+    blocks = [BlockTest(SKCE(block=10)), BoundTest(), CMETest(n_resamples=REDRAWS)]
     of_two = [HosmerLemeshow(), Spiegelhalter()]
     return [
         *(Rejected(brief(t), _some, t, costly=True) for t in exact),
@@ -194,7 +198,7 @@ def _tests() -> list[Claim]:
         Rejected("ExactTest(CRPS())", _densities, ExactTest(CRPS(), REDRAWS)),
         Rejected(
             "AggregatedTest(), forecasts",
-            _short_not_ensembles,
+            _shortest_forecasts,
             AggregatedTest(n_resamples=REDRAWS),
             costly=True,
         ),
@@ -220,7 +224,7 @@ def _pictures() -> list[Claim]:
             )
             for d in differences
         ),
-        Judged("report", _short, ("verdict", "p-value"), reported.verdict, True, costly=True),
+        Judged("report", _shortest, ("verdict", "p-value"), reported.verdict, True, costly=True),
     ]
 
 

@@ -99,6 +99,10 @@ class Claim(ABC):
         """Whether it can be made."""
         return self.suits(setting)
 
+    def is_stated(self, values: np.ndarray) -> bool:
+        """Whether anything is stated by the numbers of some data sets."""
+        return not bool(np.isnan(values).all())
+
 
 @dataclass(frozen=True, eq=False)
 class Estimated(Claim):
@@ -114,6 +118,10 @@ class Estimated(Claim):
         except InputError:
             return [np.nan] * 4
         return stated(estimate)
+
+    def is_stated(self, values: np.ndarray) -> bool:
+        """Whether there is more than the estimate."""
+        return super().is_stated(values[:, 1:])
 
     def findings(self, setting: Setting, values: np.ndarray) -> list[Finding]:
         """Whether intervals hold the truth, and standard errors are not too small; nothing where no truth is known."""

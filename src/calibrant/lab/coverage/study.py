@@ -4,7 +4,8 @@ Each statement that the library, the command or a report can print (interval, lo
 verdict) is tried in worlds whose truth is known: calibrated and not, from 0.1 to 99.9 % events, with ties, exact zeros and
 ones, even predictions, a dominant class, 2 to 100 classes, 20 to 10,000 rows, weights, slices, quantiles, ensembles and small
 counts. `share` says in how many data sets the statement held, of those in which it was made; a statement that is withheld
-with a reason is not made. Standard errors are compared with the spread of the estimates: `share` is their ratio.
+with a reason is not made, and a world in which it is withheld twenty times out of twenty is left at that. Standard errors
+are compared with the spread of the estimates: `share` is their ratio.
 
 A cell counts as false where misses exceed what 99.9 % of studies would show if the promised 95 % were true, once, and again
 in four times as many fresh data sets: of a thousand true cells one would fail the first time by chance alone. `part` is the
@@ -42,6 +43,9 @@ COSTLY_SHARE = 0.4
 
 AGAIN = 4
 """Times as many data sets where a cell seems false the first time."""
+
+SILENT_SETS = 20
+"""Data sets after which a cell ends where nothing was stated in any of them."""
 
 Cell = tuple[int, int]
 """The number of a setting and of a claim."""
@@ -106,9 +110,13 @@ def _repeat(n_sets: int, setting: Setting, claim: Claim, seed: tuple[int, int, i
     """The findings of a cell as numbers, ``(statements, 5)``."""
     sets = round(n_sets * (COSTLY_SHARE if claim.costly else 1))
     rng = np.random.default_rng(seed)
+    values: list[Sequence[float]] = []
     with np.errstate(all="ignore"):
-        values = np.array([claim.found(setting.draw(rng), i) for i in range(sets)], dtype=float)
-    findings = claim.findings(setting, values)
+        for i in range(sets):
+            values.append(claim.found(setting.draw(rng), i))
+            if i + 1 == SILENT_SETS and not claim.is_stated(np.array(values, dtype=float)):
+                break
+    findings = claim.findings(setting, np.array(values, dtype=float))
     numbers = [(STATEMENTS.index(f.statement), f.data_sets, f.stated, f.share, f.part) for f in findings]
     return np.array(numbers, dtype=float).reshape(-1, 5)
 
