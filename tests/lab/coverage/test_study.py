@@ -17,7 +17,7 @@ class Boastful(Brier):
         from dataclasses import replace
 
         honest = super().estimate(targets, predictions, weights)
-        return replace(honest, standard_error=honest.standard_error / 2, interval=None)
+        return replace(honest, standard_error=honest.standard_error / 2, limits=None)
 
 
 def boastful():
