@@ -13,7 +13,7 @@ noise and smoothing both add up.
 
 `Variational(Lp(1))` holds: at 20,000 rows it is within 1 % of the truth, and at no size above it by more than chance.
 `TangentKDE` is within 5 % here, too, but it needs many rows for every class: with eight classes it misses 12 % at 2,048
-rows where `Variational` misses 2, and with more classes it tends to zero, which its standard error does not say. Take
+rows where `Variational` misses 2, and with more classes it tends to zero. Take
 `Variational`.
 
 Figure 2b: the square of a frequency around 0.17 with bandwidth 0.5, by the ratio of equation (7), and by the ratio with
