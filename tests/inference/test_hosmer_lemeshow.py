@@ -67,29 +67,50 @@ def test_the_level_of_a_model_fitted_to_these_rows(bounds):
     assert rejected[1] < binom.ppf(0.01, sets, 0.05)
 
 
-def test_it_misleads_where_few_events_are_expected_and_the_exact_test_does_not(bounds):
-    """Calibrated scores between 0.0001 and 0.1: far more than 5 % are rejected; with the same groups, exactly."""
-    rng, sets, n = np.random.default_rng(4), 600, 200
-    theirs = exact = 0
-    for repetition in range(sets):
-        p = 10 ** rng.uniform(-4, -1, n)
-        y = (rng.random(n) < p).astype(int)
-        result = HosmerLemeshow()(y, p)
-        theirs += result.pvalue <= 0.05
-        exact += ExactTest(ECE(EqualMass(10)), 99)(y, p, rng=repetition).pvalue <= 0.05
-        assert result.notes[0].startswith("some groups expect fewer than 5 events or non-events")
-    low, high = bounds(sets)
-    assert theirs > high
-    assert low <= exact <= high
+def rejected(scores, n_groups, rng):
+    """How many calibrated data sets ``(sets, n)`` the definition rejects at 5 %, with groups of equal size."""
+    groups = np.sort(scores).reshape(len(scores), n_groups, -1)
+    size, mean = groups.shape[2], groups.mean(axis=2)
+    happened = (rng.random(groups.shape) < groups).sum(axis=2)
+    statistic = ((happened - size * mean) ** 2 / (size * mean * (1 - mean))).sum(axis=1)
+    return np.sum(statistic > chi2.isf(0.05, n_groups))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "beta", "n"), [(0.5, 0.5, 100), (0.5, 50, 100), (0.5, 50, 1000), (1, 199, 2000), (500, 0.5, 1000)]
+)
+def test_it_is_refused_where_calibrated_predictions_would_be_rejected_too_often(alpha, beta, n, bounds):
+    """Few events: ten groups reject more than 5 %; the number of groups that is named, if one is, does not."""
+    rng, sets = np.random.default_rng(4), 1000
+    scores = rng.beta(alpha, beta, (sets, n))
+    assert rejected(scores, 10, rng) > bounds(sets)[1]
+    p = scores[0]
+    y = (rng.random(n) < p).astype(int)
+    with pytest.raises(InputError, match=r"at least 3 is needed: use ExactTest\(ECE\(EqualMass\(10\)\)\)") as refused:
+        HosmerLemeshow()(y, p)
+    assert 0 < ExactTest(ECE(EqualMass(10)), 99)(y, p, rng=0).pvalue <= 1
+    _, _, fewer = str(refused.value).partition("or n_groups=")
+    if fewer:
+        assert HosmerLemeshow(int(fewer))(y, p).n == n
+        whole = n - n % int(fewer)
+        assert rejected(np.broadcast_to(p[:whole], (sets, whole)), int(fewer), rng) <= bounds(sets)[1]
+
+
+def test_where_a_few_groups_expect_little_it_says_so(bounds):
+    rng, sets = np.random.default_rng(5), 1000
+    scores = rng.beta(0.5, 0.5, (sets, 1000))
+    assert rejected(scores, 10, rng) <= bounds(sets)[1]
+    result = HosmerLemeshow()((rng.random(1000) < scores[0]).astype(int), scores[0])
+    assert result.notes[0].startswith("some groups expect fewer than 5 events or non-events, so the p-value is rough")
 
 
 def test_it_misleads_by_its_number_of_groups():
-    """A wave with ten periods averages out in ten groups and not in forty: one data set in ten is rejected, or all."""
-    rng, sets, n = np.random.default_rng(5), 100, 500
+    """A wave with ten periods averages out in ten groups and not in forty: one data set in seven is rejected, or all."""
+    rng, sets, n = np.random.default_rng(5), 100, 1000
     rejected = dict.fromkeys((10, 40), 0)
     for _ in range(sets):
-        p = rng.random(n)
-        y = (rng.random(n) < p + 0.9 * np.sin(20 * np.pi * p) * np.minimum(p, 1 - p)).astype(int)
+        p = rng.uniform(0.1, 0.9, n)
+        y = (rng.random(n) < p + 0.9 * np.sin(25 * np.pi * (p - 0.1)) * np.minimum(p, 1 - p)).astype(int)
         for n_groups in rejected:
             rejected[n_groups] += HosmerLemeshow(n_groups)(y, p).pvalue <= 0.05
     assert rejected[10] <= binom.ppf(0.9995, sets, 0.15)
@@ -115,21 +136,22 @@ class TestWeights:
 
     def test_rows_without_weight_do_not_count(self, problem):
         y, p = problem
-        w = np.r_[np.ones(150), np.zeros(53)]
+        w = np.r_[np.ones(180), np.zeros(23)]
         assert HosmerLemeshow()(y, p, sample_weight=w).pvalue == pytest.approx(
-            HosmerLemeshow()(y[:150], p[:150]).pvalue, rel=1e-9
+            HosmerLemeshow()(y[:180], p[:180]).pvalue, rel=1e-9
         )
 
 
 class TestEdges:
     def test_ties_make_fewer_groups(self):
-        y, p = [0, 1, 1, 0], [0.4] * 4
+        y, p = [0, 1, 1, 0] * 5, [0.4] * 20
         result = HosmerLemeshow()(y, p)
-        assert result.statistic == pytest.approx((2 - 1.6) ** 2 / (1.6 * 0.6), rel=1e-12)
+        assert result.statistic == pytest.approx((10 - 8) ** 2 / (8 * 0.6), rel=1e-12)
         assert result.pvalue == pytest.approx(chi2.sf(result.statistic, 1), rel=1e-12)
 
     def test_one_row(self):
-        assert HosmerLemeshow()([1], [0.2]).statistic == pytest.approx(0.64 / 0.16, rel=1e-12)
+        with pytest.raises(InputError, match=r"a group is 0.16 \(harmonic mean\)"):
+            HosmerLemeshow()([1], [0.2])
 
     def test_groups_that_cannot_vary_do_not_count(self, rng):
         p = np.r_[np.zeros(50), rng.uniform(0.2, 0.8, 50), np.ones(50)]
@@ -158,8 +180,8 @@ class TestEdges:
 
 
 def test_lenses(rng):
-    p = rng.dirichlet(np.ones(3), 90)
-    y = rng.integers(0, 3, 90)
+    p = rng.dirichlet(np.full(3, 3.0), 120)
+    y = rng.integers(0, 3, 120)
     assert HosmerLemeshow(5, TopLabel())(y, p).estimate.reduction == "top-label"
     one = HosmerLemeshow(5, PositiveClass(1))(y, p)
     assert one.statistic == pytest.approx(HosmerLemeshow(5)((y == 1).astype(int), p[:, 1]).statistic, rel=1e-12)
@@ -182,7 +204,7 @@ def test_settings_are_checked(settings, message):
 
 
 def test_columns_and_tensors(convert, rng):
-    p = rng.dirichlet(np.ones(3), 90).astype(np.float32).astype(np.float64)
-    y = rng.integers(0, 3, 90)
+    p = rng.dirichlet(np.full(3, 3.0), 120).astype(np.float32).astype(np.float64)
+    y = rng.integers(0, 3, 120)
     test = HosmerLemeshow(5, lens=TopLabel())
     assert test(convert(y), convert(p)).statistic == pytest.approx(test(y, p).statistic, rel=1e-4)

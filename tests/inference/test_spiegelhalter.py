@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from calibrant import ECE, Brier, ClassWise, ExactTest, PositiveClass, TopLabel
 from calibrant._validate import InputError
@@ -11,21 +11,35 @@ from calibrant.inference.spiegelhalter import FIXED, IMPOSSIBLE, NOTE, Spiegelha
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_brier_score_less_its_mean_in_standard_deviations(weighted):
-    """Mean and variance of the score added up over all 64 outcomes of six rows."""
-    p = np.array([0.15, 0.3, 0.45, 0.6, 0.8, 0.9])
-    y = np.array([1, 0, 1, 0, 1, 1])
-    w = np.array([1, 2, 0.5, 1.5, 1, 3]) if weighted else None
-    outcomes = [np.array(o) for o in product([0, 1], repeat=6)]
-    chances = np.array([np.prod(np.where(o, p, 1 - p)) for o in outcomes])
-    scores = np.array([Brier()(o, p, sample_weight=w).value for o in outcomes])
+    """Mean and variance of the score added up over all 4,096 outcomes of twelve rows."""
+    p = np.r_[np.linspace(0.22, 0.3, 6), np.linspace(0.68, 0.76, 6)]
+    y = np.array([1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 1, 0])
+    w = np.linspace(0.9, 1.1, 12) if weighted else np.ones(12)
+    outcomes = np.array(list(product([0, 1], repeat=12)))
+    chances = np.where(outcomes, p, 1 - p).prod(axis=1)
+    scores = (outcomes - p) ** 2 @ w / w.sum()
     mean = chances @ scores
     deviation = np.sqrt(chances @ (scores - mean) ** 2)
     expected = (Brier()(y, p, sample_weight=w).value - mean) / deviation
     result = Spiegelhalter()(y, p, sample_weight=w)
     assert result.statistic == pytest.approx(expected, rel=1e-10)
     assert result.pvalue == pytest.approx(2 * norm.sf(abs(expected)), rel=1e-10)
-    assert result.notes[0].startswith("few events are expected, so the p-value is unreliable")
+    assert result.notes[0].startswith("few events decide the p-value")
     assert result.notes[1] == NOTE
+
+
+@pytest.mark.parametrize("lens", [None, PositiveClass(1)])
+def test_it_is_refused_where_calibrated_predictions_would_be_rejected_too_often(lens, bounds):
+    """One event in a thousand: the normal law rejects as soon as three happen, in 8 % of data sets."""
+    p = np.full(1000, 0.001)
+    rejected = binom.sf(2, 1000, 0.001)
+    assert rejected > bounds(1000)[1] / 1000
+    with pytest.raises(InputError, match="by y_pred 1 events decide it, and at least 2 must: use ExactTest") as refused:
+        Spiegelhalter(lens)(np.zeros(1000, int), p)
+    remedy = str(refused.value).split("use ")[1].split(", which")[0]
+    test = eval(remedy, {"ExactTest": ExactTest, "Brier": Brier, "ECE": ECE, "PositiveClass": PositiveClass})
+    assert test(np.zeros(1000, int), p, rng=0).pvalue > 0.05
+    assert Spiegelhalter(lens)(np.zeros(1000, int), np.full(1000, 0.003)).pvalue > 0.05
 
 
 @pytest.mark.parametrize("n", [100, 1000])
@@ -74,17 +88,17 @@ class TestEdges:
             result = Spiegelhalter()(y, [0.0, 1.0])
             assert (result.statistic, result.pvalue, result.notes) == (np.inf, 0, (IMPOSSIBLE,))
 
-    def test_one_row(self):
-        result = Spiegelhalter()([1], [0.2])
-        assert result.statistic == pytest.approx(0.8 * 0.6 / (0.6 * 0.4), rel=1e-12)
+    def test_a_few_equal_rows(self):
+        result = Spiegelhalter()([1] * 20, [0.2] * 20)
+        assert result.statistic == pytest.approx(20**0.5 * 0.8 * 0.6 / (0.6 * 0.4), rel=1e-12)
 
     def test_rows_without_weight_do_not_count(self, rng):
-        p, y = rng.random(40), rng.integers(0, 2, 40)
-        w = np.r_[np.ones(25), np.zeros(15)]
-        assert Spiegelhalter()(y, p, sample_weight=w).statistic == Spiegelhalter()(y[:25], p[:25]).statistic
+        p, y = rng.random(80), rng.integers(0, 2, 80)
+        w = np.r_[np.ones(50), np.zeros(30)]
+        assert Spiegelhalter()(y, p, sample_weight=w).statistic == Spiegelhalter()(y[:50], p[:50]).statistic
 
     def test_the_scale_of_weights_does_not_matter(self, rng):
-        p, y, w = rng.random(40), rng.integers(0, 2, 40), rng.random(40)
+        p, y, w = rng.random(90), rng.integers(0, 2, 90), rng.random(90)
         one, other = (Spiegelhalter()(y, p, sample_weight=c * w).statistic for c in (1, 1e9))
         assert one == pytest.approx(other, rel=1e-12)
 

@@ -1,6 +1,8 @@
 """The Hosmer-Lemeshow test of calibration."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -13,14 +15,24 @@ from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.lensed import View, check_lens
 from calibrant.lenses import Lens
 from calibrant.results import TestResult
-from calibrant.typing import ArrayLike, Engine, Seed
+from calibrant.typing import Array, ArrayLike, Engine, Seed
 
 NOTE = "the p-value changes with the number of groups, and errors inside a group are not seen; AggregatedTest has no groups"
 
 FEW = 5
-"""Expected counts below this are too few for the chi-square law."""
+"""Expected counts below this make the chi-square law rough."""
 
-FEWER = f"some groups expect fewer than {FEW} events or non-events, so the p-value is unreliable; the least is"
+FEWER = f"some groups expect fewer than {FEW} events or non-events, so the p-value is rough; the least is"
+
+LEAST_VARIANCE = 3.0
+"""The harmonic mean over groups of the variance of their counts, below which the chi-square law fails.
+
+A group adds the reciprocal of its variance to the variance of the statistic. At 5 %, in 640 cells of rare and common events
+and 2 to 20 groups, 4.5 to 6.5 % of calibrated data sets were rejected above it, and up to 27 % below.
+"""
+
+MOST_TRIED = 20
+"""Groups from which a smaller number that will do is looked for."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +44,9 @@ class HosmerLemeshow:
     two fewer if the model was ``fitted`` to these very rows. A group whose scores are all 0 or all 1 does not count, unless
     something happened in it that could not. Weights are importance: ``n_g`` becomes ``(sum w)^2 / sum w^2``.
 
-    Holds its level only where all groups expect at least some five events and five non-events; the result says when they do
-    not. :class:`calibrant.ExactTest` is exact always. O(n log n). Hosmer & Lemeshow (1980).
+    Its level is rough where a group expects fewer than five events or non-events, and the result says so. Where groups
+    expect so few that calibrated predictions would be rejected too often, it is refused, with a number of groups that will do
+    if there is one. :class:`calibrant.ExactTest` is exact always. O(n log n). Hosmer & Lemeshow (1980).
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(1000)
@@ -65,13 +78,26 @@ class HosmerLemeshow:
         """Chi-square and its tail; the estimate is the binned error, whose table has the groups."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         event = View.of(self.lens, predictions).only(self)
-        bins = EqualMass(self.n_groups)
-        estimate = ECE(bins, lens=self.lens).estimate(targets, predictions, weights)
-        which = bins.bins(event.probability, weights).index(event.probability)
-        groups = Groups.of(which, event.probability.astype(np.float64), event.happened(targets), weights)
+        estimate = ECE(EqualMass(self.n_groups), lens=self.lens).estimate(targets, predictions, weights)
+        found = partial(_groups, event.probability, event.happened(targets), weights)
+        groups = found(self.n_groups)
+        if not groups.has_law and not groups.impossible:
+            raise InputError(self._refusal(groups, found))
         statistic, pvalue = self._tail(groups)
         few = () if groups.least_count >= FEW else (f"{FEWER} {groups.least_count:.2g}",)
         return TestResult(statistic, pvalue, len(predictions), self, estimate, notes=(*few, NOTE))
+
+    def _refusal(self, groups: "Groups", found: Callable[[int], "Groups"]) -> str:
+        """Why there is no p-value, and what to do: as many groups as will do, or the exact test."""
+        least = 3 if self.fitted else 1
+        fewer = next((k for k in range(min(self.n_groups - 1, MOST_TRIED), least - 1, -1) if found(k).has_law), None)
+        lens = "" if self.lens is None else f", lens={self.lens!r}"
+        exact = f"use ExactTest(ECE(EqualMass({self.n_groups}){lens})), which is exact"
+        return (
+            f"HosmerLemeshow has no level here, as its law is for large counts: by y_pred the variance of the number of events in "
+            f"a group is {groups.typical_variance:.2g} (harmonic mean), and at least {LEAST_VARIANCE:g} is needed: {exact}"
+            + ("" if fewer is None else f", or n_groups={fewer}")
+        )
 
     def _tail(self, groups: "Groups") -> tuple[float, float]:
         """Chi-square of the groups that can vary, and the chance of one as large."""
@@ -85,6 +111,12 @@ class HosmerLemeshow:
                 "needed; use more groups, or ExactTest(ECE())"
             )
         return float(squares.sum()), float(chdtrc(freedom, squares.sum())) if freedom else 1.0
+
+
+def _groups(scores: Array, happened: np.ndarray, weights: np.ndarray | None, n_groups: int) -> "Groups":
+    """Rows in so many groups of equal size."""
+    which = EqualMass(n_groups).bins(scores, weights).index(scores)
+    return Groups.of(which, scores.astype(np.float64), happened, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +149,17 @@ class Groups:
     def impossible(self) -> bool:
         """Whether something happened in a group that could not."""
         return bool(np.any(np.abs(self.observed - self.predicted)[~self.varies] > 1e-9))
+
+    @property
+    def typical_variance(self) -> float:
+        """The harmonic mean of the variances of counts of events, over groups that vary; infinite where none does."""
+        m = self.predicted[self.varies]
+        return float(1 / np.mean(1 / (self.rows[self.varies] * m * (1 - m)))) if len(m) else np.inf
+
+    @property
+    def has_law(self) -> bool:
+        """Whether counts are large enough for the chi-square law."""
+        return self.typical_variance >= LEAST_VARIANCE
 
     @property
     def least_count(self) -> float:
