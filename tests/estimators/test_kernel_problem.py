@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from calibrant import Categorical, Ensemble, Mixture, MultivariateNormal, Normal
+from calibrant import Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal, Quantiles, Truncated
 from calibrant._validate import InputError
 from calibrant.distributions.wasserstein import MixtureWasserstein
-from calibrant.estimators.kernel_problem import KernelForm, coordinates, resolve_problem, target_kernel
+from calibrant.estimators.kernel_problem import KernelForm, coordinates, resolve_kernels, resolve_problem, target_kernel
 from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Identity, Matern
 
 
@@ -27,6 +27,49 @@ def test_open_length_scales_do_not_depend_on_the_order_of_rows(family, n, rng):
     order = rng.permutation(n)
     assert target_kernel(None, predictions[order]) == target_kernel(None, predictions)
     assert target_kernel(None, predictions) != target_kernel(None, family.example(rng, n))
+
+
+def on_grid(x, step=2.0**-16):
+    """Numbers that no offset below 2^36 rounds."""
+    return np.round(x / step) * step
+
+
+MOVED = {
+    "normal": lambda mu, s, o: Normal(mu[:, 0] + o, s),
+    "laplace": lambda mu, s, o: Laplace(mu[:, 0] + o, s),
+    "vectors": lambda mu, s, o: MultivariateNormal(mu + o, s),
+    "members": lambda mu, s, o: Ensemble(mu + o),
+    "mixture": lambda mu, s, o: Mixture([Normal(mu[:, 0] + o, s), Normal(mu[:, 1] + o, s)]),
+    "quantiles": lambda mu, s, o: Quantiles(np.sort(mu, axis=1) + o, [0.1, 0.3, 0.5, 0.7, 0.9]),
+    "truncated": lambda mu, s, o: Truncated(Normal(mu[:, 0] + o, s), mu[:, 0] + o - 1, np.inf),
+}
+
+
+@pytest.mark.parametrize("n", [60, 3000])
+@pytest.mark.parametrize("family", MOVED)
+def test_open_length_scales_do_not_depend_on_where_predictions_lie(family, n, rng):
+    mu, s = on_grid(rng.normal(size=(n, 5))), on_grid(rng.uniform(0.5, 1.5, n))
+    first, *others = (MOVED[family](mu, s, offset) for offset in (0.0, 1.0, 1e3, 1e6, 2.0**30))
+    on_predictions, on_targets, _ = resolve_kernels(Exponential(), None, first)
+    for predictions in others:
+        found = resolve_kernels(Exponential(), None, predictions)
+        assert found[0].lengthscale == pytest.approx(on_predictions.lengthscale, rel=1e-6)
+        assert found[1].lengthscale == pytest.approx(on_targets.lengthscale, rel=1e-6)
+
+
+def test_rounding_moves_no_length_scale(rng):
+    """Where an offset rounds the predictions, rows change places with neighbours alone."""
+    mu, s = rng.normal(size=2000), rng.uniform(0.5, 1.5, 2000)
+    right = target_kernel(None, Normal(mu, s)).lengthscale
+    assert target_kernel(None, Normal(mu + 2.0**30, s)).lengthscale == pytest.approx(right, rel=1e-6)
+    single = Normal(mu.astype(np.float32), s.astype(np.float32))
+    assert target_kernel(None, single).lengthscale == pytest.approx(right, rel=1e-5)
+
+
+def test_length_scales_of_classes_come_from_their_own_digits(rng):
+    p = rng.dirichlet(np.ones(4), 3000)
+    found, *_ = resolve_kernels(Exponential(), None, Categorical(p))
+    assert found == Exponential().resolve(p)
 
 
 def test_length_scales_of_many_rows_come_from_some(rng):

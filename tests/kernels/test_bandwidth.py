@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant.kernels import Cityblock, Euclidean
-from calibrant.kernels.bandwidth import MOST_ROWS, _smallest, median_distance, thinned
+from calibrant.kernels.bandwidth import MOST_ROWS, _smallest, by_value, from_lowest, median_distance, thinned
 
 
 def test_median_over_pairs_of_different_rows(rng):
@@ -74,3 +74,22 @@ def test_keys_far_from_even_are_sorted_whole():
     keys = np.arange(10_000) + 2**62
     assert _smallest(keys, 2000) == 2**62 + 1999
     assert _smallest(keys[:5], 2000) == 2**62 + 4
+
+
+def test_rows_seen_from_the_lowest_are_the_same_wherever_they_lie(rng):
+    x = np.round(rng.normal(size=(3 * MOST_ROWS, 3)) * 2**16) / 2**16
+    x[::7, 2] = -np.inf
+    seen = from_lowest(x)
+    assert np.min(seen[np.isfinite(seen)]) == 0
+    for offset in (1.0, 1e3, 1e6, 2.0**30):
+        assert np.array_equal(from_lowest(x + offset), seen)
+    assert np.array_equal(from_lowest(np.full((4, 1), np.inf)), np.full((4, 1), np.inf))
+
+
+def test_order_by_value(rng):
+    x = np.stack([np.ones(50), rng.normal(size=50), rng.normal(size=50)], axis=1)
+    assert np.array_equal(by_value(x), np.argsort(x[:, 1]))
+    assert np.array_equal(by_value(np.ones((4, 2))), np.arange(4))
+    torch = pytest.importorskip("torch")
+    assert by_value(torch.from_numpy(x)).tolist() == by_value(x).tolist()
+    assert np.array_equal(from_lowest(torch.from_numpy(x)).numpy(), from_lowest(x))

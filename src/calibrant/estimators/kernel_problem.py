@@ -11,7 +11,7 @@ from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.origin import around, origin_of
 from calibrant.kernels import Gaussian, Identity, Kernel
-from calibrant.kernels.bandwidth import thinned, where_they_are
+from calibrant.kernels.bandwidth import MOST_ROWS, by_value, from_lowest, thinned, where_they_are
 from calibrant.kernels.base import as_points
 from calibrant.residuals import Residuals, Route, residuals
 from calibrant.spectral import mean_embedding
@@ -52,20 +52,29 @@ def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
     """The kernel on targets with its numbers fixed; by default the identity of classes, else a Gaussian.
 
     An open length scale is the median distance of targets drawn from the predictions with a fixed seed: it depends on the
-    predictions alone (and not on their order), so that redrawn targets share the kernel and tests stay exact.
+    predictions alone (and neither on their order nor on where they lie), so that redrawn targets share the kernel and tests
+    stay exact.
     """
     if kernel is None:
         kernel = Identity() if isinstance(predictions, Categorical) else Gaussian()
     if not kernel.is_open:
         return kernel
-    parameters = predictions.parameters
-    if any(is_traced(x) for x in parameters):
+    if any(is_traced(x) for x in predictions.parameters):
         raise InputError("give a length scale for targets: there is no median of values that are being traced")
-    here = [as_double(where_they_are(x)) for x in parameters]
-    xp = namespace(*here)
-    rows = thinned(xp.concat([xp.reshape(x, (len(predictions), -1)) for x in here], axis=1))
-    chosen = predictions[matched(rows, parameters[0])]
+    chosen = _drawn_from(predictions)
+    if kernel.is_stationary:
+        (chosen,) = around(origin_of(chosen, far=0.0), chosen)
     return kernel.resolve(as_points(chosen.sample(np.random.default_rng(0), 1)[0]))
+
+
+def _drawn_from(predictions: Distribution) -> Distribution:
+    """At most some thousand predictions, in the order of their values: which is which does not depend on their place."""
+    parameters = predictions.parameters
+    here = [where_they_are(x) for x in parameters]
+    xp = namespace(*here)
+    values = from_lowest(xp.concat([as_double(xp.reshape(x, (len(predictions), -1))) for x in here], axis=1))
+    rows = thinned(values)
+    return predictions[matched(rows[by_value(values[rows])], parameters[0])]
 
 
 def coordinates(
@@ -99,9 +108,16 @@ def coordinates(
 def resolve_kernels(
     on_predictions: Kernel, on_targets: Kernel | None, predictions: Distribution
 ) -> tuple[Kernel, Kernel, Array]:
-    """Both kernels with their numbers fixed, and the coordinates of the predictions."""
+    """Both kernels with their numbers fixed, and the coordinates of the predictions.
+
+    Open length scales come from the same rows wherever predictions lie that can be moved.
+    """
     on_targets = target_kernel(on_targets, predictions)
     coords = coordinates(predictions, on_predictions, on_targets)
+    is_thinned = on_predictions.is_open and coords.shape[0] > MOST_ROWS and not is_traced(coords)
+    if is_thinned and predictions.position is not NotImplemented:
+        here = where_they_are(coords)
+        return on_predictions.resolve(here[thinned(from_lowest(here))]), on_targets, coords
     return on_predictions.resolve(coords), on_targets, coords
 
 
