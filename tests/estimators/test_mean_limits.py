@@ -3,9 +3,10 @@ import pytest
 from scipy.special import chdtri, ndtri
 from scipy.stats import binom, pearson3
 
-from calibrant import CRPS, Brier, LogLoss, Normal
+from calibrant import CRPS, Brier, IntervalScore, LogLoss, LogNormal, Normal, StudentT
 from calibrant.distributions.poisson import Poisson
 from calibrant.estimators.mean_limits import MeanLimits, skewed_quantile
+from calibrant.estimators.z_scores import ZVariance
 
 
 def exact_limits(events):
@@ -83,3 +84,32 @@ def test_counts_that_were_not_seen_are_allowed_for():
     """None of 60 counts of rate 0.02 is above 0: the upper limit reckons with one."""
     found = CRPS()(np.zeros(60), Poisson(np.full(60, 0.02)))
     assert found.confidence_interval().high > 1.5 / 60
+
+
+@pytest.mark.parametrize(
+    ("score", "family", "truth"),
+    [
+        (IntervalScore(0.9), "log-normal", 5.284060),
+        (IntervalScore(0.99), "log-normal", 10.331918),
+        (ZVariance(), "log-normal", 1.0),
+        (ZVariance(), "student", 1.0),
+    ],
+)
+def test_large_losses_that_were_not_seen_are_those_of_the_forecast(score, family, truth, rng):
+    """By the largest loss that was seen, 87, 36, 86 and 84 % of intervals of 100 rows held the truth."""
+    if family == "log-normal":
+        batch = LogNormal(np.zeros(100), np.full(100, 0.8))
+    else:
+        batch = StudentT(df=np.full(100, 3.0), loc=np.zeros(100), scale=np.ones(100))
+    covered = sum(truth in score(y, batch).confidence_interval() for y in batch.sample(rng, 400))
+    assert covered >= binom.ppf(0.001, 400, 0.95)
+
+
+def test_limits_are_found_when_they_are_asked_for(monkeypatch):
+    """Resampling asks for values only, thousands of times."""
+    batch = Normal(np.zeros(200), 1.0)
+    found = CRPS()(np.zeros(200), batch)
+    monkeypatch.setattr(Normal, "sample", lambda *_: pytest.fail("drawn"))
+    CRPS()(np.zeros(200), batch)
+    monkeypatch.undo()
+    assert found.confidence_interval() == found.confidence_interval()

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from calibrant import Bernoulli, Ensemble, ExactTest, MultivariateNormal, Normal
 from calibrant._validate import InputError
@@ -76,3 +77,22 @@ def test_one_row():
     assert ZVariance()([3.0], Normal([0.0], 1.0)).value == 0
     assert ZVariance()([3.0], Normal([0.0], 1.0)).standard_error is None
     assert ZMean()([3.0], Normal([0.0], 1.0)).value == 3
+
+
+def test_few_members_have_no_interval_of_the_variance(rng):
+    """Three members lie close together so often that z-scores have no variance: 59 % of intervals of 100 rows held it."""
+    few, many = (Ensemble(rng.normal(size=(100, m))) for m in (9, 10))
+    found = ZVariance()(rng.normal(size=100), few)
+    assert found.withheld.startswith("spreads of 9 members are near zero by chance")
+    assert found.withheld.endswith("10 or more have an interval")
+    assert ZVariance()(rng.normal(size=100), many).has_interval
+    assert ZMean()(rng.normal(size=100), few).has_interval
+
+
+def test_the_variance_of_ten_members_is_covered(rng):
+    """Of exchangeable normal members and targets it is ``(m + 1) / (m - 3)``."""
+    covered = 0
+    for _ in range(300):
+        x = rng.normal(size=(100, 11))
+        covered += 11 / 7 in ZVariance()(x[:, 0], Ensemble(x[:, 1:])).confidence_interval()
+    assert covered >= binom.ppf(0.001, 300, 0.95)

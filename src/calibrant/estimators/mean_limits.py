@@ -1,6 +1,7 @@
 """Confidence limits of a mean whose values may be skewed, or rare."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -87,6 +88,22 @@ class MeanLimits:
         cubes = self.cubes + step**3 - 3 * step * self.squares / n
         heavier = stdtrit(n - 1, chance) / ndtri(chance)
         return float(self.mean + step + np.sqrt(squares) * heavier * skewed_quantile(2 * cubes / squares**1.5, chance))
+
+
+@dataclass(frozen=True, eq=False)
+class ReckonedLimits:
+    """Limits that reckon with losses which were not seen; those are found when an interval is asked for.
+
+    ``likely`` gives the lowest and the highest of them from those that were seen.
+    """
+
+    seen: MeanLimits
+    likely: Callable[[np.ndarray], tuple[float, float]]
+
+    def __call__(self, level: float) -> Interval:
+        """The interval of a confidence level."""
+        lowest, highest = self.likely(np.array([self.seen.lowest, self.seen.highest]))
+        return replace(self.seen, lowest=lowest, highest=highest)(level)
 
 
 def skewed_quantile(skewness: float, chance: float) -> float:

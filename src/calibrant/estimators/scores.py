@@ -1,7 +1,9 @@
 """Proper scores: the mean loss of the predictions, smaller when they are calibrated and sharp."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,24 +13,26 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.counts import Counts
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.mean_limits import MeanLimits
+from calibrant.estimators.mean_limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many
 from calibrant.typing import Array
 
 FEWEST_ROWS = 50
 """Rows below which the spread of losses of numbers, which have no largest one, is not known well enough for an interval."""
 
-ROWS_OF_LOSSES, DRAWS_OF_LOSSES = 2_000, 100
-"""Rows at most, and draws of each, from which a likely loss that was not seen is taken."""
+ROWS_OF_LOSSES = 2_000
+"""Rows of classes at most from which a likely loss that was not seen is taken."""
+
+ROWS_OF_FORECASTS, DRAWS_OF_LOSSES = 100, 100
+"""Rows of forecasts at most, and draws of each, from which such a loss is taken."""
 
 
 class Score(BaseEstimator):
     """A mean of losses over rows, hence with a standard error and an interval.
 
-    The interval is that of :class:`MeanLimits`: it allows for skewed losses, and for events that are so rare that they may
-    not have been seen. Losses of numbers need fifty rows for one.
+    The interval is that of :class:`MeanLimits`: it allows for skewed losses, and for large ones that are so rare that they may
+    not have been seen. Losses of numbers need fifty rows for one, and how large they may be is what the forecast says.
     """
 
     name: ClassVar[str]
@@ -39,14 +43,10 @@ class Score(BaseEstimator):
         """The loss of each row, ``(..., n)``, for targets with any leading axes."""
 
     def likely(self, losses: np.ndarray, predictions: Distribution) -> tuple[float, float]:
-        """The lowest and the highest loss of a row that one must reckon with; those seen, unless more is known."""
+        """The lowest and the highest loss of a row that one must reckon with, by what was seen and by the predictions."""
         if self.is_bounded:
             return self.least, self.most
-        if not isinstance(predictions, Counts):
-            return float(losses.min()), float(losses.max())
-        some = predictions[:: max(1, len(predictions) // 100)]
-        drawn = self.losses(some.sample(np.random.default_rng(0), DRAWS_OF_LOSSES), some)
-        return float(losses.min()), max(float(losses.max()), cubes_over_squares(drawn))
+        return float(losses.min()), likely_loss(self.losses, losses, predictions)
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The mean loss, its standard error and limits."""
@@ -55,10 +55,12 @@ class Score(BaseEstimator):
         mean = float(losses @ w / w.sum())
         if not np.isfinite(mean):  # an infinite loss has no spread
             return Estimate(self.name, mean, len(predictions), self)
-        lowest, highest = self.likely(losses, predictions)
-        bounds = {"least": self.least, "most": self.most}
-        limits = MeanLimits.of(losses, weights, lowest=lowest, highest=highest, **bounds)
-        return self.of_limits(replace(limits, mean=mean), len(predictions), self.needs(predictions))
+        seen = replace(MeanLimits.of(losses, weights, least=self.least, most=self.most), mean=mean)
+        found = self.of_limits(seen, len(predictions), self.needs(predictions))
+        if has_classes(predictions):
+            lowest, highest = self.likely(losses, predictions)
+            return replace(found, limits=replace(seen, lowest=lowest, highest=highest))
+        return replace(found, limits=ReckonedLimits(seen, partial(self.likely, predictions=thinned(predictions))))
 
     @property
     def is_bounded(self) -> bool:
@@ -173,6 +175,26 @@ class LogLoss(Score):
         p = to_numpy(p[:: 1 + len(predictions) // ROWS_OF_LOSSES]).astype(np.float64)
         p = p if isinstance(predictions, Categorical) else np.concatenate([p, 1 - p])
         return float(losses.min()), max(cubes_over_squares(losses), cubes_over_squares(-np.log(p[p > 0]), p[p > 0]))
+
+
+def thinned(predictions: Distribution) -> Distribution:
+    """At most so many rows, evenly."""
+    return predictions[:: 1 + (len(predictions) - 1) // ROWS_OF_FORECASTS]
+
+
+def likely_loss(
+    losses_of: Callable[[Array, Distribution], np.ndarray], seen: np.ndarray, predictions: Distribution
+) -> float:
+    """The largest loss to reckon with: the largest seen, or the typical size of large ones if the forecast was right.
+
+    Losses are drawn from the forecast, whatever happened: so it is known how far they may go before they have been seen.
+    """
+    some, largest = thinned(predictions), float(seen.max())
+    try:
+        drawn = to_numpy(losses_of(some.sample(np.random.default_rng(0), DRAWS_OF_LOSSES), some))
+    except InputError:  # quantiles alone cannot be drawn from
+        return largest
+    return max(largest, cubes_over_squares(drawn[np.isfinite(drawn)]))
 
 
 def has_classes(predictions: Distribution) -> bool:

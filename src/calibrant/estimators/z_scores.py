@@ -1,17 +1,22 @@
 """Standard scores of targets: errors of the mean prediction in units of the predicted spread."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, needed
+from calibrant.distributions.ensemble import Ensemble
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.mean_limits import MeanLimits
-from calibrant.estimators.scores import FEWEST_ROWS, Score
+from calibrant.estimators.mean_limits import MeanLimits, ReckonedLimits
+from calibrant.estimators.scores import FEWEST_ROWS, Score, likely_loss, thinned
 from calibrant.results import Estimate
 from calibrant.typing import Array
+
+FEWEST_MEMBERS = 10
+"""Members below which the squares of z-scores have tails too heavy for an interval of their mean."""
 
 
 def moments_of(predictions: Distribution, asker: object) -> tuple[np.ndarray, np.ndarray]:
@@ -71,19 +76,44 @@ class ZVariance(BaseEstimator):
     resampling = None
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
-        """The variance and its standard error."""
-        z = _z_scores(targets, predictions, self)
+        """The variance and its standard error; limits reckon with squares that the forecast allows for."""
         w = _shares(predictions, weights)
-        squares = ((z - (z @ w)[:, None]) ** 2).mean(axis=0)
-        limits = MeanLimits.of(squares, w, least=0.0)
-        n = len(predictions)
-        few = f"fewer than {FEWEST_ROWS} rows do not show how far z-scores go" if limits.n < FEWEST_ROWS else None
-        error = float(np.sqrt(limits.squares)) if n > 1 else None
-        return Estimate("ZVariance", limits.mean, n, self, standard_error=error, limits=limits, withheld=few)
+        squares = self._squares(targets, predictions, w)
+        seen = MeanLimits.of(squares, w, least=0.0)
+        n, some = len(predictions), thinned(predictions)
+        error = float(np.sqrt(seen.squares)) if n > 1 else None
+        return Estimate(
+            *("ZVariance", seen.mean, n, self),
+            standard_error=error,
+            limits=ReckonedLimits(seen, partial(self._likely, some)),
+            withheld=_few_rows(seen.n) or _few_members(some),
+        )
+
+    def _squares(self, targets: Array, predictions: Distribution, shares: np.ndarray) -> np.ndarray:
+        """Squared distances of z-scores from their mean, over coordinates."""
+        z = _z_scores(targets, predictions, self)
+        return ((z - (z @ shares)[..., None]) ** 2).mean(axis=0)
+
+    def _likely(self, predictions: Distribution, seen: np.ndarray) -> tuple[float, float]:
+        shares = _shares(predictions, None)
+        return float(seen.min()), likely_loss(lambda y, some: self._squares(y, some, shares), seen, predictions)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """The variance of every redraw."""
         return _Variance(self, predictions, _shares(predictions, weights))
+
+
+def _few_rows(n: int) -> str | None:
+    return f"fewer than {FEWEST_ROWS} rows do not show how far z-scores go" if n < FEWEST_ROWS else None
+
+
+def _few_members(predictions: Distribution) -> str | None:
+    """Whether z-scores of an ensemble have no spread to speak of: a few members can lie close together by chance."""
+    if not isinstance(predictions, Ensemble):
+        return None
+    least = int(np.min(1 / (predictions.shares**2).sum(axis=1)) + 1e-9)
+    few = f"spreads of {least} members are near zero by chance, and z-scores then have no typical size"
+    return f"{few}; {FEWEST_MEMBERS} or more have an interval" if least < FEWEST_MEMBERS else None
 
 
 def _shares(predictions: Distribution, weights: np.ndarray | None) -> np.ndarray:
