@@ -24,6 +24,8 @@ from calibrant.engines import precision
 from calibrant.kernels import Energy, Exponential, Gaussian, Kernel, Matern
 
 BOUNDS = {"float64": 1e-9, "float32": 1e-4, "tf32x3": 2e-2}
+OPEN = 1e-3
+"""The least bound where a length scale is open: beyond 2,000 rows, rounding may put another row among those it comes from."""
 OFFSETS = (0.0, 1e3, 1e6, 2.0**30)
 NOTE = "on the GPU, and added up in double precision"
 
@@ -55,6 +57,7 @@ def kernels() -> Iterator[tuple[Kernel, Kernel]]:
     yield Gaussian(2.0), Gaussian(2.0)
     yield Matern(1.5, 2.0), Gaussian(2.0)
     yield Exponential(), Gaussian(3.0)
+    yield Exponential(), Gaussian()
     yield Exponential(2.0), Energy()
 
 
@@ -83,7 +86,8 @@ def offsets(device: str, n: int) -> Iterator[tuple[str, float, float, bool]]:
                     is_told = any(NOTE in note for note in found.notes)
                     what = f"{type(on_predictions).__name__:<11} {type(on_targets).__name__:<9} {offset:>10.4g}"
                     label = f"{name:<18} {kind:<8} {what}"
-                    yield label, abs(found.value / right - 1), bound, not (is_told and kind == "float64")
+                    least = OPEN if on_predictions.is_open or on_targets.is_open else 0.0
+                    yield label, abs(found.value / right - 1), max(bound, least), not (is_told and kind == "float64")
 
 
 def single(device: str, n: int) -> Iterator[tuple[str, float, float, bool]]:
