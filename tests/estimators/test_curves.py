@@ -35,9 +35,11 @@ class TestEveryCurve:
         weighted = curve.fit(scores, happened, times)
         repeated = curve.fit(np.repeat(scores, times), np.repeat(happened, times))
         at = np.linspace(0, 1, 57)
+        if isinstance(curve, KernelSmooth) and curve.bandwidth is None:
+            # weights are importance: rows repeated are more rows, and get a narrower kernel
+            assert weighted.bandwidth > repeated.bandwidth
+            return
         assert weighted(at) == pytest.approx(repeated(at), abs=1e-10)
-        if isinstance(curve, KernelSmooth):
-            assert weighted.bandwidth == pytest.approx(repeated.bandwidth, rel=1e-12)
 
     def test_the_scale_of_weights_does_not_matter(self, curve, rows):
         scores, happened, weights = rows

@@ -55,6 +55,12 @@ class TestEveryEventEstimator:
         y, p = problem
         times = rng.integers(0, 4, len(y))
         repeated = estimator(np.repeat(y, times), np.repeat(p, times, axis=0)).value
+        if (
+            isinstance(estimator, ICI)
+            and isinstance(estimator.curve, KernelSmooth)
+            and estimator.curve.bandwidth is None
+        ):
+            pytest.skip("rows choose the bandwidth by leaving each out, which its copies would see through")
         assert estimator(y, p, sample_weight=times).value == pytest.approx(repeated, rel=1e-9)
 
     def test_single_precision(self, estimator, problem):

@@ -3,7 +3,21 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import binom
 
-from calibrant import ECE, KCE, KDE, SKCE, UCME, Bootstrap, Brier, DebiasedECE, EqualMass, ExactTest, Variational
+from calibrant import (
+    CRPS,
+    ECE,
+    KCE,
+    KDE,
+    SKCE,
+    UCME,
+    Bootstrap,
+    Brier,
+    DebiasedECE,
+    EqualMass,
+    ExactTest,
+    Normal,
+    Variational,
+)
 from calibrant._validate import InputError
 from calibrant.estimators.integrated import ICI
 from calibrant.estimators.logistic import CalibrationSlope
@@ -134,3 +148,11 @@ def test_the_interval_of_the_report_covers_the_error_of_its_bins(slope, shift):
 def test_settings_are_checked(settings, message):
     with pytest.raises(InputError, match=message):
         Bootstrap(**{"estimator": Brier(), **settings})
+
+
+def test_what_an_estimator_withholds_resampling_does_not_give_back(rng):
+    """Twenty rows do not show how far losses go, however often they are drawn: 363 of 400 intervals held."""
+    y = rng.normal(size=20)
+    found = Bootstrap(CRPS(), 99)(y, Normal(np.zeros(20), 1.0))
+    assert not found.has_interval
+    assert "50 or more have an interval" in found.withheld

@@ -57,4 +57,4 @@ def test_the_report_reads_the_same_numbers():
     from calibrant.reports import build, kernels, problem
 
     assert (build.TEST_WORK, problem.PAIRS, kernels.KERNEL_WORK) == (TEST_WORK, PAIRS, KERNEL_WORK)
-    assert problem.affordable is affordable
+    assert build.affordable is affordable

@@ -40,7 +40,7 @@ def test_the_kernel_error_of_many_rows_comes_without_a_test_and_block_by_block(p
     assert "Kernel error (SKCE)" in untested.to_html()
     assert untested.to_dict()["numbers"][2]["null_band"] is None
     assert "p =" not in untested.numbers[2].line()
-    assert "aggregated exact test of 7 statistics" in untested.verdict.evidence[0]
+    assert "aggregated exact test of 9 statistics" in untested.verdict.evidence[0]
     monkeypatch.setattr("calibrant.reports.problem.PAIRS", 300 * 50)
     in_blocks = evaluate(*problem, n_resamples=99)
     assert in_blocks.numbers[2].value == SKCE(block=50)(*problem).value

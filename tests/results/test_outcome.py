@@ -22,7 +22,7 @@ def test_null_band_is_the_central_range_of_the_draws():
 
 def test_a_test_without_redraws_has_no_band():
     result = TestResult(0.1, 0.2, 5, "SomeTest()", Estimate("ECE", 0.1, 5, "ECE()"), notes=("few rows",))
-    with pytest.raises(ValueError, match=r"'SomeTest\(\)' redraws no targets"):
+    with pytest.raises(ValueError, match=r"'SomeTest\(\)' has no band of one statistic"):
         result.null_band()
     assert result.to_dict()["null_band"] is None
     assert np.isnan(result.to_row()["null_low"])

@@ -45,18 +45,21 @@ class CalibrationRatio(EventEstimator):
         observed, expected = float(w @ happened), float(w @ scores)
         ratio = observed / expected if expected > 0 else 0.0
         squares = float(w**2 @ (happened - ratio * scores) ** 2)
-        return self.of_sums(observed, expected, squares, len(scores), float(w @ w / w.sum()))
+        counted = w[happened > 0] if observed > 0 else w
+        return self.of_sums(observed, expected, squares, len(scores), float(counted @ counted / counted.sum()))
 
     def of_sums(self, observed: float, expected: float, squares: float, n: int, step: float) -> OfEvent:
-        """The ratio from ``sum w y``, ``sum w f`` and ``sum w^2 (y - R f)^2`` of n rows, of which one weighs a ``step``.
+        """The ratio from ``sum w y``, ``sum w f`` and ``sum w^2 (y - R f)^2`` of n rows; ``step`` is the weight of an event.
 
+        That is ``sum w^2 y / sum w y``, and ``sum w^2 / sum w`` where nothing happened.
         Outcomes are 0 or 1, so that the third moment is the second times ``1 - 2q``, with q the share of events.
         """
         if expected == 0:
             raise InputError("y_pred expects no event at all (every score is 0): the ratio needs a score above 0")
-        ratio, total = observed / expected, n * step
+        ratio = observed / expected
         if n < 2:
             return OfEvent(ratio, notes=("one row says nothing of others: there is no interval",))
+        total = n * step
         share = min(observed / total, 1.0)
         limits = MeanLimits(
             mean=ratio,

@@ -42,8 +42,8 @@ class TailScan(LensedEstimator):
     >>> round(scan.value, 2)
     3.71
     >>> worst = scan.table["score"].argmax()
-    >>> scan.table["side"][worst], scan.table["predicted"][worst], scan.table["observed"][worst]
-    (np.str_('above'), np.float64(9.5), np.float64(5.0))
+    >>> str(scan.table["side"][worst]), round(float(scan.table["predicted"][worst]), 2), int(scan.table["observed"][worst])
+    ('above', 9.5, 5)
     """
 
     lens: Lens | None = None

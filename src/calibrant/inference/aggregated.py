@@ -74,7 +74,11 @@ class AggregatedTest:
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
-        """Redraw, rank, and rank again; the result shows the statistic with the smallest rank."""
+        """Redraw, rank, and rank again; the result shows the statistic with the smallest rank.
+
+        Of several there is no band of a calibrated model: the statistic shown is the one that stands out most, and would leave its own band
+        more often than it says. ``ExactTest`` of that statistic has one.
+        """
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         wished = default_grid(predictions) if self.estimators is None else self.estimators
         for each in wished:
@@ -96,7 +100,7 @@ class AggregatedTest:
             n=len(predictions),
             test=self,
             estimate=estimate,
-            null_distribution=pool.null(str(best)),
+            null_distribution=pool.null("0") if len(wished) == 1 else None,
             notes=(
                 f"{len(wished)} statistics; the strongest is {single}",
                 *dict.fromkeys(note for some in notes for note in some),

@@ -88,7 +88,9 @@ def unsuited(estimator: object) -> str | None:
 
 
 def with_spread(estimate: Estimate, values: np.ndarray, level: float, estimator: object, n: int) -> Estimate:
-    """The estimate with the interval that resampled values of n independent parts give it."""
+    """The estimate with the interval that resampled values of n independent parts give it; none where its own is withheld."""
+    if estimate.withheld is not None:
+        return estimate
     if not np.isfinite(values).all():
         count = int((~np.isfinite(values)).sum())
         return replace(estimate, withheld=f"{count:,} of {len(values):,} resamples give no finite value")

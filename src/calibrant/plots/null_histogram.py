@@ -72,7 +72,9 @@ class NullDisplay(Display):
         if not isinstance(result, TestResult):
             raise InputError(f"result must be that of a test, such as ExactTest(ECE())(y_true, y_pred); got {result!r}")
         if result.null_distribution is None:
-            raise InputError(f"{result.test!r} redraws no targets, so there is nothing to draw: ExactTest has redraws")
+            raise InputError(
+                f"{result.test!r} has no redraws of one statistic, so there is nothing to draw: ExactTest has them"
+            )
         null = result.null_distribution[np.isfinite(result.null_distribution)]
         if not len(null) or not np.isfinite(result.statistic):
             raise InputError(f"the statistic is not finite ({result.statistic}): take another estimator")

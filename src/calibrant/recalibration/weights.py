@@ -6,7 +6,7 @@ import numpy as np
 def effective_rows(weights: np.ndarray | None, n: int) -> float:
     """The number of rows of equal weight that tell as much: ``(sum w)^2 / sum w^2``. Kish (1965).
 
-    >>> effective_rows(np.array([1.0, 3.0]), 2), effective_rows(np.array([5.0, 5.0, 0.0]), 3)
+    >>> round(effective_rows(np.array([1.0, 3.0]), 2), 6), effective_rows(np.array([5.0, 5.0, 0.0]), 3)
     (1.6, 2.0)
     """
     return float(in_rows(weights, n).sum())
@@ -28,7 +28,8 @@ def in_rows(weights: np.ndarray | None, n: int) -> np.ndarray:
 def shares(weights: np.ndarray | None, n: int) -> tuple[np.ndarray, float]:
     """Weights that sum to 1, and for how many rows they stand.
 
-    >>> shares(np.array([1.0, 3.0]), 2)
+    >>> share, rows = shares(np.array([1.0, 3.0]), 2)
+    >>> share, round(rows, 6)
     (array([0.25, 0.75]), 1.6)
     """
     w = in_rows(weights, n)

@@ -38,7 +38,7 @@ class TestResult(Result):
         """The central range of the statistic were the model calibrated."""
         check_level(level)
         if self.null_distribution is None:
-            raise ValueError(f"{self.test!r} redraws no targets, so there is no band: ExactTest has one")
+            raise ValueError(f"{self.test!r} has no band of one statistic: ExactTest has one")
         tail = (1 - level) / 2
         low, high = np.quantile(self.null_distribution, [tail, 1 - tail], method="inverted_cdf")
         return Interval(float(low), float(high), level, "calibrated redraws")
