@@ -86,10 +86,30 @@ def test_rows_seen_from_the_lowest_are_the_same_wherever_they_lie(rng):
     assert np.array_equal(from_lowest(np.full((4, 1), np.inf)), np.full((4, 1), np.inf))
 
 
-def test_order_by_value(rng):
-    x = np.stack([np.ones(50), rng.normal(size=50), rng.normal(size=50)], axis=1)
-    assert np.array_equal(by_value(x), np.argsort(x[:, 1]))
-    assert np.array_equal(by_value(np.ones((4, 2))), np.arange(4))
+@pytest.mark.parametrize("n", [50, 3 * MOST_ROWS])
+def test_rows_by_value(rng, n):
+    x = np.stack([np.ones(n), 5 * rng.normal(size=n), rng.normal(size=n).round(1)], axis=1)
+    rows = by_value(x)
+    assert len(rows) == min(n, MOST_ROWS)
+    assert np.all(np.diff(x[rows, 1]) > 0)
+    assert np.abs(
+        np.searchsorted(np.sort(x[:, 1]), x[rows, 1]) / n - (np.arange(len(rows)) + 0.5) / len(rows)
+    ).max() < 1 / len(rows)
     torch = pytest.importorskip("torch")
-    assert by_value(torch.from_numpy(x)).tolist() == by_value(x).tolist()
+    assert by_value(torch.from_numpy(x)).tolist() == rows.tolist()
     assert np.array_equal(from_lowest(torch.from_numpy(x)).numpy(), from_lowest(x))
+
+
+def test_rows_that_agree_are_in_an_order_of_their_own(rng):
+    x = np.stack([10.0 * rng.integers(0, 3, 3 * MOST_ROWS), rng.random(3 * MOST_ROWS)], axis=1)
+    order = rng.permutation(len(x))
+    kept = x[by_value(x)]
+    assert np.array_equal(x[order][by_value(x[order])], kept)
+    assert np.abs(np.sort(kept[:, 1]) - (np.arange(MOST_ROWS) + 0.5) / MOST_ROWS).max() < 1.95 / MOST_ROWS**0.5
+    assert sorted(by_value(np.ones((4, 2)))) == [0, 1, 2, 3]
+
+
+def test_single_precision_keeps_neighbours(rng):
+    x = rng.normal(size=(3 * MOST_ROWS, 3))
+    kept, single = x[by_value(x)], x[by_value(x.astype(np.float32))]
+    assert np.abs(kept - single).max(axis=0).min() < 1e-6

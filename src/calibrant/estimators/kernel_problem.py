@@ -11,7 +11,7 @@ from calibrant.distributions.base import Distribution, matched
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.origin import around, origin_of
 from calibrant.kernels import Gaussian, Identity, Kernel
-from calibrant.kernels.bandwidth import MOST_ROWS, by_value, from_lowest, thinned, where_they_are
+from calibrant.kernels.bandwidth import MOST_ROWS, by_value, where_they_are
 from calibrant.kernels.base import as_points
 from calibrant.residuals import Residuals, Route, residuals
 from calibrant.spectral import mean_embedding
@@ -72,9 +72,8 @@ def _drawn_from(predictions: Distribution) -> Distribution:
     parameters = predictions.parameters
     here = [where_they_are(x) for x in parameters]
     xp = namespace(*here)
-    values = from_lowest(xp.concat([as_double(xp.reshape(x, (len(predictions), -1))) for x in here], axis=1))
-    rows = thinned(values)
-    return predictions[matched(rows[by_value(values[rows])], parameters[0])]
+    rows = by_value(xp.concat([as_double(xp.reshape(x, (len(predictions), -1))) for x in here], axis=1))
+    return predictions[matched(rows, parameters[0])]
 
 
 def coordinates(
@@ -117,7 +116,7 @@ def resolve_kernels(
     is_thinned = on_predictions.is_open and coords.shape[0] > MOST_ROWS and not is_traced(coords)
     if is_thinned and predictions.position is not NotImplemented:
         here = where_they_are(coords)
-        return on_predictions.resolve(here[thinned(from_lowest(here))]), on_targets, coords
+        return on_predictions.resolve(here[by_value(here)]), on_targets, coords
     return on_predictions.resolve(coords), on_targets, coords
 
 

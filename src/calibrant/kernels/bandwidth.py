@@ -69,7 +69,7 @@ def _distances(points: Array, metric: Metric) -> np.ndarray:
 def from_lowest(points: Array) -> Array:
     """Rows as seen from the lowest finite number of each column, ``(n, d)`` in double precision.
 
-    Where differences are exact these are the same digits wherever the rows lie, so that :func:`thinned` takes the same.
+    Where differences are exact these are the same digits wherever the rows lie.
 
     >>> from_lowest(np.array([[1000.0, -np.inf], [1002.5, 3.0]]))
     array([[ 0. , -inf],
@@ -81,15 +81,24 @@ def from_lowest(points: Array) -> Array:
     return values - xp.where(xp.isfinite(lowest), lowest, 0.0)
 
 
-def by_value(points: Array) -> Array:
-    """Row numbers in the order of the first column that differs between rows: rounding exchanges neighbours at most.
+def by_value(points: Array, most: int = MOST_ROWS) -> Array:
+    """At most so many row numbers, evenly spread in the order of the column with the widest range.
+
+    Rows that agree there are in an order that their other digits decide, as good as random. The order in which they are given
+    does not matter, nor does a number added to all; rounding puts neighbours in the place of each other at most.
 
     >>> by_value(np.array([[1.0, 5.0], [1.0, 4.0], [1.0, 7.0]]))
     array([1, 0, 2])
     """
-    xp = namespace(points)
-    differs = xp.any(points != points[:1], axis=0)
-    return xp.argsort(points[:, int(xp.argmax(xp.astype(differs, xp.int64)))], stable=True)
+    xp, n, values = namespace(points), len(points), from_lowest(points)
+    ranges = xp.max(xp.where(xp.isfinite(values), values, 0.0), axis=0)
+    column = values[:, int(xp.argmax(ranges))]
+    order = xp.argsort(_hashed(values.view(xp.int64)))
+    for keys in (_coarse(values), column):
+        order = order[xp.argsort(keys[order], stable=True)]
+    if n <= most:
+        return order
+    return order[(2 * xp.arange(most, device=getattr(order, "device", None)) + 1) * n // (2 * most)]
 
 
 def thinned(points: Array, most: int = MOST_ROWS) -> Array:
@@ -101,7 +110,7 @@ def thinned(points: Array, most: int = MOST_ROWS) -> Array:
     """
     xp = namespace(points)
     values = xp.reshape(points, (len(points), -1)) + 0.0  # no negative zeros
-    coarse = _hashed(xp.astype(xp.astype(values, xp.float32).view(xp.int32), xp.int64) & COARSE)
+    coarse = _coarse(values)
     ordered = xp.sort(coarse)
     keys = _keys(ordered)
     limit = _smallest(keys, most)
@@ -111,6 +120,12 @@ def thinned(points: Array, most: int = MOST_ROWS) -> Array:
     rows = rows[xp.argsort(coarse[rows], stable=True)]
     keys = _keys(coarse[rows])
     return rows[keys <= limit][xp.argsort(keys[keys <= limit])]
+
+
+def _coarse(values: Array) -> Array:
+    """A number for each row, from its leading digits."""
+    xp = namespace(values)
+    return _hashed(xp.astype(xp.astype(values, xp.float32).view(xp.int32), xp.int64) & COARSE)
 
 
 def _keys(ordered: Array) -> Array:
