@@ -76,8 +76,8 @@ class AggregatedTest:
     ) -> TestResult:
         """Redraw, rank, and rank again; the result shows the statistic with the smallest rank.
 
-        Of several there is no band of a calibrated model: the statistic shown is the one that stands out most, and would leave its own band
-        more often than it says. ``ExactTest`` of that statistic has one.
+        Of several there is no band of a calibrated model: the statistic shown is the one that stands out most, and would leave
+        its own band more often than it says. ``ExactTest`` of that statistic has one.
         """
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         wished = default_grid(predictions) if self.estimators is None else self.estimators
