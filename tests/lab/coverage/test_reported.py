@@ -48,7 +48,8 @@ def test_models_that_are_equally_good():
 
 def test_verdicts_raise_no_alarm_where_all_is_well_and_one_where_not():
     quiet = reported.verdict(world("even, n = 100").draw(np.random.default_rng(0)), 0)
-    assert quiet[0] == 1
+    assert quiet == [1, 1]
+    assert reported.verdict(world("normal, n = 100").draw(np.random.default_rng(0)), 0) == [1, 1]
     p = np.linspace(0.6, 0.99, 200)
     loud = DataSet(np.arange(200) % 5 // 4, Categorical(p), Categorical(p), None)
     assert reported.verdict(loud, 0)[0] == 0

@@ -95,5 +95,6 @@ def verdict(data: DataSet, seed: int) -> Sequence[float]:
     evidence = outline.gather[1]()
     numbers = [make(evidence) for _, make in outline.numbers]
     alarm = outline.judge(evidence, numbers).is_alarm
-    adjusted = evidence.pool.adjusted(evidence.slices) if evidence.slices else np.array([np.nan])
-    return [float(not alarm), np.nan if np.isnan(adjusted).all() else float(adjusted.min() > 0.05)]
+    rows = getattr(evidence, "levels", evidence)  # of forecasts, slices are those of PIT values
+    adjusted = rows.pool.adjusted(rows.slices) if rows.slices else np.array([])
+    return [float(not alarm), float(adjusted.min() > 0.05) if len(adjusted) else np.nan]
