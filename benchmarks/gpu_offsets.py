@@ -25,7 +25,7 @@ from calibrant.kernels import Energy, Exponential, Gaussian, Kernel, Matern
 
 BOUNDS = {"float64": 1e-9, "float32": 1e-4, "tf32x3": 2e-2}
 OPEN = 1e-3
-"""The least bound where a length scale is open: beyond 2,000 rows, rounding may put a neighbour in the place of a row that it comes from."""
+"""The least bound where a length scale is open: beyond 2,000 rows, rounding may exchange rows that it comes from."""
 OFFSETS = (0.0, 1e3, 1e6, 2.0**30)
 NOTE = "on the GPU, and added up in double precision"
 
