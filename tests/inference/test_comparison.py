@@ -9,10 +9,17 @@ from scipy.stats import binom
 
 from calibrant import ECE, SKCE, Brier, Categorical, EqualMass, Laplace, LogLoss, Normal
 from calibrant._validate import InputError
+from calibrant.inference import comparison
 from calibrant.inference.comparison import PairedDifference, compare
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab.problems import Sigmoid
+
+
+@pytest.fixture
+def of_any_rows(monkeypatch):
+    """Resamples are trusted however few rows are expected to surprise."""
+    monkeypatch.setattr(comparison, "FEWEST_SURPRISES", 0.0)
 
 
 def exchangeable(rng, n, slope=1.0):
@@ -133,6 +140,7 @@ def test_the_error_of_a_mean_difference(rng):
     assert result.standard_error == pytest.approx(d.std(ddof=1) / 20, rel=0.07)  # four times 1 / sqrt(4000)
 
 
+@pytest.mark.usefixtures("of_any_rows")
 def test_pvalue_against_enumeration_of_all_resamples():
     """Of four rows there are 256 resamples. None is so near the edge that an error in the centre could move it over."""
     y, a, b = np.array([1, 0, 1, 0]), np.array([0.62, 0.18, 0.62, 0.37]), np.array([0.37, 0.79, 0.96, 0.13])
@@ -145,6 +153,7 @@ def test_pvalue_against_enumeration_of_all_resamples():
     assert abs(result.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 9999) + 1e-4
 
 
+@pytest.mark.usefixtures("of_any_rows")
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.8])
 def test_interval_and_pvalue_say_the_same(level, rng):
     seen = set()
@@ -205,6 +214,7 @@ def test_weights(rng):
     assert full.standard_error != PairedDifference(Brier(), 99)(y[:40], a[:40], b[:40]).standard_error
 
 
+@pytest.mark.usefixtures("of_any_rows")
 def test_same_digits_on_every_engine(rng):
     y, a, b = exchangeable(rng, 60)
     paired = PairedDifference(ECE(), 199)
@@ -227,6 +237,7 @@ def test_work_is_cut_for_engines(rng):
     assert tasks == [20]
 
 
+@pytest.mark.usefixtures("of_any_rows")
 def test_the_result_reads_and_writes(rng):
     y, a, b = exchangeable(rng, 60)
     result = PairedDifference(Brier(), 99)(y, a, b)
@@ -277,6 +288,27 @@ def test_family_wise_error_of_several_equal_models():
         table = compare(Brier(), y, models, n_resamples=99, rng=i)
         count += np.nanmin(table["adjusted"]) <= 0.05
     assert count <= binom.ppf(0.999, 100, 0.05)
+
+
+def rare(rng, n=100):
+    """Events of 0.5 %: the true model, and one whose odds are 4.5 times too low."""
+    p = rng.gamma(1, 0.005, n).clip(1e-6, 0.9)
+    return (rng.random(n) < p).astype(int), p, expit(logit(p) - 1.5)
+
+
+def test_differences_of_rare_events_are_withheld():
+    """Where nothing happened the resamples agree that the lower model is better: 36 % of intervals held the truth."""
+    rng = np.random.default_rng(2)
+    _, p, q = rare(rng, 100_000)
+    truth = np.mean((p - p) ** 2 - (q - p) ** 2)
+    results = [PairedDifference(Brier(), 39)(*rare(rng), rng=i) for i in range(60)]
+    assert sum(truth in r.interval for r in results) >= binom.ppf(0.001, 60, 0.95)
+    one = results[0]
+    assert (one.pvalue, tuple(one.interval)) == (1.0, (-np.inf, np.inf))
+    assert "resamples of fewer than 20 show too little" in one.withheld
+    assert "no interval" in repr(one)
+    assert one.to_dict()["withheld"] == one.withheld
+    assert PairedDifference(Brier(), 39)(*exchangeable(rng, 100)).withheld is None
 
 
 def test_infinite_differences_are_refused():

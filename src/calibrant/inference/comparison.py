@@ -2,14 +2,17 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction, did_you_mean
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.bernoulli import Bernoulli
+from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.inference.draws import CHUNK, draw
@@ -28,10 +31,20 @@ Checked: TypeAlias = tuple[Array, Distribution, np.ndarray | None]
 Value = Callable[[slice | np.ndarray], Estimate]
 """The estimate of one model from some of the rows."""
 
+FEWEST_SURPRISES = 20.0
+"""Expected rows of another class than the likeliest below which resamples do not show how far differences go.
+
+With a true model beside one whose odds are 4.5 times too low, the interval of 100 rows with events of 0.5 % held the difference of
+Brier scores in 36 % of data sets; that of equally wrong models' ECE in 83 to 87 % with up to five expected events.
+"""
+
 
 @dataclass(frozen=True, repr=False)
 class Difference(Result):
-    """How far the values of two models lie apart, ``value = a - b``, and the p-value of there being no difference."""
+    """How far the values of two models lie apart, ``value = a - b``, and the p-value of there being no difference.
+
+    Where rows are too few for either, ``withheld`` says why; the interval is then the whole line, and the p-value 1.
+    """
 
     value: float
     standard_error: float
@@ -41,6 +54,7 @@ class Difference(Result):
     comparison: object
     a: Estimate
     b: Estimate
+    withheld: str | None = None
 
     def __float__(self) -> float:
         return self.value
@@ -61,15 +75,19 @@ class Difference(Result):
             "pvalue": self.pvalue,
             "n": self.n,
             "comparison": repr(self.comparison),
+            "withheld": self.withheld,
             "a": self.a.to_dict(),
             "b": self.b.to_dict(),
         }
 
     def _lines(self) -> list[tuple[str, str]]:
-        return [
-            (f"difference of {self.a.name}", number(self.value)),
+        known = [
             (f"{self.interval.level:.4g} interval", f"{self.interval} ({self.interval.method})"),
             ("p-value", number(self.pvalue)),
+        ]
+        return [
+            (f"difference of {self.a.name}", number(self.value)),
+            *([("no interval", self.withheld)] if self.withheld else known),
             ("values", f"{number(float(self.a))} and {number(float(self.b))}"),
             ("n", f"{self.n:,}"),
             ("comparison", repr(self.comparison)),
@@ -85,7 +103,9 @@ class PairedDifference:
     errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the quantile
     of ``|D* - mean D*|``: it leaves out zero exactly when ``p <= 1 - confidence_level``. Length scales that are not
     given are those of model b, for both models. Asymptotic; the difference of errors that are both nearly zero has a
-    smaller spread than the resamples show, and p-values are then too large. Efron & Tibshirani (1993), Hall (1988).
+    smaller spread than the resamples show, and p-values are then too large. Resamples of rare events show too little: where
+    both models expect fewer than twenty rows of another class than the likeliest, interval and p-value are withheld.
+    :func:`calibrant.compare` has both for scores of rare events. Efron & Tibshirani (1993), Hall (1988).
 
     >>> from calibrant import Brier
     >>> rng = np.random.default_rng(0)
@@ -139,7 +159,9 @@ class PairedDifference:
         task = partial(_resample, values, n)
         drawn = draw(task, self.n_resamples, width=max(n, CHUNK // TASK), rng=rng, engine=engine)
         estimates = [value_of_rows(fixed, *problem, slice(None), engine) for problem in problems]
-        return [self._difference(estimates[a], estimates[b], drawn[:, a] - drawn[:, b]) for a, b in pairs]
+        found = [self._difference(estimates[a], estimates[b], drawn[:, a] - drawn[:, b]) for a, b in pairs]
+        few = [_too_few(problems[a], problems[b]) for a, b in pairs]
+        return [d if why is None else _withheld(d, why) for d, why in zip(found, few, strict=True)]
 
     def _difference(self, a: Estimate, b: Estimate, drawn: np.ndarray) -> Difference:
         value, m = float(a) - float(b), len(drawn)
@@ -161,6 +183,34 @@ class PairedDifference:
             a=a,
             b=b,
         )
+
+
+def _surprises(predictions: Distribution, weights: np.ndarray | None) -> float:
+    """Rows of another class than the likeliest that are expected; of labels, on average over them."""
+    if isinstance(predictions, Categorical):
+        likeliest = to_numpy(predictions.matrix).astype(np.float64).max(axis=1)
+    elif isinstance(predictions, Bernoulli):
+        p = to_numpy(predictions.probs).astype(np.float64)
+        likeliest = np.maximum(p, 1 - p).mean(axis=1)
+    else:
+        return np.inf
+    return float(np.sum((1 - likeliest) if weights is None else (1 - likeliest)[weights > 0]))
+
+
+def _too_few(a: Checked, b: Checked) -> str | None:
+    """Why resamples do not show how far two models lie apart; judged by the predictions alone, not by what happened."""
+    expected = max(_surprises(predictions, weights) for _, predictions, weights in (a, b))
+    if expected >= FEWEST_SURPRISES:
+        return None
+    return (
+        f"by both models at most {expected:.2g} rows are expected to be of another class than the likeliest, and resamples of "
+        f"fewer than {FEWEST_SURPRISES:g} show too little; calibrant.compare has intervals of log loss and Brier score"
+    )
+
+
+def _withheld(found: Difference, why: str) -> Difference:
+    whole = Interval(-np.inf, np.inf, found.interval.level, found.interval.method)
+    return replace(found, interval=whole, pvalue=1.0, withheld=why)
 
 
 def _resample(values: Sequence[Value], n: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:
