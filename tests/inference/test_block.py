@@ -146,3 +146,9 @@ def test_blocks_are_those_of_an_engine(travelling):
     there, alone = (BlockTest(SKCE(Exponential(1 / 3)), 10)(y, p, engine=e) for e in (travelling, None))
     assert (there.statistic, there.pvalue) == (alone.statistic, alone.pvalue)
     assert len(travelling.sizes) > 5
+
+
+def test_few_blocks_are_said_to_be_few(rng):
+    y, p = rng.integers(0, 2, 40), rng.uniform(0.3, 0.7, 40)
+    assert any("4 blocks are few for a normal law" in note for note in BlockTest(block=10)(y, p).notes)
+    assert not any("blocks are few" in note for note in BlockTest(block=5)(y, p).notes)

@@ -100,6 +100,10 @@ def _two_unweighted(setting: Setting) -> bool:
     return _two(setting) and setting.weighting == "equal" and setting.n <= 2_000
 
 
+def _eight_blocks(setting: Setting) -> bool:
+    return _unweighted(setting) and setting.n >= 80
+
+
 def _unweighted_short(setting: Setting) -> bool:
     return _unweighted(setting) and _short(setting)
 
@@ -188,12 +192,13 @@ def _tests() -> list[Claim]:
         AggregatedTest(n_resamples=REDRAWS),
     ]
     published = [SpectralTest(), GammaTest(), WildBootstrapTest(n_resamples=199), BootstrapTest(n_resamples=199)]
-    blocks = [BlockTest(SKCE(block=10)), BoundTest(), CMETest(n_resamples=REDRAWS)]
+    others = [BoundTest(), CMETest(n_resamples=REDRAWS)]
     of_two = [HosmerLemeshow(), Spiegelhalter()]
     return [
         *(Rejected(brief(t), _some, t, costly=True) for t in exact),
         *(Rejected(brief(t), _unweighted_short, t, costly=True) for t in published),
-        *(Rejected(brief(t), _unweighted, t, costly=True) for t in blocks),
+        *(Rejected(brief(t), _unweighted, t, costly=True) for t in others),
+        Rejected("BlockTest(SKCE(block=10))", _eight_blocks, BlockTest(SKCE(block=10)), costly=True),
         *(Rejected(brief(t), _two_unweighted, t) for t in of_two),
         Rejected("ExactTest(CRPS())", _densities, ExactTest(CRPS(), REDRAWS)),
         Rejected(
