@@ -63,7 +63,7 @@ def test_blocks_have_sqrt_n_rows_unless_told(rng):
 
 def test_the_result_says_which_rows_are_left_out(rng):
     result = BlockTest(block=10)(rng.integers(0, 2, 45), rng.random(45))
-    assert result.notes == ("the last 5 rows do not fill a block of 10 and are left out",)
+    assert result.notes[0] == "the last 5 rows do not fill a block of 10 and are left out"
 
 
 @pytest.mark.parametrize("name", ["binary", "classes", "normal-1"])

@@ -24,9 +24,9 @@ class BlockTest:
     """Test of calibration by independent blocks of rows.
 
     ``z = sqrt(m) mean(eta) / sd(eta)`` over the unbiased estimates ``eta`` of m consecutive blocks, and ``p = Phi(-z)``. Blocks
-    have ``block`` rows, else as many as the estimator says, else ``sqrt(n)``. Valid for many blocks (a note says where they are few), and refused where
-    nothing unlikely is expected to happen; where all blocks agree p is its limit, 0 for a positive mean
-    and else 1. O(n block). Widmann, Lindsten & Zachariah (2021).
+    have ``block`` rows, else as many as the estimator says, else ``sqrt(n)``. Valid for many blocks (a note says where they
+    are few), and refused where nothing unlikely is expected to happen; where all blocks agree p is its limit, 0 for a
+    positive mean and else 1. O(n block). Widmann, Lindsten & Zachariah (2021).
 
     >>> import numpy as np
     >>> y_pred = np.linspace(0.05, 0.95, 60)
