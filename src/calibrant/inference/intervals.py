@@ -25,7 +25,8 @@ class Bootstrap:
 
     Rows are drawn with replacement. With the standard deviation s and the skewness g of the resampled values the interval is
     ``T + s Q(tail)``, Q being the quantiles of a Pearson III law of skewness 2g, as for means (:class:`MeanLimits`): one g is
-    seen in the values, the other is due to the spread, which grows with them. Efron & Tibshirani (1993), Johnson (1978).
+    seen in the values, the other is due to the spread, which grows with them. Efron & Tibshirani (1993), Johnson (1978). It is
+    never narrower than the estimator's own: resamples show no loss that was not seen.
 
     It is for smooth functions of means over rows: scores, slopes, variances of z-scores, functions of your own. Resampled rows
     repeat, which calibration errors take for miscalibration; those that are no such functions are refused, and most have an
@@ -100,6 +101,9 @@ def with_spread(estimate: Estimate, values: np.ndarray, level: float, estimator:
     skewness, tail = float(np.mean(((values - values.mean()) / values.std()) ** 3)), (1 - level) / 2
     heavier = float(stdtrit(n - 1, tail) / ndtri(tail))
     low, high = (float(estimate) + heavier * error * skewed_quantile(2 * skewness, p) for p in (tail, 1 - tail))
+    if estimate.limits is not None:  # resamples show no loss that was not seen, and the limits of the estimate allow for it
+        own = estimate.limits(level)
+        low, high = min(low, own.low), max(high, own.high)
     least, most = getattr(estimator, "least", -np.inf), getattr(estimator, "most", np.inf)
     interval = Interval(max(low, least), min(high, most), level, "bootstrap")
     return replace(estimate, standard_error=error, interval=interval, limits=None, withheld=None)
