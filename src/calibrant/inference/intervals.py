@@ -101,7 +101,9 @@ def with_spread(estimate: Estimate, values: np.ndarray, level: float, estimator:
     skewness, tail = float(np.mean(((values - values.mean()) / values.std()) ** 3)), (1 - level) / 2
     heavier = float(stdtrit(n - 1, tail) / ndtri(tail))
     low, high = (float(estimate) + heavier * error * skewed_quantile(2 * skewness, p) for p in (tail, 1 - tail))
-    if estimate.limits is not None:  # resamples show no loss that was not seen, and the limits of the estimate allow for it
+    if (
+        estimate.limits is not None
+    ):  # resamples show no loss that was not seen, and the limits of the estimate allow for it
         own = estimate.limits(level)
         low, high = min(low, own.low), max(high, own.high)
     least, most = getattr(estimator, "least", -np.inf), getattr(estimator, "most", np.inf)

@@ -12,6 +12,7 @@ from calibrant.estimators.base import Statistic
 from calibrant.inference.draws import draw
 from calibrant.inference.ranks import at_least, nearer_tail
 from calibrant.results import Interval
+from calibrant.results.outcome import central_band
 from calibrant.typing import Array, Engine, Seed
 
 
@@ -81,9 +82,7 @@ class Pool:
 
     def null_band(self, name: str, column: int = 0, level: float = 0.95) -> Interval:
         """The central range of what a calibrated model shows."""
-        tail = (1 - level) / 2
-        low, high = np.quantile(self.null(name, column), [tail, 1 - tail], method="inverted_cdf")
-        return Interval(float(low), float(high), level, "calibrated redraws")
+        return central_band(self.null(name, column), level)
 
     def pvalue(self, name: str, column: int = 0) -> float:
         """Of one statistic by itself."""
