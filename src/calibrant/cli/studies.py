@@ -127,7 +127,7 @@ def _write_study(path: Path, paper: Any, table: Table) -> None:
     picture = path.with_suffix(".svg")
     picture.write_text(pictures.svg(paper.figure(table)), "utf-8")
     title, _, text = paper.__doc__.strip().partition("\n\n")
-    agreement = layout.agreement(table, paper.BOUND, paper.UNIT)
+    agreement = paper.tally(table) if hasattr(paper, "tally") else layout.agreement(table, paper.BOUND, paper.UNIT)
     page = [f"# {title}", text, f"![{title}]({picture.name})", agreement, paper.summary(table).to_markdown()]
     for section in paper.sections(table) if hasattr(paper, "sections") else ():
         page += _section(path.parent, path.name, section)

@@ -4,7 +4,7 @@ import pytest
 from calibrant import Brier
 from calibrant.lab.coverage.catalogue import CLAIMS
 from calibrant.lab.coverage.claims import Estimated
-from calibrant.lab.coverage.study import BOUND, figure, sections, study, summary
+from calibrant.lab.coverage.study import BOUND, figure, sections, study, summary, tally
 from calibrant.lab.coverage.worlds import SETTINGS
 
 SMALL = [setting for setting in SETTINGS if setting.label in ("even, n = 100", "3 members, n = 100")]
@@ -41,6 +41,12 @@ def test_the_page_names_the_false_cells(table):
     assert set(section.table["claim"]) == {"boastful"}
     row = next(row for row in summary(table).rows() if row["claim"] == "boastful" and row["statement"] == "interval")
     assert (row["worlds"], row["false"]) == (1, 1)
+
+
+def test_the_tally_counts_every_statement(table):
+    words = tally(table)
+    assert words.startswith(f"{table.n_rows} statements in 1 world:")
+    assert words.endswith("2 are false.")
 
 
 def test_the_map_has_a_panel_per_group_of_worlds(table):

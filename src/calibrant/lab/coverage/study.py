@@ -28,7 +28,7 @@ from calibrant.lab.coverage.claims import LEAST_SETS, Claim, Finding
 from calibrant.lab.coverage.worlds import SETTINGS, Setting
 from calibrant.lab.papers.layout import Section
 from calibrant.lab.record import Record, resumed
-from calibrant.results import Table
+from calibrant.results import Table, how_many
 from calibrant.typing import Engine
 
 if TYPE_CHECKING:
@@ -135,6 +135,18 @@ def _row(setting: Setting, claim: Claim, place: int, finding: Finding, *, is_aga
         "part": finding.part if finding.stated >= LEAST_SETS else np.nan,
         "again": is_again,
     }
+
+
+def tally(table: Table) -> str:
+    """How many statements there are, in how many worlds, and what came of them."""
+    rows = list(table.rows())
+    made = [row for row in rows if row["stated"] >= LEAST_SETS]
+    false = sum(row["part"] > 1 for row in made)
+    worlds = len({row["world"] for row in rows})
+    return (
+        f"{len(rows):,} statements in {how_many(worlds, 'world')}: {len(made) - false:,} hold, {len(rows) - len(made):,} are withheld "
+        f"or never made, {false:,} are false."
+    )
 
 
 def summary(table: Table) -> Table:
