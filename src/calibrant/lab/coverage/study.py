@@ -143,9 +143,10 @@ def tally(table: Table) -> str:
     made = [row for row in rows if row["stated"] >= LEAST_SETS]
     false = sum(row["part"] > 1 for row in made)
     worlds = len({row["world"] for row in rows})
+    held, withheld = len(made) - false, len(rows) - len(made)
     return (
-        f"{len(rows):,} statements in {how_many(worlds, 'world')}: {len(made) - false:,} hold, {len(rows) - len(made):,} are withheld "
-        f"or never made, {false:,} are false."
+        f"{len(rows):,} statements in {how_many(worlds, 'world')}: {held:,} hold, {withheld:,} are withheld or never made, "
+        f"{false:,} are false."
     )
 
 
