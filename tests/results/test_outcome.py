@@ -35,7 +35,7 @@ def test_a_test_without_redraws_has_no_band():
 def test_one_more_draw_lies_within_the_band_as_often_as_it_says(n_redraws):
     """Of 99 redraws the band of their quantiles held 94 % instead of 95."""
     low, high = central_band(np.arange(1.0, n_redraws + 1), 0.95)
-    held = (high - low + 0) / (n_redraws + 1)  # gaps between the ends, of all there are
+    held = (high - low) / (n_redraws + 1)  # gaps between the ends, of all there are
     assert held >= 0.95 or low == 1
     wider = (high - low + 2) / (n_redraws + 1)
     assert wider > 0.95
