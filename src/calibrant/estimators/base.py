@@ -48,6 +48,9 @@ class BaseEstimator(ABC):
     )
     """Why resampling of rows gives no interval that holds; ``None`` for smooth functions of means over rows, which it suits."""
 
+    bias_cancels: ClassVar[bool] = False
+    """Whether what bias it has is the same for two models alike, so that resamples show how far these lie apart."""
+
     def __call__(
         self,
         y_true: ArrayLike,

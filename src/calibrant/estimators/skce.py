@@ -62,6 +62,11 @@ class SKCE(BaseEstimator):
     block: int | None = None
     route: Route | None = None
 
+    @property
+    def bias_cancels(self) -> bool:  # type: ignore[override]
+        """There is none, unless terms of rows with themselves are added."""
+        return self.unbiased
+
     def __post_init__(self) -> None:
         if not isinstance(self.on_predictions, Kernel) or not isinstance(self.on_targets, Kernel | None):
             wrong = self.on_predictions if not isinstance(self.on_predictions, Kernel) else self.on_targets

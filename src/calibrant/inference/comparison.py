@@ -15,11 +15,13 @@ from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.mean_limits import MeanLimits
+from calibrant.estimators.scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.draws import CHUNK, draw
 from calibrant.inference.intervals import value_of_rows
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.ranks import ROUNDING
-from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, number
+from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 TASK = 50
@@ -34,9 +36,15 @@ Value = Callable[[slice | np.ndarray], Estimate]
 FEWEST_SURPRISES = 20.0
 """Expected rows of another class than the likeliest below which resamples do not show how far differences go.
 
-With a true model beside one whose odds are 4.5 times too low, the interval of 100 rows with events of 0.5 % held the difference of
-Brier scores in 36 % of data sets; that of equally wrong models' ECE in 83 to 87 % with up to five expected events.
+With a true model beside one whose odds are 4.5 times too low, resamples of 100 rows with events of 0.5 % held the difference of
+Brier scores in 36 % of data sets.
 """
+
+SMALLEST_PVALUE = 1e-12
+"""P-values of mean differences are not told apart below."""
+
+
+INFINITE = "the difference is not a finite number for some rows: the estimator must be finite for both"
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,21 +106,25 @@ class Difference(Result):
 class PairedDifference:
     """The difference of an estimator between two models of the same targets, a minus b.
 
-    Rows are drawn with replacement, the same for both models, so that what makes a row hard for both cancels. With
+    Scores are means over rows, and so are their differences: the interval is that of :class:`MeanLimits`, which holds for rare
+    events, too, and the p-value is where it reaches zero. Of other estimators rows are drawn with replacement, the same for
+    both models, so that what makes a row hard for both cancels. With
     ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts calibration
     errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the quantile
     of ``|D* - mean D*|``: it leaves out zero exactly when ``p <= 1 - confidence_level``. Length scales that are not
     given are those of model b, for both models. Asymptotic; the difference of errors that are both nearly zero has a
-    smaller spread than the resamples show, and p-values are then too large. Resamples of rare events show too little: where
-    both models expect fewer than twenty rows of another class than the likeliest, interval and p-value are withheld.
-    :func:`calibrant.compare` has both for scores of rare events. Efron & Tibshirani (1993), Hall (1988).
+    smaller spread than the resamples show, and p-values are then too large.
+
+    Interval and p-value are withheld where they do not hold: for errors whose bias is larger for the less sharp model, such as
+    ECE; where resamples show too little, since both models expect fewer than twenty rows of another class than the likeliest;
+    for scores of numbers with fewer than fifty rows. Efron & Tibshirani (1993), Hall (1988).
 
     >>> from calibrant import Brier
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(300)
     >>> y_true = (rng.random(300) < p) * 1
-    >>> PairedDifference(Brier(), n_resamples=199)(y_true, p, 0.4 + 0.2 * p).pvalue
-    0.005
+    >>> PairedDifference(Brier())(y_true, p, 0.4 + 0.2 * p).pvalue < 1e-4
+    True
     """
 
     estimator: Estimator
@@ -152,6 +164,8 @@ class PairedDifference:
 
         The targets may differ from problem to problem, as levels of the same outcomes do; rows belong together.
         """
+        if isinstance(self.estimator, Score):
+            return [self._of_score(self.estimator, problems[a], problems[b]) for a, b in pairs]
         n = len(problems[0][1])
         first = value_of_rows(self.estimator, *problems[0], slice(None), engine)
         fixed: Any = first.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
@@ -160,15 +174,38 @@ class PairedDifference:
         drawn = draw(task, self.n_resamples, width=max(n, CHUNK // TASK), rng=rng, engine=engine)
         estimates = [value_of_rows(fixed, *problem, slice(None), engine) for problem in problems]
         found = [self._difference(estimates[a], estimates[b], drawn[:, a] - drawn[:, b]) for a, b in pairs]
-        few = [_too_few(problems[a], problems[b]) for a, b in pairs]
+        biased = _bias_differs(self.estimator)
+        few = [biased or _too_few(problems[a], problems[b]) for a, b in pairs]
         return [d if why is None else _withheld(d, why) for d, why in zip(found, few, strict=True)]
+
+    def _of_score(self, score: Score, a: Checked, b: Checked) -> Difference:
+        """The difference of mean losses, whose rows are known one by one."""
+        estimates = [score.estimate(*problem) for problem in (a, b)]
+        losses_a, losses_b = (to_numpy(score.losses(targets, predictions)) for targets, predictions, _ in (a, b))
+        if not np.isfinite([losses_a, losses_b]).all():
+            raise InputError(INFINITE)
+        limits = paired_limits(losses_a, losses_b, a[2], likely_difference(score, a, b, losses_a - losses_b))
+        value = float(estimates[0]) - float(estimates[1])
+        found = Difference(
+            value=value,
+            standard_error=float(np.sqrt(limits.squares * limits.n / max(limits.n - 1, 1))),
+            interval=_at_least(limits(self.confidence_level), ROUNDING * max(abs(float(e)) for e in estimates)),
+            pvalue=pvalue_of_zero(limits) if abs(value) > ROUNDING * abs(float(estimates[0])) else 1.0,
+            n=estimates[0].n,
+            comparison=self,
+            a=estimates[0],
+            b=estimates[1],
+        )
+        needed = max(score.needs(predictions) for _, predictions, _ in (a, b))
+        if limits.n >= needed:
+            return found
+        few = how_many(limits.n, "row does not", "rows do not")
+        return _withheld(found, f"{few} show how far losses go; {needed} or more have an interval")
 
     def _difference(self, a: Estimate, b: Estimate, drawn: np.ndarray) -> Difference:
         value, m = float(a) - float(b), len(drawn)
         if not np.all(np.isfinite([value, *drawn])):
-            raise InputError(
-                "the difference is not a finite number for some rows: the estimator must be finite for both"
-            )
+            raise InputError(INFINITE)
         slack = ROUNDING * max(abs(float(a)), abs(float(b)))
         away = np.sort(np.abs(drawn - drawn.mean())) + slack
         beyond = m - int(np.searchsorted(away, abs(value), side="left"))
@@ -183,6 +220,80 @@ class PairedDifference:
             a=a,
             b=b,
         )
+
+
+def paired_limits(
+    a: np.ndarray, b: np.ndarray, weights: np.ndarray | None, likely: tuple[float, float] | None = None
+) -> MeanLimits:
+    """Limits of the mean of ``a - b`` over rows.
+
+    ``likely`` are the lowest and the highest difference of a row to reckon with, those seen where they are not given.
+
+    >>> paired_limits(np.repeat([0.0, 1.0], [20, 80]), np.zeros(100), None)(0.95).low > 0.6
+    True
+    """
+    lowest, highest = (None, None) if likely is None else likely
+    return MeanLimits.of(a - b, weights, lowest=lowest, highest=highest)
+
+
+def pvalue_of_zero(limits: MeanLimits) -> float:
+    """The p-value of a mean of zero: one less the largest level whose interval leaves zero out, by bisection of its logarithm.
+
+    >>> pvalue_of_zero(MeanLimits.of(np.repeat([-1.0, 1.0], 50)))
+    1.0
+    """
+    if limits.mean == 0 or 0 in limits(1e-9):
+        return 1.0
+    if 0 not in limits(1 - SMALLEST_PVALUE):
+        return SMALLEST_PVALUE
+    inside, outside = np.log(SMALLEST_PVALUE), 0.0
+    for _ in range(40):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if 0 in limits(-np.expm1(middle)) else (inside, middle)
+    return float(np.exp((inside + outside) / 2))
+
+
+def likely_difference(score: Score, a: Checked, b: Checked, seen: np.ndarray) -> tuple[float, float]:
+    """The lowest and the highest difference of a row's losses to reckon with: typical ones of what seldom happens."""
+    possible = [_of_each_class(score, predictions) for _, predictions, _ in (a, b)]
+    if possible[0] is None or possible[1] is None:
+        return float(seen.min()), float(seen.max())
+    (losses_a, chance_a), (losses_b, chance_b) = possible[0], possible[1]
+    with np.errstate(invalid="ignore"):
+        apart, chance = losses_a - losses_b, (chance_a + chance_b) / 2
+    usable = np.isfinite(apart) & (chance > 0)
+    ends = [
+        max(
+            cubes_over_squares(np.maximum(sign * apart[usable], 0.0), chance[usable]),
+            cubes_over_squares(np.maximum(sign * seen, 0.0)),
+        )
+        for sign in (-1, 1)
+    ]
+    return -ends[0], ends[1]
+
+
+def _of_each_class(score: Score, predictions: Distribution) -> tuple[np.ndarray, np.ndarray] | None:
+    """Losses were each class to happen, and its probability, ``(classes, rows)``; of at most so many rows."""
+    if not isinstance(predictions, Categorical):
+        return None
+    some = predictions[:: 1 + len(predictions) // ROWS_OF_LOSSES]
+    classes = np.broadcast_to(np.arange(some.n_classes)[:, None], (some.n_classes, len(some)))
+    return to_numpy(score.losses(classes, some)), to_numpy(some.matrix).astype(np.float64).T
+
+
+def _at_least(interval: Interval, slack: float) -> Interval:
+    """An interval that is not narrower than rounding."""
+    return replace(interval, low=interval.low - slack, high=interval.high + slack)
+
+
+def _bias_differs(estimator: Estimator) -> str | None:
+    """Why models cannot be told apart by an error; ``None`` where its bias is none, or the same for both models."""
+    if not isinstance(estimator, BaseEstimator) or estimator.resampling is None or estimator.bias_cancels:
+        return None
+    return (
+        f"{brief(estimator)} is biased upwards, more so for the less sharp model, and resamples do not show it; compare models by "
+        "a score such as Brier(), or by calibrant.compare, whose squared error has no such bias"
+    )
 
 
 def _surprises(predictions: Distribution, weights: np.ndarray | None) -> float:
@@ -204,7 +315,7 @@ def _too_few(a: Checked, b: Checked) -> str | None:
         return None
     return (
         f"by both models at most {expected:.2g} rows are expected to be of another class than the likeliest, and resamples of "
-        f"fewer than {FEWEST_SURPRISES:g} show too little; calibrant.compare has intervals of log loss and Brier score"
+        f"fewer than {FEWEST_SURPRISES:g} show too little; scores such as Brier() have intervals"
     )
 
 
@@ -235,6 +346,7 @@ def compare(
 ) -> Table:
     """All models in a table, each with its difference to the reference, the first one unless named.
 
+    Estimators whose differences :class:`PairedDifference` withholds are refused.
     ``adjusted`` holds the p-values adjusted for several comparisons, by Holm ("holm") or Benjamini and Hochberg ("bh");
     intervals are those of single comparisons. Errors, scores and a verdict at once: :func:`calibrant.compare`.
 
@@ -253,6 +365,8 @@ def compare(
         raise InputError(f"there is no model {base!r} to refer to{did_you_mean(base, list(models))}")
     names = [base, *(name for name in models if name != base)]
     paired = PairedDifference(estimator, n_resamples, confidence_level)
+    if (reason := _bias_differs(estimator)) is not None:
+        raise InputError(f"estimator must tell models apart: {reason}")
     problems = [as_weighted_problem(y_true, models[name], sample_weight) for name in names]
     differences = paired.between(problems, [(i, 0) for i in range(1, len(names))], rng=rng, engine=engine)
     rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in differences)]

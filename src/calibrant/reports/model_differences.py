@@ -11,7 +11,6 @@ from scipy.special import fdtrc
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.coordinates import dimensions
 from calibrant.distributions.quantiles import SAME_LEVEL, Quantiles, fan_of, forecast_at
 from calibrant.estimators.base import BaseEstimator
@@ -19,10 +18,9 @@ from calibrant.estimators.binning import EqualMass
 from calibrant.estimators.crps import CRPS
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.energy_score import EnergyScore
-from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.pinball import Pinball
-from calibrant.estimators.scores import ROWS_OF_LOSSES, Brier, LogLoss, Score, cubes_over_squares
-from calibrant.inference.comparison import PairedDifference
+from calibrant.estimators.scores import Brier, LogLoss, Score
+from calibrant.inference.comparison import PairedDifference, likely_difference, paired_limits, pvalue_of_zero
 from calibrant.inference.multiplicity import holm
 from calibrant.planning.work import BOOTSTRAP_WORK, affordable
 from calibrant.reports.class_problem import ClassProblem
@@ -32,9 +30,6 @@ from calibrant.results import Estimate, Table
 from calibrant.typing import Array
 
 LEVEL = 0.95
-
-SMALLEST_PVALUE = 1e-12
-"""P-values are not told apart below."""
 
 SQUARED = "Squared calibration error"
 
@@ -60,28 +55,11 @@ class SquaredError(BaseEstimator):
 
 
 class Losses(NamedTuple):
-    """A score by its name: the losses of every model, ``(models, n)``.
-
-    Of classes also ``possible`` losses of some rows, were each class to happen, ``(models, rows, classes)``, and how likely that is
-    by each model.
-    """
+    """A score with its name and the losses of every model, ``(models, n)``."""
 
     name: str
+    score: Score
     rows: np.ndarray
-    possible: np.ndarray | None = None
-    chances: np.ndarray | None = None
-
-    def likely(self, a: int, b: int) -> tuple[float, float]:
-        """The lowest and the highest difference of a row's losses to reckon with: typical ones of what seldom happens."""
-        seen = self.rows[a] - self.rows[b]
-        if self.possible is None or self.chances is None:
-            return float(seen.min()), float(seen.max())
-        apart, chance = self.possible[a] - self.possible[b], (self.chances[a] + self.chances[b]) / 2
-        usable = np.isfinite(apart) & (chance > 0)
-        ends = [cubes_over_squares(np.maximum(sign * apart[usable], 0.0), chance[usable]) for sign in (-1, 1)]
-        return min(-ends[0], -cubes_over_squares(np.minimum(seen, 0.0))), max(
-            ends[1], cubes_over_squares(np.maximum(seen, 0.0))
-        )
 
 
 class Apart(NamedTuple):
@@ -101,7 +79,7 @@ def losses_of(problems: Sequence[Problem]) -> Iterator[Losses]:
         except InputError:  # no density
             continue
         if np.isfinite(rows).all():
-            yield Losses(name, rows, *_of_each_class(score, problems))
+            yield Losses(name, score, rows)
 
 
 def _scores_for(problems: Sequence[Problem]) -> dict[str, Score]:
@@ -136,25 +114,10 @@ def at_shared_levels(problems: Sequence[Problem]) -> list[Problem]:
     return [replace(one, predictions=fan) for one, fan in zip(problems, fans, strict=True)]
 
 
-def _of_each_class(score: Score, problems: Sequence[Problem]) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Losses were each class to happen, and its probability; of at most so many rows."""
-    predictions = [one.predictions for one in problems]
-    if not all(isinstance(p, Categorical) for p in predictions):
-        return None, None
-    step = 1 + len(predictions[0]) // ROWS_OF_LOSSES
-    p = np.stack([to_numpy(one.matrix[::step]).astype(np.float64) for one in predictions])  # type: ignore[attr-defined]
-    if isinstance(score, LogLoss):
-        with np.errstate(divide="ignore"):
-            return -np.log(p), p
-    return (p**2).sum(axis=2, keepdims=True) - 2 * p + 1, p
-
-
 def paired_mean(
     a: np.ndarray, b: np.ndarray, weights: np.ndarray | None, likely: tuple[float, float] | None = None
 ) -> Apart:
-    """The mean of ``a - b`` over rows, with the interval of :class:`MeanLimits`; the p-value is where that reaches zero.
-
-    ``likely`` are the lowest and the highest difference of a row to reckon with, those seen where they are not given.
+    """The mean of ``a - b`` over rows, with its interval and the p-value of zero.
 
     >>> found = paired_mean(np.repeat([0.0, 1.0], [20, 80]), np.zeros(100), None)
     >>> found.low > 0.6, found.pvalue < 1e-4
@@ -163,23 +126,9 @@ def paired_mean(
     w = np.ones(len(a)) if weights is None else weights
     if (w > 0).sum() < 2:
         return Apart(float(w @ (a - b) / w.sum()), -np.inf, np.inf, 1.0)
-    lowest, highest = (None, None) if likely is None else likely
-    limits = MeanLimits.of(a - b, w, lowest=lowest, highest=highest)
+    limits = paired_limits(a, b, weights, likely)
     low, high = limits(LEVEL)
-    return Apart(limits.mean, low, high, _where_zero_is_left_out(limits))
-
-
-def _where_zero_is_left_out(limits: MeanLimits) -> float:
-    """The p-value of a mean of zero: one less the largest level whose interval leaves zero out, by bisection of its logarithm."""
-    if limits.mean == 0 or 0 in limits(1e-9):
-        return 1.0
-    if 0 not in limits(1 - SMALLEST_PVALUE):
-        return SMALLEST_PVALUE
-    inside, outside = np.log(SMALLEST_PVALUE), 0.0
-    for _ in range(40):
-        middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if 0 in limits(-np.expm1(middle)) else (inside, middle)
-    return float(np.exp((inside + outside) / 2))
+    return Apart(limits.mean, low, high, pvalue_of_zero(limits))
 
 
 def all_equal(losses: np.ndarray, weights: np.ndarray | None) -> float:
@@ -224,13 +173,16 @@ def differences_of(problems: Mapping[str, Problem], scores: Sequence[Losses]) ->
     """
     names, every = list(problems), list(problems.values())
     pairs = list(combinations(range(len(names)), 2))
+    checked = [(one.targets, one.predictions, one.weights) for one in every]
     weights = every[0].weights
     w = np.ones(len(every[0])) if weights is None else weights
     rows: list[tuple[str, int, int, float, float, Apart]] = []
     for score in scores:
         means = score.rows @ w / w.sum()
         for a, b in pairs:
-            found = paired_mean(score.rows[a], score.rows[b], weights, score.likely(a, b))
+            seen = score.rows[a] - score.rows[b]
+            likely = likely_difference(score.score, checked[a], checked[b], seen)
+            found = paired_mean(score.rows[a], score.rows[b], weights, likely)
             rows.append((score.name, a, b, means[a], means[b], found))
     rows += _errors(every, pairs)
     alone = [found.pvalue for *_, found in rows]

@@ -212,7 +212,7 @@ def _tests() -> list[Claim]:
 
 
 def _pictures() -> list[Claim]:
-    differences = PairedDifference(Brier(), 199), PairedDifference(ECE(EqualMass(15)), 199)
+    differences = [PairedDifference(e, 199) for e in (Brier(), LogLoss(), ECE(EqualMass(15)), SKCE(KERNEL))]
     return [
         Judged("consistency band", _two, ("band",), reported.consistency_band, True),
         Judged("band of bins", _two, ("band",), reported.band_of_bins),
