@@ -26,9 +26,9 @@ from verdict_worlds import CASES, Case
 
 from calibrant import __version__, evaluate
 from calibrant.inference.proportions import interval_of_share
-from calibrant.lab.record import Record
 from calibrant.reports.model import Advice
 from calibrant.results import Table
+from studies.record import Record
 
 REDRAWS = 199
 LEVEL, CERTAINTY = 0.05, 0.999

@@ -12,7 +12,7 @@ pytest.importorskip("cyclopts")
 def test_help_names_every_command(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("demo", "report", "estimate", "test", "recalibrate", "simulate", "reproduce"):
+    for command in ("demo", "report", "estimate", "test", "recalibrate", "simulate"):
         assert command in out
 
 

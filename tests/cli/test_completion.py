@@ -23,7 +23,7 @@ def test_scripts_are_valid_and_know_the_commands(run, shell):
     ("words", "expected"),
     [
         (["calibrant", "rec"], {"recalibrate"}),
-        (["calibrant", "re"], {"report", "recalibrate", "reproduce"}),
+        (["calibrant", "re"], {"report", "recalibrate"}),
         (["calibrant", "report", "--fail"], {"--fail-if"}),
         (["calibrant", "doctor", "--form"], {"--format"}),
     ],

@@ -51,9 +51,7 @@ def test_commands_on_files(run, monkeypatch, tmp_path, boastful, command):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "arguments", [["demo", "digit"], ["reproduce", "nobody"], ["doctor", "--fast"], ["completion", "tcsh"], ["hlep"]]
-)
+@pytest.mark.parametrize("arguments", [["demo", "digit"], ["doctor", "--fast"], ["completion", "tcsh"], ["hlep"]])
 def test_other_commands_refuse_what_they_do_not_know(run, arguments):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
@@ -73,7 +71,6 @@ def test_other_commands_refuse_what_they_do_not_know(run, arguments):
         (["estimate", "FILE", "--estimator", "ece()"], "'ECE'"),
         (["recalibrate", "FILE", "--method", "Plat()"], "'Platt'"),
         (["report", "FILE", "--fail-if", "ece > 1", "--n-resamples", "99", "--out", "x.json"], "'ECE'"),
-        (["reproduce", "roelof"], "roelofs"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

@@ -202,7 +202,7 @@ class TestDefinition:
 class TestStatistics:
     def test_unbiased_and_its_standard_error(self):
         """Over many data sets of a miscalibrated model: the mean is the truth, and errors are as large as they say."""
-        from calibrant.lab.papers.estimator_error import TRUTH, Cell, data_set
+        from studies.widmann.estimator_error import TRUTH, Cell, data_set
 
         cell, rng = Cell("uncalibrated", 1, 40), np.random.default_rng(3)
         results = [UNIT(*data_set(cell, rng)) for _ in range(600)]
@@ -225,7 +225,7 @@ class TestStatistics:
 
     def test_the_bias_of_the_biased_estimator(self):
         """Calibrated normal predictions with scale 0.1: ``(1 - 1.02^(-1/2)) / n``."""
-        from calibrant.lab.papers.estimator_error import Cell, data_set
+        from studies.widmann.estimator_error import Cell, data_set
 
         rng = np.random.default_rng(5)
         values = np.array([BIASED(*data_set(Cell("calibrated", 1, 8), rng)).value for _ in range(4000)])

@@ -9,9 +9,9 @@ from calibrant import Categorical, ClassWise, TopLabel
 from calibrant._validate import InputError
 from calibrant.lab.fits import PAIRS, _log_tail, fit_curves, fit_scores, fit_world
 from calibrant.lab.glm import Likelihood
-from calibrant.lab.papers.roelofs_fits import FITS
 from calibrant.lab.problems import GLM, BetaScores, EmpiricalScores, Power, ScoreWorld, tce
 from calibrant.lab.problems.curves import on_scale
+from studies.roelofs.fits import FITS
 
 NAMES = [f"{link}_{transform}_{free}" for link, transform in PAIRS for free in ("b0_b1", "b1", "b0")]
 

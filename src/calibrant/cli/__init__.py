@@ -3,6 +3,8 @@
 import os
 import sys
 import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from calibrant._validate import InputError
 
@@ -12,8 +14,13 @@ GATE_FAILED, UNUSABLE, MISTAKE, INTERRUPTED, NO_READER = 1, 2, 70, 130, 141
 
 def main(arguments: list[str] | None = None) -> None:
     """Run ``calibrant`` and leave with 0, with 1 when a gate failed, with 2 and one line on bad input."""
+    guarded(_program, sys.argv[1:] if arguments is None else arguments, "calibrant")
+
+
+def guarded(program: Callable[[], Any], arguments: Sequence[str], name: str) -> NoReturn:
+    """Run a program of cyclopts and leave with its code; mistakes of the user are one line, and code 2."""
     try:
-        code = _run(arguments)
+        code = _run(program, arguments, name)
         sys.stdout.flush()
     except BrokenPipeError:  # who read the output has seen enough
         _forget_output()
@@ -23,41 +30,46 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _run(arguments: list[str] | None) -> int:
+def _program() -> Any:
+    from calibrant.cli import (  # noqa: F401  # add themselves
+        commands,
+        completion,
+        demo,
+        doctor,
+        monitor,
+        plan,
+        recalibrate,
+        studies,
+    )
+    from calibrant.cli.app import app
+
+    return app
+
+
+def _run(program: Callable[[], Any], arguments: Sequence[str], name: str) -> int:
     try:
-        from calibrant.cli import (  # noqa: F401  # add themselves
-            commands,
-            completion,
-            demo,
-            doctor,
-            monitor,
-            plan,
-            recalibrate,
-            studies,
-        )
-        from calibrant.cli.app import app
+        app = program()
         from calibrant.cli.streams import renamed
     except ModuleNotFoundError as error:
-        return _fail(f"the command line needs {error.name}: pip install 'calibrant[cli]'")
+        return _fail(f"the command line needs {error.name}: pip install 'calibrant[cli]'", name)
     from cyclopts import CycloptsError
 
     try:
-        tokens = renamed(sys.argv[1:] if arguments is None else arguments)
-        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        code = app(renamed(list(arguments)), exit_on_error=False, print_error=False, result_action="return_value")
     except (BrokenPipeError, KeyboardInterrupt):
         raise
     except (InputError, OSError) as error:
-        return _fail(str(error))
+        return _fail(str(error), name)
     except CycloptsError as error:
-        return _fail(f"{' '.join(str(error).split())} (see calibrant --help)")
+        return _fail(f"{' '.join(str(error).split())} (see {app.name[0]} --help)", name)
     except Exception:  # a bug of ours: show it, and leave with a code that no gate uses
         traceback.print_exc()
         return MISTAKE
     return code if isinstance(code, int) else 0
 
 
-def _fail(message: str) -> int:
-    print(f"calibrant: {message}", file=sys.stderr)
+def _fail(message: str, name: str) -> int:
+    print(f"{name}: {message}", file=sys.stderr)
     return UNUSABLE
 
 

@@ -108,13 +108,6 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "recalibrate": RECALIBRATE,
     "monitor": MONITOR,
     "simulate": SIMULATE,
-    "reproduce": (
-        Example("A quick look at a study:", "calibrant reproduce estimator-error --data-sets 100"),
-        Example(
-            "Its page and picture, by two processes, cells kept in case it is broken off:",
-            "calibrant reproduce estimator-error --data-sets 100 --workers 2 --out study --keep cells",
-        ),
-    ),
     "plan": PLAN,
     "doctor": (
         Example("Is everything in order?", "calibrant doctor"),

@@ -36,7 +36,6 @@ FAILURES = {
     "estimate": "a condition of --fail-if holds",
     "recalibrate": "--save is given and held-out rows got worse, so that nothing is saved",
     "monitor": "there was an alarm",
-    "reproduce": "a cell lies further off than chance allows",
     "plan": "nothing fits",
     "doctor": "the self-test fails",
 }

@@ -53,8 +53,8 @@ class Score(BaseEstimator):
         losses = to_numpy(self.losses(targets, predictions))
         w = np.ones(len(predictions)) if weights is None else weights
         mean = float(losses @ w / w.sum())
-        if not np.isfinite(mean):  # an infinite loss has no spread
-            return Estimate(self.name, mean, len(predictions), self)
+        if not np.isfinite(mean):
+            return Estimate(self.name, mean, len(predictions), self, withheld="an infinite loss has no spread")
         seen = replace(MeanLimits.of(losses, weights, least=self.least, most=self.most), mean=mean)
         found = self.of_limits(seen, len(predictions), self.needs(predictions))
         if has_classes(predictions):

@@ -18,9 +18,9 @@ from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.inference.draws import as_seed_sequence
 from calibrant.inference.proportions import interval_of_share
 from calibrant.lab.problems import World
-from calibrant.lab.record import Record
 from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import Engine
+from studies.record import Record
 
 CHUNK = 25
 """Data sets of one task. Seeds depend on it, so it is the same for everyone."""

@@ -12,7 +12,6 @@ from calibrant._validate import InputError
 from calibrant.estimators.debiased import DebiasedECE
 from calibrant.estimators.sweep import Sweep
 from calibrant.kernels import Exponential
-from calibrant.lab.papers.roelofs_fits import FITS
 from calibrant.lab.problems import (
     GLM,
     BetaScores,
@@ -24,6 +23,7 @@ from calibrant.lab.problems import (
     Shifted,
     tce,
 )
+from studies.roelofs.fits import FITS
 
 CONFIDENT = BetaScores(2.8, 0.05)
 

@@ -1,1 +1,0 @@
-"""Published experiments, one file each, with the published numbers beside ours."""

@@ -1,0 +1,1 @@
+"""Berta et al. (2026): variational calibration errors."""

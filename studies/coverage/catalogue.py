@@ -1,0 +1,237 @@
+"""All statements of the study, and the worlds they are tried in."""
+
+from functools import partial
+
+from calibrant.estimators.binned import ECE
+from calibrant.estimators.binning import EqualMass, EqualWidth
+from calibrant.estimators.canonical import CanonicalECE
+from calibrant.estimators.crps import CRPS
+from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
+from calibrant.estimators.debiased import DebiasedECE
+from calibrant.estimators.distances import Lp
+from calibrant.estimators.integrated import ICI
+from calibrant.estimators.interval_score import IntervalScore
+from calibrant.estimators.kce import KCE
+from calibrant.estimators.kde import KDE
+from calibrant.estimators.logistic import CalibrationIntercept, CalibrationSlope
+from calibrant.estimators.pinball import Pinball
+from calibrant.estimators.ratio import CalibrationRatio
+from calibrant.estimators.scores import Brier, LogLoss
+from calibrant.estimators.skce import SKCE
+from calibrant.estimators.smooth import SmoothECE
+from calibrant.estimators.sweep import Sweep
+from calibrant.estimators.tangent import TangentKDE
+from calibrant.estimators.variational import Variational
+from calibrant.estimators.z_scores import ZMean, ZVariance
+from calibrant.inference.aggregated import AggregatedTest
+from calibrant.inference.block import BlockTest
+from calibrant.inference.bootstrap_test import BootstrapTest
+from calibrant.inference.bounds import BoundTest
+from calibrant.inference.comparison import PairedDifference
+from calibrant.inference.exact import ExactTest
+from calibrant.inference.gamma_test import GammaTest
+from calibrant.inference.hosmer_lemeshow import HosmerLemeshow
+from calibrant.inference.intervals import Bootstrap
+from calibrant.inference.mean_embedding import CMETest
+from calibrant.inference.rank_test import RankTest
+from calibrant.inference.spectral_test import SpectralTest
+from calibrant.inference.spiegelhalter import Spiegelhalter
+from calibrant.inference.wild import WildBootstrapTest
+from calibrant.kernels import Exponential
+from calibrant.lenses import ClassWise, TopLabel
+from calibrant.results import brief
+from studies.coverage import reported
+from studies.coverage.claims import Claim, Estimated, Judged, Rejected
+from studies.coverage.worlds import Setting
+
+REDRAWS = 99
+"""Redraws of a test in the study: the level is exact with any number of them."""
+
+KERNEL = Exponential(0.3)
+"""Of kernel errors, whose truth is known for given length scales."""
+
+
+def _two(setting: Setting) -> bool:
+    return setting.kind == "two classes"
+
+
+def _many(setting: Setting) -> bool:
+    return setting.kind == "classes"
+
+
+def _classes(setting: Setting) -> bool:
+    return setting.n_classes > 0
+
+
+def _some(setting: Setting) -> bool:
+    """Classes in data sets that are quick to work through pair by pair."""
+    return _classes(setting) and setting.n <= 2_000 and setting.n_classes <= 10
+
+
+def _few_of_many(setting: Setting) -> bool:
+    return _many(setting) and setting.n_classes <= 10
+
+
+def _labels(setting: Setting) -> bool:
+    return setting.kind == "labels"
+
+
+def _forecasts(setting: Setting) -> bool:
+    return setting.kind in ("numbers", "counts", "ensembles", "quantiles")
+
+
+def _small(setting: Setting) -> bool:
+    return setting.n <= 2_000
+
+
+def _short(setting: Setting) -> bool:
+    return setting.n <= 300
+
+
+def _unweighted(setting: Setting) -> bool:
+    return _some(setting) and setting.weighting == "equal"
+
+
+def _shortest(setting: Setting) -> bool:
+    return setting.n <= 100
+
+
+def _two_unweighted(setting: Setting) -> bool:
+    return _two(setting) and setting.weighting == "equal" and setting.n <= 2_000
+
+
+def _eight_blocks(setting: Setting) -> bool:
+    return _unweighted(setting) and setting.n >= 80
+
+
+def _unweighted_short(setting: Setting) -> bool:
+    return _unweighted(setting) and _short(setting)
+
+
+def _two_small(setting: Setting) -> bool:
+    return _two(setting) and _small(setting)
+
+
+def _two_short(setting: Setting) -> bool:
+    return _two(setting) and setting.n <= 300
+
+
+def _two_right(setting: Setting) -> bool:
+    return _two_unweighted(setting) and setting.is_calibrated and setting.n <= 300
+
+
+def _densities(setting: Setting) -> bool:
+    return setting.kind in ("numbers", "counts")
+
+
+def _ensembles(setting: Setting) -> bool:
+    return setting.kind == "ensembles"
+
+
+def _not_ensembles(setting: Setting) -> bool:
+    return _forecasts(setting) and not _ensembles(setting)
+
+
+def _short_forecasts(setting: Setting) -> bool:
+    return _forecasts(setting) and setting.n <= 300
+
+
+def _shortest_forecasts(setting: Setting) -> bool:
+    return _short_forecasts(setting) and not _ensembles(setting) and (setting.n <= 100 or setting.kind == "quantiles")
+
+
+def _of_two() -> list[Claim]:
+    plain = [
+        *(ECE(EqualMass(15)), ECE(EqualWidth(15)), ECE(EqualMass(15), norm=2), ECE(Sweep())),
+        *(DebiasedECE(EqualMass(15)), DebiasedECE(EqualMass(15), norm=1)),
+        *(SmoothECE(), KolmogorovSmirnov(), Kuiper()),
+        *(CalibrationSlope(), CalibrationIntercept(), CalibrationRatio(), Brier(), LogLoss()),
+    ]
+    pairs = [SKCE(KERNEL), SKCE(KERNEL, unbiased=False), SKCE(KERNEL, block=10), KCE(KERNEL)]
+    held_out = [Variational(), Variational(Brier()), Variational(LogLoss())]
+    resampled = [Bootstrap(e, 199) for e in (Brier(), CalibrationSlope())]
+    return [
+        *(Estimated(brief(e), _two, e) for e in plain),
+        *(Estimated(brief(e), _two, e, costly=True) for e in (*pairs, *held_out, ICI())),
+        *(Estimated(brief(e), _two_short, e, costly=True) for e in [KDE(), KDE(p=2), TangentKDE()]),
+        *(Estimated(brief(e), _two_small, e, costly=True) for e in resampled),
+    ]
+
+
+def _of_many() -> list[Claim]:
+    plain = [
+        *(ECE(EqualMass(15), lens=TopLabel()), ECE(EqualMass(15), lens=ClassWise())),
+        *(DebiasedECE(EqualMass(15), lens=TopLabel()), Brier(), LogLoss()),
+    ]
+    costly = [
+        *(SKCE(KERNEL), Variational(Lp(2)), Variational(lens=TopLabel()), CanonicalECE()),
+        *(KDE(), KDE(p=2), TangentKDE(), TangentKDE(2)),
+    ]
+    return [
+        *(Estimated(f"{brief(e)}, classes", _many, e) for e in plain),
+        *(Estimated(f"{brief(e)}, classes", _few_of_many, e, costly=True) for e in costly),
+        *(Estimated(f"{brief(e)}, labels", _labels, e) for e in (ECE(EqualMass(15)), Brier(), LogLoss())),
+    ]
+
+
+def _of_forecasts() -> list[Claim]:
+    scores = [CRPS(), IntervalScore(), Pinball(), ZMean(), ZVariance()]
+    return [
+        *(Estimated(brief(e), _forecasts, e) for e in scores),
+        Estimated("LogLoss(), forecasts", _densities, LogLoss()),
+        Estimated("SKCE(), forecasts", _short_forecasts, SKCE(), costly=True),
+        Estimated("Bootstrap(CRPS())", _shortest_forecasts, Bootstrap(CRPS(), 199), costly=True),
+    ]
+
+
+def _tests() -> list[Claim]:
+    exact = [
+        ExactTest(ECE(EqualMass(15), lens=TopLabel()), REDRAWS),
+        ExactTest(Brier(), REDRAWS, "two-sided"),
+        ExactTest(SKCE(), REDRAWS),
+        AggregatedTest(n_resamples=REDRAWS),
+    ]
+    published = [SpectralTest(), GammaTest(), WildBootstrapTest(n_resamples=199), BootstrapTest(n_resamples=199)]
+    others = [BoundTest(), CMETest(n_resamples=REDRAWS)]
+    of_two = [HosmerLemeshow(), Spiegelhalter()]
+    return [
+        *(Rejected(brief(t), _some, t, costly=True) for t in exact),
+        *(Rejected(brief(t), _unweighted_short, t, costly=True) for t in published),
+        *(Rejected(brief(t), _unweighted, t, costly=True) for t in others),
+        Rejected("BlockTest(SKCE(block=10))", _eight_blocks, BlockTest(SKCE(block=10)), costly=True),
+        *(Rejected(brief(t), _two_unweighted, t) for t in of_two),
+        Rejected("ExactTest(CRPS())", _densities, ExactTest(CRPS(), REDRAWS)),
+        Rejected(
+            "AggregatedTest(), forecasts",
+            _shortest_forecasts,
+            AggregatedTest(n_resamples=REDRAWS),
+            costly=True,
+        ),
+        Rejected("RankTest()", _ensembles, RankTest()),
+    ]
+
+
+def _pictures() -> list[Claim]:
+    differences = [PairedDifference(e, 199) for e in (Brier(), LogLoss(), ECE(EqualMass(15)), SKCE(KERNEL))]
+    return [
+        Judged("consistency band", _two, ("band",), reported.consistency_band, True),
+        Judged("band of bins", _two, ("band",), reported.band_of_bins),
+        Judged("band of isotonic curve", _two, ("band",), reported.band_of_isotonic_curve),
+        Judged("bands of PIT values", _forecasts, ("band", "band"), reported.pit_bands, True, costly=True),
+        Judged("coverage of 80 %", _not_ensembles, ("interval",), reported.share_inside, True),
+        *(
+            Judged(
+                f"PairedDifference({brief(d.estimator)})",
+                _two_right,
+                ("p-value", "interval"),
+                partial(reported.paired, d),
+                costly=True,
+            )
+            for d in differences
+        ),
+        Judged("report", _shortest, ("verdict", "p-value"), reported.verdict, True, costly=True),
+    ]
+
+
+CLAIMS: tuple[Claim, ...] = (*_of_two(), *_of_many(), *_of_forecasts(), *_tests(), *_pictures())
+"""All of them."""

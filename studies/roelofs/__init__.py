@@ -1,0 +1,1 @@
+"""Roelofs, Cain, Shlens & Mozer (2022): bias of binned calibration errors."""

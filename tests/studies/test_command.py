@@ -1,0 +1,106 @@
+import json
+import re
+import sys
+
+import pytest
+
+pytest.importorskip("cyclopts")
+pytest.importorskip("polars")
+
+from studies.__main__ import main
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a study; its exit code, output and errors."""
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main(list(arguments))
+        shown = capsys.readouterr()
+        return left.value.code, shown.out, shown.err
+
+    return call
+
+
+def test_reproducing_a_study(run, monkeypatch, tmp_path):
+    from studies.widmann import estimator_error
+
+    few = estimator_error.study.__kwdefaults__ | {"sizes": (4,)}
+    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", few)
+    code, out, _ = run("estimator-error", "--data-sets", "100")
+    assert code == 0
+    assert "largest difference: " in out
+    code, out, _ = run("estimator-error", "--data-sets", "100", "--format", "json")
+    assert code == 0
+    assert len(json.loads(out)["error_z"]) == 16
+    folders = ["--out", str(tmp_path / "docs"), "--keep", str(tmp_path)]
+    again = run("estimator-error", "--data-sets", "100", "--format", "json", *folders, "--workers", "2")
+    assert again[:2] == (0, out)
+    page = (tmp_path / "docs" / "estimator-error.md").read_text()
+    assert page.startswith("# Errors and variances")
+    assert page.count("| uncalibrated |") == 8
+    assert (tmp_path / "docs" / "estimator-error.svg").read_text().startswith("<?xml")
+    monkeypatch.setattr(estimator_error, "_repeat", pytest.fail)  # all cells were kept
+    assert run("estimator-error", "--data-sets", "100", "--format", "json", *folders)[:2] == (0, out)
+    monkeypatch.undo()
+    monkeypatch.setattr(estimator_error.study, "__kwdefaults__", few)
+    monkeypatch.setattr(estimator_error, "BOUND", 0.01)
+    assert run("estimator-error", "--data-sets", "100")[0] == 1
+    code, _, err = run("estimator-error", "--data-sets", "3")
+    assert (code, err) == (2, "studies: --data-sets must be a whole number of at least 100; got 3\n")
+
+
+def test_the_papers_keep_to_one_contract():
+    from studies import popordanoska
+    from studies.berta import bounds as berta_coverage
+    from studies.berta import variational as berta
+    from studies.roelofs import bias as roelofs
+    from studies.widmann import estimator_error, rejection_rates
+    from studies.widmann import regressions as widmann
+
+    for paper in (berta, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs, widmann):
+        assert {"seed", "engine", "folder"} <= set(paper.study.__kwdefaults__)
+        assert paper.BOUND > 3 or (paper.BOUND >= 1 and paper.UNIT.startswith("parts"))
+        assert callable(paper.summary)
+        assert callable(paper.figure)
+
+
+def test_sections_of_a_page(run, monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    from studies.widmann import regressions as widmann
+
+    few = {"iterations": (10,), "n_resamples": 99, "published_resamples": 999, "exact_resamples": 99}
+    monkeypatch.setattr(widmann.study, "__kwdefaults__", widmann.study.__kwdefaults__ | few)
+    code, out, err = run("widmann", "--out", str(tmp_path))
+    assert (code, err) == (1, "")  # after ten iterations no curve has turned
+    assert "largest difference: " in out
+    assert "iteration = 10" in out
+    page = (tmp_path / "widmann.md").read_text()
+    assert page.startswith("# Calibration of regressions")
+    assert page.count("\n## ") == 5
+    for name in ("widmann", "widmann-figure-12", "widmann-figure-1", "widmann-ensembles"):
+        assert f"]({name}.svg)" in page
+        assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
+    assert {path.stem for path in tmp_path.glob("*.svg")} == set(re.findall(r"\]\((.*)\.svg\)", page))
+
+
+def test_a_study_with_data_of_its_own_takes_no_number_of_them(run):
+    code, _, err = run("widmann", "--data-sets", "500")
+    expected = "studies: --data-sets goes with simulations, and widmann has data of its own; leave it out\n"
+    assert (code, err) == (2, expected)
+
+
+def test_without_torch_networks_are_not_trained(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    code, _, err = run("widmann")
+    assert (code, err) == (2, "studies: training networks needs torch: pip install 'calibrant[torch]'\n")
+
+
+@pytest.mark.parametrize("name", ["nobody", "roelof"])
+def test_unknown_studies_are_refused(run, name):
+    code, out, err = run(name)
+    assert (code, out) == (2, "")
+    assert err.startswith("studies: ")
+    assert err.endswith("(see python -m studies --help)\n")
+    assert name != "roelof" or "roelofs" in err
