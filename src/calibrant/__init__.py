@@ -64,10 +64,9 @@ if TYPE_CHECKING:
     from calibrant.inference.reliability import ReliabilityCurve
     from calibrant.lenses import ClassWise, MultiLabel, PositiveClass, TopLabel, groups
     from calibrant.monitoring.monitor import Monitor
-    from calibrant.reports.build import evaluate
+    from calibrant.reports.build import evaluate, report
     from calibrant.reports.comparison import compare
     from calibrant.reports.monitored import monitor_report
-    from calibrant.reports.page import report
     from calibrant.streams.choose import state
     from calibrant.thresholds import Exceeds, Within
 
@@ -129,7 +128,7 @@ _HOME = {
     "Quantiles": "distributions.quantiles",
     "RankTest": "inference.rank_test",
     "ReliabilityCurve": "inference.reliability",
-    "report": "reports.page",
+    "report": "reports.build",
     "SKCE": "estimators.skce",
     "SmoothECE": "estimators.smooth",
     "state": "streams.choose",

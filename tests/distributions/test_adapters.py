@@ -6,16 +6,10 @@ from scipy import stats
 
 from calibrant import CRPS, SKCE, Categorical, Ensemble, ExactTest, MultivariateNormal, Normal, Quantiles
 from calibrant._validate import InputError
-from calibrant.distributions.adapters import (
-    adapted,
-    batch_shape,
-    frozen_parameters,
-    is_distribution,
-    is_frozen,
-    rows_of,
-)
+from calibrant.distributions.adapters import adapted, is_distribution
 from calibrant.distributions.conversion import as_distribution, as_problem
 from calibrant.distributions.foreign import Foreign
+from calibrant.distributions.reader import batch_shape, frozen_parameters, is_frozen, rows_of
 
 
 def stand_in(name, module, **attributes):

@@ -36,8 +36,8 @@ from calibrant.inference.aggregated import AggregatedTest
 from calibrant.inference.intervals import WithInterval
 from calibrant.lenses import groups
 from calibrant.reports.comparison import Comparison
-from calibrant.reports.model import Report
 from calibrant.reports.pdf import check_browser, to_pdf
+from calibrant.reports.report import Report
 from calibrant.reports.slices import slices as slices_of
 from calibrant.results import Estimate, Table, TestResult, brief
 from calibrant.typing import Engine

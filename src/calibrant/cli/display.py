@@ -16,7 +16,8 @@ from calibrant.cli.console import aside, complain, err, say
 from calibrant.cli.progress import ProgressEngine, steps
 from calibrant.reports.before_after import BeforeAfter
 from calibrant.reports.comparison import Comparison
-from calibrant.reports.model import Advice, Report, Verdict
+from calibrant.reports.model import Advice, Verdict
+from calibrant.reports.report import Report
 from calibrant.reports.standouts import Standout, standouts
 from calibrant.results import Estimate, Table, TestResult, brief, number
 from calibrant.results.markdown import plain_text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from calibrant._validate import InputError, did_you_mean
 from calibrant.cli.console import complain
-from calibrant.reports.model import Report
+from calibrant.reports.report import Report
 
 COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 

@@ -10,7 +10,7 @@ from calibrant.cli.app import check_writable
 from calibrant.cli.streams import DASH, beside, pour
 from calibrant.reports.build import evaluate
 from calibrant.reports.comparison import Comparison
-from calibrant.reports.model import Report
+from calibrant.reports.report import Report
 from calibrant.typing import Engine
 
 

@@ -7,18 +7,24 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibrant._array import is_array, namespace, to_numpy
+from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.bernoulli import Bernoulli
 from calibrant.distributions.beta import Beta
 from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.foreign import Foreign
 from calibrant.distributions.gamma import Gamma
 from calibrant.distributions.laplace import Laplace
 from calibrant.distributions.log_normal import LogNormal
 from calibrant.distributions.logistic import Logistic
+from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.mvnormal import MultivariateNormal
 from calibrant.distributions.negative_binomial import NegativeBinomial
 from calibrant.distributions.normal import Normal
 from calibrant.distributions.poisson import Poisson
+from calibrant.distributions.quantiles import Quantiles
+from calibrant.distributions.reader import batch_shape, frozen_parameters, is_frozen, rows_of
 from calibrant.distributions.student_t import StudentT
 from calibrant.distributions.truncated import Truncated
 from calibrant.distributions.uniform import Uniform
@@ -172,3 +178,120 @@ VECTORS: Mapping[str, Callable[[Parameters], Distribution]] = {
     "bernoullilogits": lambda p: Bernoulli(p("probs")),
 }
 """Classes of which the last axis of a batch is one vector a row: ``Independent(Normal(loc, scale), 1)``."""
+
+MEMBERS = ("member", "members", "ensemble", "number", "sample", "samples", "realization", "draw")
+"""Names of dimensions that run over the members of an ensemble."""
+
+LEVELS = ("quantile", "quantiles")
+"""Names of dimensions that run over quantiles."""
+
+
+def from_object(x: Any) -> Distribution:
+    """One object with a batch of distributions: a family of our own, or the object itself."""
+    try:
+        return _known(x, batch_shape(x))
+    except Unlike:
+        return Foreign(x)
+
+
+def from_list(rows: Sequence[Any]) -> Distribution:
+    """One distribution a row: all of one known family, or each by itself."""
+    if any(int(np.prod(batch_shape(x))) != 1 for x in rows):
+        raise InputError("y_pred is a list of distributions: each must be of one row, or give one batch without a list")
+    tables = {id(table): table for table in map(_table, rows)}
+    names = {_name(x) for x in rows}
+    try:
+        if len(tables) > 1 or len(names) > 1:
+            raise Unlike
+        build = next(iter(tables.values())).get(names.pop(), _unlike)
+        return build(Parameters([_lookup(x) for x in rows], (), (len(rows),)))
+    except Unlike:
+        return Foreign(tuple(rows))
+
+
+def _known(x: Any, shape: tuple[int, ...]) -> Distribution:
+    """One batch as a family of our own; raises ``Unlike`` where it is none."""
+    name = _name(x)
+    if type(x).__module__.startswith("gpytorch") and name.endswith("multivariatenormal"):
+        return _process(x)
+    base: Any = getattr(x, "base_dist", getattr(x, "distribution", None))
+    if name == "independent" and base is not None:
+        return _independent(x, base)
+    components = getattr(x, "component_distribution", getattr(x, "components_distribution", None))
+    if components is not None:
+        return _mixture(x, components)
+    if len(shape) == 2 and shape[1] > 1 and name.startswith("bernoulli"):
+        return VECTORS[name](Parameters([_lookup(x)], shape, shape))
+    rows = rows_of(shape, type(x).__name__)
+    return _table(x).get(name, _unlike)(Parameters([_lookup(x)], shape, (rows,)))
+
+
+def _unlike(_: Any) -> Distribution:
+    raise Unlike
+
+
+def _name(x: Any) -> str:
+    """What the family of an object is called."""
+    return str(x.dist.name) if is_frozen(x) else type(x).__name__.lower()
+
+
+def _table(x: Any) -> Any:
+    return FROZEN if is_frozen(x) else CLASSES
+
+
+def _lookup(x: Any) -> Callable[[str], Any]:
+    """A parameter of an object by its name."""
+    if is_frozen(x):
+        return frozen_parameters(x).get
+    return lambda name: _attribute(x, name)
+
+
+def _attribute(x: Any, name: str) -> Any:
+    """An attribute; of TensorFlow Probability also what has to be called, ``probs_parameter()`` and ``covariance()``."""
+    value = getattr(x, name, None)
+    maker = getattr(x, f"{name}_parameter", None) if value is None else value if name == "covariance" else None
+    return maker() if callable(maker) else value
+
+
+def _process(x: Any) -> Distribution:
+    """A Gaussian process at n points: what it says of each point, not of all together."""
+    mean, scale = x.mean, x.stddev
+    return Normal(mean, scale) if mean.ndim == 1 else MultivariateNormal(mean, scale=scale)
+
+
+def _independent(x: Any, base: Any) -> Distribution:
+    """A batch whose last axis is one vector a row; of one coordinate, numbers."""
+    event: tuple[int, ...] = tuple(int(k) for k in x.event_shape)
+    if not event or event == (1,):
+        return _known(base, batch_shape(base))
+    shape = (rows_of(batch_shape(x), "Independent"), *event)
+    if len(event) > 1:
+        raise InputError(f"y_pred is Independent over {len(event)} axes: targets are numbers or vectors, one a row")
+    build: Callable[[Any], Distribution] = VECTORS.get(_name(base), _unlike)
+    return build(Parameters([_lookup(base)], batch_shape(base), shape))
+
+
+def _mixture(x: Any, components: Any) -> Distribution:
+    """Components on the last axis of the batch, and their probabilities."""
+    weights = getattr(x, "mixture_distribution", getattr(x, "mixing_distribution", None))
+    shape = batch_shape(components)
+    if weights is None or len(shape) != 2 or _name(components) not in CLASSES:
+        return _unlike(x)
+    p = Parameters([_lookup(components)], shape, shape)
+    parts = tuple(CLASSES[_name(components)](p.of_column(k)) for k in range(shape[1]))
+    probs = Parameters([_lookup(weights)], shape[:1], shape[:1])("probs", event=1)
+    return Mixture(parts, probs / probs.sum(axis=1)[:, None])
+
+
+def labelled(x: Any) -> Distribution:
+    """An array with names of its dimensions, rows on the first that is neither members nor quantiles."""
+    members = [d for d in x.dims if d in MEMBERS]
+    levels = [d for d in x.dims if d in LEVELS]
+    others = [d for d in x.dims if d not in (*members, *levels)]
+    if len(members) + len(levels) != 1 or len(others) not in (1, 2):
+        raise InputError(
+            f"y_pred is a DataArray with dimensions {tuple(x.dims)}: one must be of members ({', '.join(MEMBERS)}) or of "
+            f"quantiles ({', '.join(LEVELS)}), beside one of rows and perhaps one of coordinates; give probabilities as .values"
+        )
+    values = x.transpose(others[0], *members, *levels, *others[1:]).values
+    return Ensemble(values) if members else Quantiles(values, np.asarray(x[levels[0]].values, dtype=np.float64))

@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant._array import is_array, is_jax, random_key, seeded, to_numpy
 from calibrant._validate import InputError
-from calibrant.distributions.adapters import batch_shape, is_frozen, rows_of
 from calibrant.distributions.base import matched
 from calibrant.distributions.bisection import least_reaching
 from calibrant.distributions.piecewise import LEAST_LEVEL
@@ -182,3 +181,46 @@ def _array_in(x: Any, depth: int) -> Any:
         if found is not None:
             return found
     return None
+
+
+def rows_of(shape: tuple[int, ...], name: str) -> int:
+    """How many rows a batch has."""
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise InputError(
+            f"y_pred is a {name} of shape {shape}: give one distribution a row, (n,); several numbers of one row are "
+            "Independent(..., 1), or MultivariateNormal"
+        )
+    return int(np.prod(shape, dtype=np.int64))
+
+
+def batch_shape(x: Any) -> tuple[int, ...]:
+    """The shape of a batch of distributions."""
+    shape = getattr(x, "batch_shape", None)
+    if shape is not None:
+        return tuple(int(k) for k in shape)
+    if isinstance(getattr(x, "shape", None), tuple):  # skpro
+        return tuple(x.shape)
+    if isinstance(getattr(x, "dim", None), int):  # vectors of SciPy, one distribution each
+        return ()
+    arrays = frozen_parameters(x).values() if is_frozen(x) else _numbers(x)
+    return np.broadcast_shapes(*(np.shape(array) for array in arrays))
+
+
+def frozen_parameters(x: Any) -> dict[str, Any]:
+    """Shapes, location and scale of a frozen distribution of SciPy, by name."""
+    shapes = [] if x.dist.shapes is None else x.dist.shapes.split(", ")
+    is_count = hasattr(x.dist, "pmf")
+    names = [*shapes, "loc"] if is_count else [*shapes, "loc", "scale"]
+    return {"loc": 0.0, **({} if is_count else {"scale": 1.0})} | dict(zip(names, x.args, strict=False)) | dict(x.kwds)
+
+
+def _numbers(x: Any) -> list[Any]:
+    """Parameters of SciPy's new distributions; of others, what they say of one number."""
+    values = [getattr(x, name) for name in getattr(x, "_parameters", {})]
+    method = next(m for name in (*QUANTILE, *CDF, *MASS, *DENSITY) if callable(m := getattr(x, name, None)))
+    return values or [to_numpy(method(0.5))]
+
+
+def is_frozen(x: Any) -> bool:
+    """Whether an object is one of SciPy's distributions with frozen parameters."""
+    return hasattr(x, "dist") and hasattr(x, "args") and hasattr(x, "kwds")

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,9 +23,10 @@ from calibrant.reports.costs import LAST, Progress, announcer
 from calibrant.reports.forecast_problem import ForecastProblem
 from calibrant.reports.forecasts import outline_of_forecasts
 from calibrant.reports.label_advice import advise_on
-from calibrant.reports.model import Report, Verdict
+from calibrant.reports.model import Verdict
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import Problem
+from calibrant.reports.report import Report
 from calibrant.typing import ArrayLike, Engine, Seed
 
 T = TypeVar("T")
@@ -62,6 +64,46 @@ def evaluate(
     problem, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
     advise = partial(advise_on, problem, source=source) if advice else None
     return report_of(problem, outline, title, progress or silent, advise)
+
+
+def report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    path: str | Path = "calibrant-report.html",
+    *,
+    by: Mapping[str, ArrayLike] | None = None,
+    sample_weight: ArrayLike | None = None,
+    title: str = "Calibration report",
+    n_resamples: int = 999,
+    rng: Seed = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    advice: bool = True,
+) -> Report:
+    """Evaluate, and write the page (or, for a path that ends in ``.json``, the data).
+
+    >>> import numpy as np, tempfile
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(100)
+    >>> target = Path(tempfile.mkdtemp()) / "report.json"
+    >>> result = report((rng.random(100) < y_pred) * 1, y_pred, target, n_resamples=99)
+    >>> target.exists()
+    True
+    """
+    result = evaluate(
+        y_true,
+        y_pred,
+        by=by,
+        sample_weight=sample_weight,
+        title=title,
+        n_resamples=n_resamples,
+        rng=rng,
+        engine=engine,
+        progress=progress,
+        advice=advice,
+    )
+    result.save(path)
+    return result
 
 
 def judge(

@@ -13,10 +13,11 @@ from calibrant.reports.comparison_pictures import pictures_of
 from calibrant.reports.comparison_verdict import judge_models
 from calibrant.reports.costs import LAST, Progress
 from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.model import Picture, Report, Section, Verdict
+from calibrant.reports.model import Picture, Section, Verdict
 from calibrant.reports.model_differences import Losses, all_equal, differences_of, error_of, losses_of
 from calibrant.reports.outline import Outline
 from calibrant.reports.problem import Problem
+from calibrant.reports.report import Report
 from calibrant.reports.saving import Page
 from calibrant.reports.slices import Slicing, slicings_of
 from calibrant.results import SCHEMA, Table, how_many

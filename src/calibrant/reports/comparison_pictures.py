@@ -10,8 +10,9 @@ from calibrant.reports.class_pictures import curve_of
 from calibrant.reports.class_problem import ClassProblem
 from calibrant.reports.forecast_pictures import COVERED
 from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.model import KeyNumber, Picture, Report
+from calibrant.reports.model import KeyNumber, Picture
 from calibrant.reports.problem import Problem
+from calibrant.reports.report import Report
 from calibrant.results import Table
 
 

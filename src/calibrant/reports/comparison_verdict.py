@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from calibrant.reports.model import Report, Verdict
+from calibrant.reports.model import Verdict
+from calibrant.reports.report import Report
 from calibrant.results import Table, number, percent
 
 SHOWN = 0.05

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from calibrant.reports.model import Advice, KeyNumber, Report
+from calibrant.reports.model import Advice, KeyNumber, ReportData
 from calibrant.reports.standouts import Texts, as_text, standouts
 from calibrant.results import Table, how_many, number
 from calibrant.results.markdown import details, escaped, table
@@ -16,12 +16,12 @@ LONG = 600
 """Letters of a sentence: those of calibrant are shorter, names in them may be long."""
 
 
-def to_markdown(report: Report) -> str:
+def to_markdown(report: ReportData) -> str:
     """Verdict, numbers, what stands out and what to do; all tables, notes and settings to unfold."""
     return "\n\n".join(part for part in _parts(report) if part) + "\n"
 
 
-def _parts(report: Report) -> Iterator[str]:
+def _parts(report: ReportData) -> Iterator[str]:
     verdict = report.verdict
     yield f"### {MARKS[verdict.tone]} {_sentence(verdict.headline)}"
     subject = f" · {escaped(report.subject)}" if report.subject else ""
@@ -51,7 +51,7 @@ def _numbers(numbers: tuple[KeyNumber, ...]) -> str:
     )
 
 
-def _standing_out(report: Report) -> str:
+def _standing_out(report: ReportData) -> str:
     """The flagged slices of all tables, strongest evidence first."""
     found = standouts(report)
     if not found:
@@ -78,7 +78,7 @@ def _fenced(command: str) -> str:
     return f"{fence}sh\n{command}\n{fence}"
 
 
-def _folded(report: Report) -> Iterator[str]:
+def _folded(report: ReportData) -> Iterator[str]:
     for section in report.sections:
         yield f"**{escaped(section.title)}**\n\n{_sentence(section.remark)}"
         yield _right(as_text(section))

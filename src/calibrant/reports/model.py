@@ -154,12 +154,8 @@ class Advice:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Page):
-    """Everything the page shows, as data; :func:`calibrant.evaluate` makes it.
-
-    ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` a table a class
-    and a table a slice. ``settings`` repeat the run.
-    """
+class ReportData(Page):
+    """Everything the page shows, as data: what :class:`~calibrant.reports.report.Report` renders."""
 
     title: str
     n: int
@@ -194,23 +190,6 @@ class Report(Page):
     def picture(self, kind: str) -> Picture:
         """The picture of this kind."""
         return next(picture for picture in self.pictures if picture.kind == kind)
-
-    def to_html(self) -> str:
-        """One self-contained page."""
-        from calibrant.reports.page import to_html
-
-        return to_html(self)
-
-    def to_markdown(self) -> str:
-        """A summary in GitHub's Markdown, for a comment on a pull request."""
-        from calibrant.reports.markdown import to_markdown
-
-        return to_markdown(self)
-
-    def _repr_html_(self) -> str:
-        from calibrant.reports.notebook import to_notebook
-
-        return to_notebook(self)
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *((x.label, x.line()) for x in self.numbers)]

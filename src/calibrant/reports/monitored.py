@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 from calibrant._validate import InputError, check_count
@@ -15,7 +16,8 @@ from calibrant.reports.monitor_sections import stream_sections
 from calibrant.reports.monitor_verdict import evalue, judge_stream
 from calibrant.reports.saving import Page
 from calibrant.results import SCHEMA, how_many, number, percent
-from calibrant.results.markdown import details, escaped, table
+from calibrant.results.markdown import details, escaped, plain_text, table
+from calibrant.results.notebook import NUMBER, TABLE, TEXT
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,16 @@ class MonitorReport(Page):
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _repr_html_(self) -> str:
-        from calibrant.reports.notebook import stream_to_notebook
+        from calibrant.reports.notebook import summary
 
-        return stream_to_notebook(self)
+        rows = [
+            f"<tr title='{escape(fact.meaning)}'><td style='{TEXT}'>{escape(fact.label)}</td>"
+            f"<td style='{NUMBER}'><b>{escape(fact.text)}</b></td></tr>"
+            for fact in self.facts
+        ]
+        left = f"<table style='{TABLE}'>{''.join(rows)}</table>"
+        about = f"{how_many(self.n, 'row')} · {escape(plain_text(self.kind))}"
+        return summary(self.title, about, self.verdict, self.pictures, left)
 
     def _lines(self) -> list[tuple[str, str]]:
         said = [("", sentence) for sentence in self.verdict.evidence]

@@ -1,19 +1,16 @@
 """The report in a notebook: verdict, numbers, first picture, what stands out, what to do."""
 
 import re
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from calibrant._validate import InputError
 from calibrant.reports.legible import visible
-from calibrant.reports.model import Advice, Report
+from calibrant.reports.model import Advice, Picture, ReportData, Verdict
 from calibrant.reports.standouts import standouts
 from calibrant.results import how_many, number
 from calibrant.results.markdown import plain_text
 from calibrant.results.notebook import LABEL, NUMBER, TABLE, TEXT, TONES, frame
-
-if TYPE_CHECKING:
-    from calibrant.reports.monitored import MonitorReport
 
 MOST = 5
 """Flagged slices that are shown."""
@@ -36,41 +33,31 @@ COLOURS = {
 }
 
 
-def to_notebook(report: Report) -> str:
+def to_notebook(report: ReportData) -> str:
     """A summary that fits a cell; the page, with all pictures and tables, is a file: ``report.save("report.html")``."""
     subject = f" · {_short(report.subject)}" if report.subject else ""
     left = f"{_numbers(report)}{_standing_out(report)}{_advice(report.advice)}"
-    return _summary(report, f"{how_many(report.n, 'row')} · {_short(report.kind)}{subject}", left)
+    about = f"{how_many(report.n, 'row')} · {_short(report.kind)}{subject}"
+    return summary(report.title, about, report.verdict, report.pictures, left)
 
 
-def stream_to_notebook(report: "MonitorReport") -> str:
-    """The same of a watched stream: verdict, numbers, and the line of evidence."""
-    rows = [
-        f"<tr title='{escape(fact.meaning)}'><td style='{TEXT}'>{escape(fact.label)}</td>"
-        f"<td style='{NUMBER}'><b>{escape(fact.text)}</b></td></tr>"
-        for fact in report.facts
-    ]
-    left = f"<table style='{TABLE}'>{''.join(rows)}</table>"
-    return _summary(report, f"{how_many(report.n, 'row')} · {_short(report.kind)}", left)
-
-
-def _summary(report: "Report | MonitorReport", about: str, left: str) -> str:
+def summary(title: str, about: str, verdict: Verdict, pictures: Sequence[Picture], left: str) -> str:
     """The verdict over what stands beside the first picture."""
-    evidence = "".join(f"<div>{escape(sentence)}</div>" for sentence in report.verdict.evidence)
+    evidence = "".join(f"<div>{escape(sentence)}</div>" for sentence in verdict.evidence)
     colours = ";".join(f"{name}:{colour}" for name, colour in COLOURS.items())
     shown = frame(
-        f"<div style='{colours};border-left:4px solid {TONES[report.verdict.tone]};padding-left:14px;max-width:1000px'>"
-        f"<div style='opacity:.7'>{_short(report.title)} · {about}</div>"
-        f"<div style='font-size:17px;font-weight:600;margin:2px 0 6px'>{escape(report.verdict.headline)}</div>{evidence}"
+        f"<div style='{colours};border-left:4px solid {TONES[verdict.tone]};padding-left:14px;max-width:1000px'>"
+        f"<div style='opacity:.7'>{_short(title)} · {about}</div>"
+        f"<div style='font-size:17px;font-weight:600;margin:2px 0 6px'>{escape(verdict.headline)}</div>{evidence}"
         "<div style='display:flex;flex-wrap:wrap;gap:8px 28px;margin-top:10px;align-items:flex-start'>"
-        f"<div style='flex:1 1 420px;min-width:0;overflow-x:auto'>{left}</div>{_picture(report)}</div>"
+        f"<div style='flex:1 1 420px;min-width:0;overflow-x:auto'>{left}</div>{_picture(verdict, pictures)}</div>"
         "<div style='opacity:.7;margin-top:8px'>All pictures, tables and settings: "
         "<code>report.save(&quot;report.html&quot;)</code></div></div>"
     )
     return visible(shown)
 
 
-def _numbers(report: Report) -> str:
+def _numbers(report: ReportData) -> str:
     rows = []
     for x in report.numbers:
         known = [] if x.null_band is None else [f"if calibrated {x.band()}"]
@@ -83,7 +70,7 @@ def _numbers(report: Report) -> str:
     return f"<table style='{TABLE}'>{''.join(rows)}</table>"
 
 
-def _standing_out(report: Report) -> str:
+def _standing_out(report: ReportData) -> str:
     found = standouts(report)
     if not found:
         return ""
@@ -109,13 +96,13 @@ def _advice(advice: Advice | None) -> str:
     return f"{head}{sentences}{shown}"
 
 
-def _picture(report: "Report | MonitorReport") -> str:
+def _picture(verdict: Verdict, pictures: Sequence[Picture]) -> str:
     """The first picture, where what draws it is installed."""
-    if not report.pictures:
+    if not pictures:
         return ""
     from calibrant.reports.figures import drawn
 
-    first = report.pictures[0]
+    first = pictures[0]
     try:
         chart = drawn(first)
     except (InputError, ModuleNotFoundError):  # matplotlib is optional
@@ -123,7 +110,7 @@ def _picture(report: "Report | MonitorReport") -> str:
     # A style sheet within a picture would hold for the whole notebook.
     chart = re.sub(r"<style.*?</style>", "", chart, flags=re.DOTALL)
     chart = chart.replace("<svg ", "<svg style='max-width:100%;height:auto;stroke-linejoin:round' ", 1)
-    label = escape(f"{first.description} {report.verdict.headline}")
+    label = escape(f"{first.description} {verdict.headline}")
     return (
         "<div style='flex:1 1 320px;max-width:460px;min-width:0'>"
         f"<div style='opacity:.7'>{escape(first.title)}</div><div role='img' aria-label='{label}'>{chart}</div></div>"

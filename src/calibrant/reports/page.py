@@ -2,63 +2,18 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError
-from calibrant.reports.build import evaluate
-from calibrant.reports.costs import Progress
 from calibrant.reports.figures import charts_of
 from calibrant.reports.legible import json_for_script, shortened, unbroken, visible
-from calibrant.reports.model import KeyNumber, Report
+from calibrant.reports.model import KeyNumber, ReportData
 from calibrant.reports.tables import candidate_columns, columns_of, flags_of, pvalue
 from calibrant.results import Result, how_many
-from calibrant.typing import ArrayLike, Engine, Seed
 
 
-def report(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    path: str | Path = "calibrant-report.html",
-    *,
-    by: Mapping[str, ArrayLike] | None = None,
-    sample_weight: ArrayLike | None = None,
-    title: str = "Calibration report",
-    n_resamples: int = 999,
-    rng: Seed = None,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
-    advice: bool = True,
-) -> Report:
-    """Evaluate, and write the page (or, for a path that ends in ``.json``, the data).
-
-    >>> import numpy as np, tempfile
-    >>> rng = np.random.default_rng(0)
-    >>> y_pred = rng.random(100)
-    >>> target = Path(tempfile.mkdtemp()) / "report.json"
-    >>> result = report((rng.random(100) < y_pred) * 1, y_pred, target, n_resamples=99)
-    >>> target.exists()
-    True
-    """
-    result = evaluate(
-        y_true,
-        y_pred,
-        by=by,
-        sample_weight=sample_weight,
-        title=title,
-        n_resamples=n_resamples,
-        rng=rng,
-        engine=engine,
-        progress=progress,
-        advice=advice,
-    )
-    result.save(path)
-    return result
-
-
-def to_html(report: Report) -> str:
+def to_html(report: ReportData) -> str:
     """The page, with its style, pictures and data inside; it asks the network for nothing."""
     charts = charts_of(report.pictures, after=1)
     return rendered(
@@ -112,7 +67,7 @@ FILTERS = {
 """What templates may do with a value."""
 
 
-def _parts(report: Report) -> dict[str, str]:
+def _parts(report: ReportData) -> dict[str, str]:
     """The contents: anchors and the words of their links."""
     there = {
         "numbers": ("Numbers", report.numbers),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from calibrant.reports.model import Report, Section
+from calibrant.reports.model import ReportData, Section
 from calibrant.results import number, percent
 
 LEVEL = 0.05
@@ -29,7 +29,7 @@ class Texts(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-def standouts(report: Report) -> list[Standout]:
+def standouts(report: ReportData) -> list[Standout]:
     """The flagged rows of all tables, those with the strongest evidence first."""
     found = [standout for section in report.sections for standout in _flagged(section)]
     return sorted(found, key=lambda standout: standout.pvalue)

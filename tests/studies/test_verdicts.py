@@ -1,34 +1,23 @@
 """The study of verdicts: its worlds are what they are called, and what it counts is what it says."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from calibrant import Categorical, Quantiles
 from calibrant.reports.model import Advice
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-pytestmark = pytest.mark.skipif(not BENCHMARKS.is_dir(), reason="an installed package has no benchmarks")
+from studies import verdict_worlds
+from studies import verdicts as verdicts_module
 
 
 @pytest.fixture
-def worlds(monkeypatch):
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import verdict_worlds
-
+def worlds():
     return verdict_worlds
 
 
 @pytest.fixture
-def verdicts(worlds):
-    import verdicts
-
-    yield verdicts
-    sys.modules.pop("verdicts")
-    sys.modules.pop("verdict_worlds")
+def verdicts():
+    return verdicts_module
 
 
 def test_worlds_have_names_of_their_own(worlds):

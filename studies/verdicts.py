@@ -3,7 +3,7 @@
 Every data set gives two answers. The verdict: false alarms of calibrated worlds, and the words found for the others. The
 advice: an alarm must come with a map or say why there is none, and without an alarm no map may be offered.
 
-Run ``python benchmarks/verdicts.py --keep FOLDER`` (an hour or so on two cores). Finished data sets are kept in the folder, a
+Run ``python -m studies.verdicts --keep FOLDER`` (an hour or so on two cores). Finished data sets are kept in the folder, a
 file a world, so a run that was broken off goes on where it stopped. ``--worlds forest "P10*"`` runs some worlds alone, so
 that several machines can share the work: copy their files into one folder, and run again with ``--write``, which puts the
 table into docs/studies/verdicts.md. ``--data-sets 20 5`` draws fewer data sets of calibrated and of other worlds. Leaves with
@@ -22,13 +22,13 @@ from pathlib import Path
 
 import numpy as np
 from scipy.stats import binom
-from verdict_worlds import CASES, Case
 
 from calibrant import __version__, evaluate
 from calibrant.inference.proportions import interval_of_share
 from calibrant.reports.model import Advice
 from calibrant.results import Table
 from studies.record import Record
+from studies.verdict_worlds import CASES, Case
 
 REDRAWS = 199
 LEVEL, CERTAINTY = 0.05, 0.999
@@ -51,7 +51,7 @@ alarm.
 
 `advice` is the share of data sets whose advice goes with the verdict: after an alarm there is a map, or the advice says why
 there is none; without one nothing is offered. `map` is the share of alarms that come with a map. Repeat by
-`python benchmarks/verdicts.py --keep FOLDER --write`.
+`python -m studies.verdicts --keep FOLDER --write`.
 
 ## Calibrated
 

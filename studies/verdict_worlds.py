@@ -103,7 +103,7 @@ def labels(k: int, spoiled: float, rng: np.random.Generator, n: int) -> Data:
     level = np.argsort(np.argsort(shared, axis=0), axis=0) / n  # nearly uniform, and dependent within a row
     q = p.copy()
     q[:, -1] = np.maximum(0, q[:, -1] - spoiled)
-    return Data((level < q) * 1, Bernoulli(p, labels=[f"label {i}" for i in range(k)]))
+    return Data((level < q) * 1, Bernoulli(p, labels=tuple(f"label {i}" for i in range(k))))
 
 
 def all_labels(rng: np.random.Generator, n: int) -> Data:
