@@ -8,15 +8,15 @@ HAS_TRITON = find_spec("triton") is not None
 HAS_DASK = find_spec("distributed") is not None
 NEED_SKLEARN = [
     "src/calibrant/sklearn/*",
-    "src/calibrant/recalibration/boosted.py",
-    "src/calibrant/recalibration/learned.py",
+    "src/calibrant/recalibration/stacking/boosted.py",
+    "src/calibrant/recalibration/stacking/learned.py",
     "docs/guide/recalibration.md",
     "docs/users/deep-learning.md",
 ]
 
 NEED_TORCH = [
-    "src/calibrant/_fused/cuda*.py",
-    "src/calibrant/_fused/room.py",
+    "src/calibrant/_compiled/cuda*.py",
+    "src/calibrant/_compiled/memory.py",
     "src/calibrant/engines/devices.py",
     "src/calibrant/losses/*",
     "studies/widmann/regressions.py",
@@ -27,8 +27,7 @@ NEED_TORCH = [
 ]
 
 NEED_TRITON = [
-    f"src/calibrant/_fused/cuda_{name}.py"
-    for name in ("launch", "moments", "normals", "pairs", "products", "redraws", "softmax")
+    f"src/calibrant/_compiled/cuda_{name}.py" for name in ("launch", "moments", "products", "resamples", "softmax")
 ]
 
 collect_ignore_glob = ["docs/conf.py", "docs/_extensions/*"]  # which Sphinx imports, and which have no examples

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from calibrant.distributions.categorical import Categorical
+from calibrant import Categorical
+from calibrant.reports import judge
 from calibrant.reports.advice import choice, reason, too_few
-from calibrant.reports.build import judge
-from calibrant.reports.class_problem import ClassProblem
+from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.trials import Trial, candidates_for, tried
 
 REDRAWS = 199

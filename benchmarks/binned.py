@@ -12,12 +12,8 @@ from itertools import pairwise
 import numpy as np
 from harness import best, peak_memory
 
-from calibrant import ECE, EqualMass, EqualWidth, ExactTest
-from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.smooth import SmoothECE
-from calibrant.estimators.state import BinnedState
-from calibrant.estimators.sweep import Sweep
+from calibrant import ECE, DebiasedECE, EqualMass, EqualWidth, ExactTest, SmoothECE, Sweep
+from calibrant.estimators import BinnedState, KolmogorovSmirnov, Kuiper
 from calibrant.results import brief
 
 

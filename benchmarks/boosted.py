@@ -10,10 +10,7 @@ from time import perf_counter
 import numpy as np
 from scipy.special import softmax
 
-from calibrant.recalibration.boosted import Boosted
-from calibrant.recalibration.default import Default
-from calibrant.recalibration.matrix import StructuredMatrix
-from calibrant.recalibration.scaling import Quadratic
+from calibrant.recalibration import Boosted, Default, Quadratic, StructuredMatrix
 
 WORLDS = {
     "calibrated": lambda p: p,

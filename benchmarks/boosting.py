@@ -19,8 +19,9 @@ import numpy as np
 
 from calibrant import Categorical
 from calibrant._array import to_numpy
-from calibrant.distributions.base import Distribution
-from calibrant.recalibration.base import ClassMap, Found, Recalibrator
+from calibrant.distributions import Distribution
+from calibrant.recalibration import Found, Recalibrator
+from calibrant.recalibration.maps import ClassMap
 
 IS_INSTALLED = all(find_spec(name) is not None for name in ("probmetrics", "catboost"))
 """`pip install torch probmetrics catboost`, where torch is best the build without CUDA."""

@@ -6,17 +6,31 @@ change of the log loss of new rows.
 
 import numpy as np
 
-from calibrant import ECE, DebiasedECE, EqualMass, EqualWidth, LogLoss, Lp, SmoothECE, Sweep, TopLabel, Variational, io
-from calibrant.lab.bias import bias_study
-from calibrant.lab.fits import fit_world
-from calibrant.lab.problems import GLM, BetaScores, Diagonal, ScoreWorld, Tempered, TwiceTempered, World, tce
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.default import Default
-from calibrant.recalibration.isotonic import Isotonic
-from calibrant.recalibration.matrix import Dirichlet, StructuredMatrix
-from calibrant.recalibration.scaling import Beta, Platt
-from calibrant.recalibration.spline import SplineScaling
-from calibrant.recalibration.temperature import Temperature
+from calibrant import ECE, DebiasedECE, EqualMass, EqualWidth, LogLoss, SmoothECE, Sweep, TopLabel, Variational, io
+from calibrant.estimators import Lp
+from calibrant.lab import (
+    GLM,
+    BetaScores,
+    Diagonal,
+    ScoreWorld,
+    Tempered,
+    TwiceTempered,
+    World,
+    bias_study,
+    fit_world,
+    tce,
+)
+from calibrant.recalibration import (
+    BetaScaling,
+    Default,
+    Dirichlet,
+    Isotonic,
+    Platt,
+    Recalibrator,
+    SplineScaling,
+    StructuredMatrix,
+    Temperature,
+)
 
 SIZES = (100, 300, 1_000, 3_000)
 N_TEST = 20_000
@@ -30,7 +44,7 @@ ESTIMATORS = {
     "Variational(Lp(1))": Variational(Lp(1)),
 }
 
-TWO_CLASSES = (Temperature(), Platt(), Beta(), SplineScaling(), Isotonic(smoothed=True), Isotonic())
+TWO_CLASSES = (Temperature(), Platt(), BetaScaling(), SplineScaling(), Isotonic(smoothed=True), Isotonic())
 SEVERAL_CLASSES = (Temperature(), StructuredMatrix(diagonal=True), StructuredMatrix(), Dirichlet(), Default())
 
 

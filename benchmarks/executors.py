@@ -28,18 +28,14 @@ from calibrant import (
     Brier,
     ExactTest,
     Normal,
-    TangentKDE,
     TopLabel,
     Variational,
     evaluate,
 )
 from calibrant.checks import check_engine
 from calibrant.engines import DevicePool, connect
-from calibrant.inference.block import BlockTest
-from calibrant.inference.gamma_test import GammaTest
-from calibrant.inference.jackknife import Jackknife
-from calibrant.inference.spectral_test import SpectralTest
-from calibrant.inference.wild import WildBootstrapTest
+from calibrant.estimators import TangentKDE
+from calibrant.inference import BlockTest, GammaTest, Jackknife, SpectralTest, WildBootstrapTest
 from calibrant.kernels import Exponential
 
 Answers = dict[str, list[float]]

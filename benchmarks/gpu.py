@@ -25,8 +25,10 @@ from gpu_data import HALF, WHOLE, coarse_shapes, dirichlet, normals, reference, 
 from gpu_record import DEVICE, IS_GPU, RESULTS, START, environment, guarded, limit, row, say, timed, write
 from gpu_variants import brief, variants, wide
 
-from calibrant._fused import cuda, cuda_launch, cuda_moments, cuda_normals, cuda_products, cuda_redraws, cuda_softmax
-from calibrant._fused import cuda_torch as tiles
+from calibrant._compiled import cuda, cuda_launch, cuda_moments, cuda_products, cuda_softmax
+from calibrant._compiled import cuda_moments as cuda_normals
+from calibrant._compiled import cuda_resamples as cuda_redraws
+from calibrant._compiled import cuda_torch as tiles
 
 SHRINK = 1
 

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from gpu_data import DEVICE, HALF, WHOLE, dirichlet, normals, on_device, reference, residuals, simplex, size_of
 
-from calibrant._fused import cuda, cuda_moments, cuda_normals, cuda_products, cuda_redraws, cuda_softmax, cuda_torch
+from calibrant._compiled import cuda, cuda_moments, cuda_products, cuda_softmax, cuda_torch
+from calibrant._compiled import cuda_moments as cuda_normals
+from calibrant._compiled import cuda_resamples as cuda_redraws
 
 ROWS = size_of(3001, 200)
 BOUNDS = {HALF: 2e-6, WHOLE: 1e-12}

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from gpu_record import DEVICE, IS_GPU
 
-from calibrant._fused.cuda_launch import SHAPES
+from calibrant._compiled.cuda_launch import SHAPES
 
 HALF, WHOLE = torch.float32, torch.float64
 
@@ -51,7 +51,7 @@ def normals(n: int, d: int = 1) -> list[torch.Tensor]:
 
 
 def dirichlet(p: torch.Tensor, bandwidth: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Queries and keys of points without zeros, as :class:`calibrant.estimators.dirichlet.DirichletRows` has them."""
+    """Queries and keys of points without zeros, as :class:`calibrant.estimators.simplex.dirichlet.DirichletRows` has them."""
     alpha = p / bandwidth
     bias = torch.lgamma(alpha.sum(dim=1) + p.shape[1]) - torch.lgamma(alpha + 1).sum(dim=1)
     return torch.cat([p.log(), torch.ones_like(p[:, :1])], dim=1), torch.cat([alpha, bias[:, None]], dim=1)

@@ -11,12 +11,12 @@ from gpu_data import HALF, WHOLE, normals, on_device, residuals, simplex, size_o
 from gpu_record import DEVICE, IS_GPU
 
 from calibrant import SKCE, Categorical, ExactTest
-from calibrant._fused import cuda, cuda_torch
+from calibrant._compiled import cuda, cuda_torch
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import DevicePool, precision
-from calibrant.estimators.accelerated import accelerated_matmul, compiled_corner
-from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
+from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolve_problem
+from calibrant.estimators.kernel_errors.kernel_sums import accelerated_matmul, compiled_corner
 from calibrant.kernels import Exponential, Matern
 
 ROWS, FIRST = size_of(3001, 200), size_of(1234, 70)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from calibrant import KDE, SKCE, Ensemble, MultivariateNormal, Normal
-from calibrant.distributions.base import Distribution
+from calibrant.distributions import Distribution
 from calibrant.engines import precision
 from calibrant.kernels import Energy, Exponential, Gaussian, Kernel, Matern
 

@@ -8,7 +8,7 @@ from gpu_record import DEVICE, say
 
 import calibrant
 from calibrant._validate import InputError
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators import BaseEstimator
 from calibrant.kernels import Exponential, Gaussian, LabelMatrix
 
 ROWS = 600

@@ -6,12 +6,11 @@ from typing import Any
 import torch
 from gpu_data import residuals, simplex
 
-from calibrant._fused import cuda_moments, cuda_torch
-from calibrant._fused.cuda_launch import Shape
-from calibrant._fused.cuda_layout import filled, in_three, scaled, upright
-from calibrant._fused.cuda_moments import triangle
-from calibrant._fused.cuda_pairs import feature_triangle
-from calibrant._fused.cuda_products import product_triangle
+from calibrant._compiled import cuda_moments, cuda_torch
+from calibrant._compiled.cuda_launch import Shape
+from calibrant._compiled.cuda_layout import filled, in_three, scaled, upright
+from calibrant._compiled.cuda_moments import feature_triangle, triangle
+from calibrant._compiled.cuda_products import product_triangle
 
 
 def variants(x: torch.Tensor, r: torch.Tensor, lengthscale: float) -> Iterator[tuple[str, Any]]:

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from harness import best, classes, peak_memory
 
-from calibrant import KDE, TangentKDE
-from calibrant.estimators.dirichlet import DirichletRows, regression
+from calibrant import KDE
+from calibrant.estimators import TangentKDE
+from calibrant.estimators.simplex.dirichlet import DirichletRows, regression
 
 BANDWIDTH = 0.05
 

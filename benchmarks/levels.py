@@ -12,18 +12,20 @@ from itertools import product
 
 import numpy as np
 
-from calibrant import SKCE, AggregatedTest, Categorical, ExactTest, Logistic, Normal
+from calibrant import SKCE, AggregatedTest, Categorical, ExactTest, Normal
 from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
-from calibrant.estimators.ucme import SampledLocations
-from calibrant.inference.block import BlockTest
-from calibrant.inference.bootstrap_test import BootstrapTest
-from calibrant.inference.gamma_test import GammaTest
-from calibrant.inference.hosmer_lemeshow import HosmerLemeshow
-from calibrant.inference.mean_embedding import CMETest
-from calibrant.inference.spectral_test import SpectralTest
-from calibrant.inference.spiegelhalter import Spiegelhalter
-from calibrant.inference.wild import WildBootstrapTest
+from calibrant.distributions import Distribution, Logistic
+from calibrant.estimators import SampledLocations
+from calibrant.inference import (
+    BlockTest,
+    BootstrapTest,
+    CMETest,
+    GammaTest,
+    HosmerLemeshow,
+    SpectralTest,
+    Spiegelhalter,
+    WildBootstrapTest,
+)
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.results import Table
 from calibrant.typing import HypothesisTest

@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from harness import best
 
-from calibrant import ECE, EqualMass, ExactTest
-from calibrant.monitoring.monitor import Monitor
+from calibrant import ECE, EqualMass, ExactTest, Monitor
 
 ROWS, CHANGE, WINDOW, STREAMS = 10_000, 5_000, 1_000, 100
 ALPHA = 0.05

@@ -15,7 +15,7 @@ import numpy as np
 from harness import best, classes, peak_memory
 
 from calibrant import SKCE, Normal
-from calibrant.estimators import kernel_sums
+from calibrant.estimators.kernel_errors import kernel_sums
 from calibrant.kernels import Exponential, Gaussian, Matern
 
 ROWS = 10_000

@@ -19,23 +19,20 @@ from harness import best
 from calibrant import (
     CRPS,
     ECE,
-    MMCE,
+    SKCE,
     Brier,
     DebiasedECE,
     Ensemble,
     EqualMass,
     EqualWidth,
     ExactTest,
-    KolmogorovSmirnov,
-    Kuiper,
     LogLoss,
     Normal,
     SmoothECE,
     Sweep,
     TopLabel,
 )
-from calibrant.estimators.quantile_error import QuantileError
-from calibrant.estimators.skce import SKCE
+from calibrant.estimators import MMCE, KolmogorovSmirnov, Kuiper, QuantileError
 from calibrant.kernels import Exponential
 
 

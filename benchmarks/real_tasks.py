@@ -24,10 +24,10 @@ import numpy as np
 from boosting import IS_INSTALLED, Boosting
 from scipy.special import stdtrit
 
-from calibrant import Brier, LogLoss, Lp, Variational
-from calibrant.distributions.base import Distribution
-from calibrant.recalibration.base import Found, Recalibrator
-from calibrant.recalibration.default import Default
+from calibrant import Brier, LogLoss, Variational
+from calibrant.distributions import Distribution
+from calibrant.estimators import Lp
+from calibrant.recalibration import Default, Found, Recalibrator
 
 SPLITS = 5
 MOST_ROWS = 4_000

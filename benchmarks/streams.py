@@ -17,8 +17,8 @@ import numpy as np
 from harness import peak_memory
 
 from calibrant import ECE, Brier, state
-from calibrant.batches import Batches
-from calibrant.estimators.ratio import CalibrationRatio
+from calibrant.estimators import CalibrationRatio
+from calibrant.io import Batches
 
 CHUNK = 1_000_000
 SETTINGS = {"ECE()": (ECE(),), "ECE(), Brier(), CalibrationRatio()": (ECE(), Brier(), CalibrationRatio())}

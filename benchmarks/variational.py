@@ -14,8 +14,9 @@ import numpy as np
 from boosting import IS_INSTALLED, Boosting
 from harness import best, classes
 
-from calibrant import Categorical, Lp, Variational
-from calibrant.recalibration.isotonic import Isotonic
+from calibrant import Categorical, Variational
+from calibrant.estimators import Lp
+from calibrant.recalibration import Isotonic
 
 ROWS = 10_000
 TARGETS = {2: 25, 10: 5, 100: 50}

@@ -51,14 +51,15 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "peers": [], "choose": []},
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "peers": [], "choose": [], "glossary": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "tour": [], "theory": [], "choose": [], "peers": [], "changelog": [], "contributing": []}
+WITHOUT_SIDEBAR = ("index", "tour", "features", "glossary", "theory", "choose", "peers", "changelog", "contributing")
+html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SIDEBAR}
 
 
 def setup(app: Any) -> None:

@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import Ensemble, Monitor, evaluate, monitor_report
-from calibrant.distributions.poisson import Poisson
+from calibrant import Ensemble, Monitor, Poisson, evaluate, monitor_report
 from calibrant.io import example, read
-from calibrant.recalibration.matrix import VectorScaling
-from calibrant.reports.model import Report
-from calibrant.reports.monitored import MonitorReport
-from calibrant.reports.pdf import check_browser, to_pdf
+from calibrant.recalibration import VectorScaling
+from calibrant.reports import MonitorReport, Report
+from calibrant.reports.render.pdf import check_browser, to_pdf
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"

@@ -22,8 +22,8 @@ from scipy.optimize import minimize_scalar
 from sklearn.datasets import load_digits, make_classification
 from torch import Tensor, nn
 
-from calibrant import MMCE, SKCE, Categorical, ExactTest
-from calibrant.estimators.kde import KDE
+from calibrant import KDE, SKCE, Categorical, ExactTest
+from calibrant.estimators import MMCE
 from calibrant.kernels import Exponential
 from calibrant.losses import CalibrationLoss, FocalLoss, LabelSmoothing
 

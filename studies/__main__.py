@@ -10,7 +10,8 @@ from cyclopts import App, Parameter
 
 from calibrant._validate import InputError, check_count
 from calibrant.cli import display, guarded
-from calibrant.cli.app import OUTPUT, SETTINGS, Output, print_json
+from calibrant.cli.flags import Output, print_json
+from calibrant.cli.program import OUTPUT, SETTINGS
 from calibrant.results import Table
 from studies import layout, pictures
 
@@ -21,7 +22,7 @@ app = App(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a study and leave with 0, with 1 where a cell lies too far off, with 2 and one line on bad input."""
-    guarded(lambda: app, sys.argv[1:] if arguments is None else arguments, "studies")
+    guarded(lambda _: app, sys.argv[1:] if arguments is None else arguments, "studies")
 
 
 @app.default

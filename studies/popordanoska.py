@@ -37,19 +37,14 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import linregress, skew
 
+from calibrant import KDE, Categorical, Variational
 from calibrant._array import to_numpy
 from calibrant._softmax import Softmax
-from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.dirichlet import DirichletRows, log_kernel
-from calibrant.estimators.distances import Lp
-from calibrant.estimators.kde import KDE
-from calibrant.estimators.partition import Grid
-from calibrant.estimators.ratios import FULL, PARTIAL, Ratios
-from calibrant.estimators.tangent import TangentKDE
-from calibrant.estimators.variational import Variational
-from calibrant.lab.problems import TwiceTempered
-from calibrant.lab.study import Progress, Study
+from calibrant.estimators import CanonicalECE, Grid, Lp, TangentKDE
+from calibrant.estimators.simplex.dirichlet import DirichletRows, log_kernel
+from calibrant.estimators.simplex.kde import FULL, PARTIAL, Ratios
+from calibrant.lab import Study, TwiceTempered
+from calibrant.lab.study import Progress
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures

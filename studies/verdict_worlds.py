@@ -10,7 +10,7 @@ from scipy.special import expit, logit, ndtri
 from scipy.stats import gamma
 
 from calibrant import Bernoulli, Categorical, Ensemble, NegativeBinomial, Normal, Poisson, Quantiles
-from calibrant.lab.problems import Localised, Sharp, Sigmoid, Tempered, World
+from calibrant.lab import Localised, Sharp, Sigmoid, Tempered, World
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,21 +24,15 @@ import numpy as np
 from scipy.stats import binom
 
 from calibrant import __version__, evaluate
-from calibrant.inference.proportions import interval_of_share
-from calibrant.reports.model import Advice
+from calibrant.inference import interval_of_share
+from calibrant.lab.record import StudyRecord
+from calibrant.reports import Advice, Reason
 from calibrant.results import Table
-from studies.record import Record
 from studies.verdict_worlds import CASES, Case
 
 REDRAWS = 199
 LEVEL, CERTAINTY = 0.05, 0.999
 """The share of calibrated data sets that may raise an alarm, and of studies like this one that keep to the bound."""
-
-REASONS = (
-    *("too few", "Too few", "cannot be fitted", "No recalibrator takes", "No label has enough"),
-    *("No map of the predictions alone mends", "No map that was tried mends", "no map that was tried is sure"),
-)
-"""Words by which advice says why it offers no map, although something is wrong."""
 
 PAGE = Path(__file__).parents[1] / "docs" / "studies" / "verdicts.md"
 WORDS = """# What the report says of {worlds} worlds
@@ -101,8 +95,9 @@ def outcome(case: Case, seed: int) -> Outcome:
 
 def is_consistent(advice: Advice, *, is_alarm: bool) -> bool:
     """After an alarm a map, or the reason why there is none; without an alarm no map."""
-    said = " ".join([advice.headline, *advice.sentences])
-    return advice.code is not None or any(words in said for words in REASONS) if is_alarm else advice.code is None
+    if not is_alarm:
+        return advice.code is None
+    return advice.code is not None or advice.reason not in (None, Reason.NOTHING_WRONG)
 
 
 def outcomes(case: Case, sets: int, folder: Path | None, pool: ProcessPoolExecutor) -> list[Outcome]:
@@ -117,11 +112,11 @@ def outcomes(case: Case, sets: int, folder: Path | None, pool: ProcessPoolExecut
     return [done[seed] for seed in range(sets)]
 
 
-def record_of(case: Case, folder: Path) -> Record:
+def record_of(case: Case, folder: Path) -> StudyRecord:
     """The file of a world."""
     name = "".join(letter if letter.isalnum() else "-" for letter in case.name)
     settings = {"calibrant": __version__, "world": case.name, "rows": case.n, "redraws": REDRAWS}
-    return Record(folder / f"{name}.jsonl", settings)
+    return StudyRecord(folder / f"{name}.jsonl", settings)
 
 
 def share(count: int, total: int) -> str:

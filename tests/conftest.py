@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import bdtr
 
-from calibrant.distributions.base import Distribution
+from calibrant.distributions import Distribution
 
 if not Path("/dev/nvidia0").exists():  # kernels of Triton run on the CPU then, if it is told before they are imported
     os.environ.setdefault("TRITON_INTERPRET", "1")
@@ -73,10 +73,10 @@ def gpu(monkeypatch):
     def on_gpu(*arrays):
         return all(isinstance(x, torch.Tensor) and not x.requires_grad for x in arrays)
 
-    parts = "accelerated", "dirichlet", "gpu_redraws"
-    for name in ("distributions.categorical", *(f"estimators.{part}" for part in parts)):
+    parts = "kernel_errors.kernel_sums", "simplex.dirichlet", "kernel_errors.kernel_resamples"
+    for name in ("_compiled.choice", "distributions.discrete.categorical", *(f"estimators.{part}" for part in parts)):
         monkeypatch.setattr(f"calibrant.{name}.on_gpu", on_gpu)
-    from calibrant._fused.cuda_launch import SHAPES
+    from calibrant._compiled.cuda_launch import SHAPES
 
     for kind, (first, *_) in SHAPES.items():  # the interpreter takes as long for a small block as for a large one
         monkeypatch.setitem(SHAPES, kind, (replace(first, rows=max(64, first.rows), columns=max(64, first.columns)),))

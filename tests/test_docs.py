@@ -6,9 +6,15 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import walk_packages
 from urllib.parse import unquote
 
 import pytest
+
+from calibrant._names import PACKAGES, homes
+from calibrant.distributions import Distribution
+from calibrant.estimators import BaseEstimator
+from calibrant.recalibration import Recalibrator
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -41,24 +47,23 @@ def names_in(site):
 
 @needs_sphinx
 def test_every_public_name_is_in_the_reference(site):
-    modules = ("", ".kernels", ".plots", ".losses", ".sklearn", ".checks", ".lab.problems")
-    public = {f"calibrant{m}.{n}" for m in modules for n in import_module(f"calibrant{m}").__all__}
-    assert public - names_in(site) == set()
+    everyday, documented = homes(""), names_in(site)
+    for package in PACKAGES:
+        for name, home in homes(package).items():
+            assert (f"calibrant.{name}" if everyday.get(name) == home else f"calibrant.{package}.{name}") in documented
 
 
-@needs_sphinx
-def test_every_recalibrator_and_every_estimator_is_in_the_reference(site):
-    from calibrant.estimators.base import BaseEstimator
-    from calibrant.recalibration.base import Recalibrator
-
-    documented = names_in(site)
-    for package, base in (("estimators", BaseEstimator), ("recalibration", Recalibrator)):
-        for path in (ROOT / "src" / "calibrant" / package).glob("*.py"):
-            module = import_module(f"calibrant.{package}.{path.stem}")
-            for name, value in vars(module).items():
-                is_here = isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
-                if is_here and not name.startswith("_") and not value.__abstractmethods__:
-                    assert {f"{module.__name__}.{name}", f"calibrant.{name}"} & documented, name
+@pytest.mark.parametrize(
+    ("package", "base"),
+    [("estimators", BaseEstimator), ("recalibration", Recalibrator), ("distributions", Distribution)],
+)
+def test_every_estimator_recalibrator_and_family_is_public(package, base):
+    for found in walk_packages(import_module(f"calibrant.{package}").__path__, f"calibrant.{package}."):
+        module = import_module(found.name)
+        for name, value in vars(module).items():
+            is_here = isinstance(value, type) and issubclass(value, base) and value.__module__ == module.__name__
+            if is_here and not name.startswith("_") and not value.__abstractmethods__:
+                assert name in homes(package)
 
 
 @needs_sphinx

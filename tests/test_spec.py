@@ -15,7 +15,7 @@ from calibrant import (
     TopLabel,
 )
 from calibrant._validate import InputError
-from calibrant.cli.settings import SETTINGS
+from calibrant.cli.settings import ESTIMATORS
 from calibrant.spec import parse
 
 pytest.importorskip("cyclopts")
@@ -33,11 +33,11 @@ pytest.importorskip("cyclopts")
     ],
 )
 def test_the_repr_of_every_setting_is_its_file_format(setting):
-    assert parse(repr(setting), SETTINGS) == setting
+    assert parse(repr(setting), ESTIMATORS) == setting
 
 
 def test_positional_arguments_and_negative_numbers():
-    assert parse("ECE(EqualMass(5))", SETTINGS) == ECE(EqualMass(5))
+    assert parse("ECE(EqualMass(5))", ESTIMATORS) == ECE(EqualMass(5))
     assert parse("complex(-1, 2)", {"complex": complex}) == -1 + 2j
 
 
@@ -59,7 +59,7 @@ def test_positional_arguments_and_negative_numbers():
 )
 def test_text_is_parsed_and_never_evaluated(text, message):
     with pytest.raises(InputError, match=message):
-        parse(text, SETTINGS)
+        parse(text, ESTIMATORS)
 
 
 def test_bare_words_mean_what_the_caller_says():

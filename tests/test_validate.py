@@ -5,7 +5,18 @@ import warnings
 import numpy as np
 import pytest
 
-from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, ExactTest, TopLabel
+from calibrant import (
+    ECE,
+    KDE,
+    SKCE,
+    Bernoulli,
+    Brier,
+    Categorical,
+    ClassWise,
+    ExactTest,
+    TopLabel,
+    Variational,
+)
 from calibrant._validate import InputError, as_levels, did_you_mean
 
 BAD = {
@@ -167,3 +178,17 @@ def test_levels_are_one_or_several_between_none_and_all():
             as_levels(bad, "levels")
     with pytest.raises(InputError, match=r"levels must hold at least one level between 0 and 1; got \[\]"):
         as_levels([], "levels")
+
+
+@pytest.mark.parametrize(
+    "call", [ECE(), SKCE(), KDE(), Variational(), ExactTest(ECE(), 9)], ids=lambda c: type(c).__name__
+)
+def test_a_public_call_checks_probabilities_once(call, monkeypatch):
+    """What is made of them below is trusted."""
+    checks = []
+    check = Categorical.__post_init__
+    monkeypatch.setattr(Categorical, "__post_init__", lambda self: (checks.append(self), check(self))[1])
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    call(Categorical.trusted(p).sample(rng, 1)[0], p)
+    assert len(checks) == 1

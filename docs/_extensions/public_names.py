@@ -1,21 +1,12 @@
 """The directive ``public-names``: a table of names, and what each of them is.
 
-It asks the package itself, so that a new public name is in the reference without anybody writing it down::
+It reads the table of public names, so that a new one is in the reference without anybody writing it down::
 
-    .. public-names:: calibrant              every name of ``calibrant.__all__`` that lives in
-       :home: estimators                     ``calibrant.estimators``
+    .. public-names:: calibrant.kernels      every public name of the package
+    .. public-names:: calibrant.estimators   those whose file lies in this folder, or is this file
+       :home: binned
 
-    .. public-names:: calibrant              every name of ``calibrant.__all__`` that lives in none of these
-       :except: estimators inference
-
-    .. public-names:: calibrant.kernels      every name of ``__all__``
-
-    .. public-names:: calibrant.recalibration
-       :derived: calibrant.recalibration.base.Recalibrator    every class of that kind in the package
-
-    .. public-names:: calibrant.lab          those named in the content
-
-       fits.fit_world
+A name that ``calibrant`` itself has stands there as ``calibrant.ECE``.
 """
 
 from __future__ import annotations
@@ -29,9 +20,9 @@ from docutils.statemachine import StringList
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.docutils import SphinxDirective
 
-if TYPE_CHECKING:
-    from types import ModuleType
+from calibrant._names import homes
 
+if TYPE_CHECKING:
     from docutils import nodes
     from sphinx.application import Sphinx
 
@@ -47,34 +38,28 @@ class PublicNames(SphinxDirective):
 
     required_arguments = 1
     has_content = True
-    option_spec: ClassVar[dict[str, Any]] = {
-        "home": str.split,
-        "except": str.split,
-        "derived": str.split,
-        "members": str.split,
-    }
+    option_spec: ClassVar[dict[str, Any]] = {"home": str.split, "members": str.split}
 
     def run(self) -> list[nodes.Node]:
         """The directives of Sphinx for each name, parsed."""
-        package = import_module(self.arguments[0])
-        names = sorted(self._names(package), key=lambda name: name.rpartition(".")[2].lower())
+        names = sorted(self._names(self.arguments[0]), key=lambda name: name.rpartition(".")[2].lower())
         listed = [f"   ~{name}" for name in names if not is_constant(resolve(name))]
         lines = [".. autosummary::", "   :nosignatures:", "", *listed, ""]
         for name in names:
             lines += words_of_constant(name) if is_constant(resolve(name)) else self._entry(name)
         return self.parse_text_to_nodes(StringList(lines, source=self.env.docname))
 
-    def _names(self, package: ModuleType) -> list[str]:
-        if self.content:
-            return [f"{package.__name__}.{line.strip()}" for line in self.content if line.strip()]
-        if "derived" in self.options:
-            return derived(package, tuple(resolve(name) for name in self.options["derived"]))
-        names = package.__all__
-        if "home" in self.options:
-            names = [name for name in names if lives_in(package, name, self.options["home"])]
-        if "except" in self.options:
-            names = [name for name in names if not lives_in(package, name, self.options["except"])]
-        return [f"{package.__name__}.{name}" for name in names]
+    def _names(self, module: str) -> list[str]:
+        package = module.removeprefix("calibrant.")
+        everyday, wanted = homes(""), self.options.get("home")
+        found = {
+            name: home
+            for name, home in homes(package).items()
+            if wanted is None or home.removeprefix(f"{module}.").startswith(tuple(wanted))
+        }
+        return [
+            f"calibrant.{name}" if everyday.get(name) == home else f"{module}.{name}" for name, home in found.items()
+        ]
 
     def _entry(self, name: str) -> list[str]:
         value = resolve(name)
@@ -102,21 +87,3 @@ def words_of_constant(name: str) -> list[str]:
     documented = (ModuleAnalyzer.for_module(place.name).find_attr_docs().get(("", last)) for place in places)
     words = next((lines for lines in documented if lines), [])
     return [f".. py:data:: {name}", "", *(f"   {line}" for line in words), ""]
-
-
-def lives_in(package: ModuleType, name: str, homes: list[str]) -> bool:
-    """Whether the name was written in one of these modules of the package, or below."""
-    home = getattr(package, name).__module__.removeprefix(f"{package.__name__}.")
-    return any(home == wanted or home.startswith(f"{wanted}.") for wanted in homes)
-
-
-def derived(package: ModuleType, bases: tuple[type, ...]) -> list[str]:
-    """Concrete classes of these kinds in the modules of the package, but for those that calibrant itself has."""
-    top = import_module("calibrant")
-    found = []
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        for name, value in vars(import_module(module.name)).items():
-            is_public = not name.startswith("_") and getattr(top, name, None) is not value
-            if is_public and inspect.isclass(value) and value.__module__ == module.name and issubclass(value, bases):
-                found += [] if inspect.isabstract(value) else [f"{module.name}.{name}"]
-    return found

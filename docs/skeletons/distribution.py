@@ -12,7 +12,7 @@ True
 >>> ExactTest(LogLoss())(2 * honest, predictions).pvalue
 0.001
 >>> SKCE()(honest, predictions).route
-'spectral'
+'spectral; plain'
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,7 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import namespace, to_numpy
-from calibrant.distributions.base import matched
-from calibrant.distributions.parametric import Parametric, check_positive
-from calibrant.distributions.positive import SMALLEST, as_positive_targets
+from calibrant.distributions import Parametric, as_positive_targets, check_positive, matched
 from calibrant.typing import Array, ArrayLike
 
 
@@ -44,7 +42,7 @@ class WaitingTime(Parametric):
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws, ``(size, n)``."""
         (rate,) = self.host
-        return np.maximum(rng.standard_exponential((size, len(rate))) / rate, SMALLEST)
+        return np.maximum(rng.standard_exponential((size, len(rate))) / rate, np.finfo(np.float64).tiny)
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.distributions import Distribution
+from calibrant.estimators import BaseEstimator, Statistic
 from calibrant.lenses import Lens, default_lens
 from calibrant.results import Estimate
 from calibrant.typing import Array

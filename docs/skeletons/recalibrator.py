@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from calibrant import Categorical
 from calibrant._array import to_numpy
-from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.recalibration.base import ClassMap, Found, Recalibrator, check_classes
+from calibrant.distributions import Distribution
+from calibrant.recalibration import ClassMap, Found, Recalibrator, check_classes
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,15 @@ RANGE_SLACK = 1e-6
 
 
 class InputError(ValueError):
-    """The caller's data or settings cannot be used; the message says which, why, and what to do."""
+    """The caller's data or settings cannot be used; the message says which, why, and what to do.
+
+    >>> from calibrant import ECE, InputError
+    >>> try:
+    ...     ECE()([1, 0], [0.9, 1.2])
+    ... except InputError as error:
+    ...     print(str(error).partition(";")[0])
+    y_pred must lie in [0, 1]
+    """
 
 
 def as_array(x: ArrayLike, name: str) -> Array:

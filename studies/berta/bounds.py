@@ -17,15 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant import __version__
-from calibrant.estimators.distances import Lp
-from calibrant.estimators.variational import Variational
-from calibrant.inference.proportions import interval_of_share
+from calibrant import Variational, __version__
+from calibrant.estimators import Lp
+from calibrant.inference import interval_of_share
+from calibrant.lab.record import StudyRecord, resumed
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures
 from studies.berta.data import SCENARIOS, truth
-from studies.record import Record, resumed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +63,7 @@ def study(
     seeds = np.random.SeedSequence(seed).spawn(len(cells))
     options = dict(settings or {})
     about = {"calibrant": __version__, "cells": cells, "n_sets": n_sets, "seed": seed, "settings": repr(options)}
-    record = None if folder is None else Record(Path(folder) / "berta-coverage.jsonl", about)
+    record = None if folder is None else StudyRecord(Path(folder) / "berta-coverage.jsonl", about)
     found = resumed(partial(_repeat, n_sets, options), list(zip(cells, seeds, strict=True)), record, engine)
     rows = [_row(*cell, values) for cell, values in zip(cells, found, strict=True)]
     return Table({key: [row[key] for row in rows] for key in rows[0]})

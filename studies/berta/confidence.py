@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.estimators.variational import Variational
-from calibrant.lab.problems import GLM, Curve
+from calibrant import Variational
+from calibrant.lab import GLM, TrueCurve
 from studies.berta.data import Scenario
 
 N = 5_000
@@ -16,15 +16,15 @@ OVER, UNDER = GLM("logit", "logit", 0.0, 0.4), GLM("logit", "logit", 0.0, 4.0)
 
 
 @dataclass(frozen=True)
-class LowerOf(Curve):
+class LowerOf(TrueCurve):
     """One curve where it lies up to 1/2, the other above.
 
     >>> LowerOf(OVER, UNDER)(np.array([0.1, 0.9])).round(4)
     array([0.2934, 0.9998])
     """
 
-    low: Curve
-    high: Curve
+    low: TrueCurve
+    high: TrueCurve
 
     def at(self, scores: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """A choice of two."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import softmax
 
-from calibrant.lab.problems import GLM, Diagonal, Shifted
+from calibrant.lab import GLM, Diagonal, Shifted
 
 SIZES = (200, 264, 350, 462, 612, 809, 1069, 1414, 1870, 2473, 3270, 4324, 5719, 7562, 10_000)
 """Rows of the data sets, ``geomspace(200, 10000, 15)``, drawn one after the other."""

@@ -4,14 +4,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass
-from calibrant.estimators.distances import Lp
-from calibrant.estimators.partition import KMeans
-from calibrant.estimators.variational import Variational
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.isotonic import Isotonic
-from calibrant.recalibration.one_vs_rest import OneVsRest
+from calibrant import ECE, EqualMass, Variational
+from calibrant.estimators import KMeans, Lp
+from calibrant.recalibration import Isotonic, OneVsRest, Recalibrator
 from studies.berta.data import Scenario
 
 BINS, FOLDS = 15, 5

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.stats import t as student
 
 from calibrant import __version__
+from calibrant.lab.record import StudyRecord, resumed
 from calibrant.typing import Engine
 from studies.berta.data import RUNS, SCENARIOS, data_sets
 from studies.berta.methods import METHODS
-from studies.record import Record, resumed
 
 BOOSTING, SOFT = "boosting", "soft sign"
 
@@ -47,7 +47,7 @@ def recovery(
     """A row a scenario, method and size: means over experiments, their errors, and the published ones."""
     cells = [(name, s) for name in scenarios for s in range(seed, seed + n_sets)]
     about = {"calibrant": __version__, "cells": cells, "sizes": list(sizes)}
-    record = None if path is None else Record(path, about)
+    record = None if path is None else StudyRecord(path, about)
     done = resumed(partial(_experiment, tuple(sizes)), cells, record, engine)
     rows = []
     level = FALSE_ALARM / n_statements(scenarios, sizes)

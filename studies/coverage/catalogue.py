@@ -2,43 +2,55 @@
 
 from functools import partial
 
-from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass, EqualWidth
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.crps import CRPS
-from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.distances import Lp
-from calibrant.estimators.integrated import ICI
-from calibrant.estimators.interval_score import IntervalScore
-from calibrant.estimators.kce import KCE
-from calibrant.estimators.kde import KDE
-from calibrant.estimators.logistic import CalibrationIntercept, CalibrationSlope
-from calibrant.estimators.pinball import Pinball
-from calibrant.estimators.ratio import CalibrationRatio
-from calibrant.estimators.scores import Brier, LogLoss
-from calibrant.estimators.skce import SKCE
-from calibrant.estimators.smooth import SmoothECE
-from calibrant.estimators.sweep import Sweep
-from calibrant.estimators.tangent import TangentKDE
-from calibrant.estimators.variational import Variational
-from calibrant.estimators.z_scores import ZMean, ZVariance
-from calibrant.inference.aggregated import AggregatedTest
-from calibrant.inference.block import BlockTest
-from calibrant.inference.bootstrap_test import BootstrapTest
-from calibrant.inference.bounds import BoundTest
-from calibrant.inference.comparison import PairedDifference
-from calibrant.inference.exact import ExactTest
-from calibrant.inference.gamma_test import GammaTest
-from calibrant.inference.hosmer_lemeshow import HosmerLemeshow
-from calibrant.inference.intervals import Bootstrap
-from calibrant.inference.mean_embedding import CMETest
-from calibrant.inference.rank_test import RankTest
-from calibrant.inference.spectral_test import SpectralTest
-from calibrant.inference.spiegelhalter import Spiegelhalter
-from calibrant.inference.wild import WildBootstrapTest
-from calibrant.kernels import Exponential
-from calibrant.lenses import ClassWise, TopLabel
+from calibrant import (
+    CRPS,
+    ECE,
+    KCE,
+    KDE,
+    SKCE,
+    AggregatedTest,
+    Bootstrap,
+    Brier,
+    ClassWise,
+    DebiasedECE,
+    EqualMass,
+    EqualWidth,
+    ExactTest,
+    LogLoss,
+    PairedDifference,
+    Pinball,
+    SmoothECE,
+    Sweep,
+    TopLabel,
+    Variational,
+)
+from calibrant.estimators import (
+    ICI,
+    CalibrationIntercept,
+    CalibrationRatio,
+    CalibrationSlope,
+    CanonicalECE,
+    IntervalScore,
+    KolmogorovSmirnov,
+    Kuiper,
+    Lp,
+    TangentKDE,
+    ZMean,
+    ZVariance,
+)
+from calibrant.inference import (
+    BlockTest,
+    BootstrapTest,
+    BoundTest,
+    CMETest,
+    GammaTest,
+    HosmerLemeshow,
+    RankTest,
+    SpectralTest,
+    Spiegelhalter,
+    WildBootstrapTest,
+)
+from calibrant.kernels import Exponential, Gaussian
 from calibrant.results import brief
 from studies.coverage import reported
 from studies.coverage.claims import Claim, Estimated, Judged, Rejected
@@ -136,6 +148,14 @@ def _short_forecasts(setting: Setting) -> bool:
     return _forecasts(setting) and setting.n <= 300
 
 
+def _short_wholes(setting: Setting) -> bool:
+    return _short_forecasts(setting) and not _ensembles(setting)
+
+
+def _short_ensembles(setting: Setting) -> bool:
+    return _short_forecasts(setting) and _ensembles(setting)
+
+
 def _shortest_forecasts(setting: Setting) -> bool:
     return _short_forecasts(setting) and not _ensembles(setting) and (setting.n <= 100 or setting.kind == "quantiles")
 
@@ -149,12 +169,12 @@ def _of_two() -> list[Claim]:
     ]
     pairs = [SKCE(KERNEL), SKCE(KERNEL, unbiased=False), SKCE(KERNEL, block=10), KCE(KERNEL)]
     held_out = [Variational(), Variational(Brier()), Variational(LogLoss())]
-    resampled = [Bootstrap(e, 199) for e in (Brier(), CalibrationSlope())]
+    resampled = [(Bootstrap(Brier(), 199), _two_small), (Bootstrap(CalibrationSlope(), 199), _two_short)]
     return [
         *(Estimated(brief(e), _two, e) for e in plain),
         *(Estimated(brief(e), _two, e, costly=True) for e in (*pairs, *held_out, ICI())),
         *(Estimated(brief(e), _two_short, e, costly=True) for e in [KDE(), KDE(p=2), TangentKDE()]),
-        *(Estimated(brief(e), _two_small, e, costly=True) for e in resampled),
+        *(Estimated(brief(e), suits, e, costly=True) for e, suits in resampled),
     ]
 
 
@@ -179,7 +199,8 @@ def _of_forecasts() -> list[Claim]:
     return [
         *(Estimated(brief(e), _forecasts, e) for e in scores),
         Estimated("LogLoss(), forecasts", _densities, LogLoss()),
-        Estimated("SKCE(), forecasts", _short_forecasts, SKCE(), costly=True),
+        Estimated("SKCE(), forecasts", _short_wholes, SKCE(), costly=True),
+        Estimated("SKCE(), ensembles", _short_ensembles, SKCE(Exponential(1.0), Gaussian(1.0)), costly=True),
         Estimated("Bootstrap(CRPS())", _shortest_forecasts, Bootstrap(CRPS(), 199), costly=True),
     ]
 

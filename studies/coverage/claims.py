@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from scipy.stats import binom
 
+from calibrant import Bootstrap
 from calibrant._validate import InputError
-from calibrant.inference.intervals import Bootstrap
 from calibrant.results import Estimate, TestResult
 from studies.coverage.truths import truth_of
 from studies.coverage.worlds import DataSet, Setting
@@ -171,7 +171,7 @@ class Rejected(Claim):
             return [np.nan, np.nan]
         if np.isnan(result.pvalue):
             return [0.0, np.nan]
-        if result.null_distribution is None:
+        if not result.has_band:
             return [float(result.pvalue > 1 - LEVEL), np.nan]
         low, high = result.null_band(LEVEL)
         slack = ROUNDING * max(abs(low), abs(high))

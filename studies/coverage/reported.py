@@ -4,14 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.binning import EqualMass
-from calibrant.estimators.curves import Isotonic
-from calibrant.inference.comparison import PairedDifference
-from calibrant.inference.coverage import coverage
-from calibrant.inference.pit_curve import PITCurve
-from calibrant.inference.pit_histogram import PITHistogram
-from calibrant.inference.reliability import ReliabilityCurve
+from calibrant import Categorical, EqualMass, PairedDifference, ReliabilityCurve, coverage
+from calibrant.estimators import IsotonicCurve
+from calibrant.inference import PITCurve, PITHistogram
 from calibrant.results import Table
 from studies.coverage.claims import holds
 from studies.coverage.worlds import DataSet
@@ -46,7 +41,7 @@ def band_of_bins(data: DataSet, seed: int) -> Sequence[float]:
 
 def band_of_isotonic_curve(data: DataSet, seed: int) -> Sequence[float]:
     """The band around the isotonic curve holds the truth itself."""
-    curve = ReliabilityCurve(curve=Isotonic(), band="confidence")
+    curve = ReliabilityCurve(curve=IsotonicCurve(), band="confidence")
     table = curve(data.targets, data.predictions, sample_weight=data.weights)
     score, true = _scores(data)
     order = np.argsort(score, kind="stable")
@@ -87,7 +82,7 @@ def paired(difference: PairedDifference, data: DataSet, seed: int) -> Sequence[f
 
 def verdict(data: DataSet, seed: int) -> Sequence[float]:
     """No alarm; no slice flagged."""
-    from calibrant.reports.build import planned
+    from calibrant.reports.evaluation import planned
 
     rng = np.random.default_rng(seed)
     by = {"site": rng.choice(list("abcd"), len(data.predictions))}

@@ -23,13 +23,13 @@ from zlib import crc32
 import numpy as np
 
 from calibrant import __version__
+from calibrant.lab.record import StudyRecord, resumed
 from calibrant.results import Table, how_many
 from calibrant.typing import Engine
 from studies.coverage.catalogue import CLAIMS
 from studies.coverage.claims import LEAST_SETS, Claim, Finding
 from studies.coverage.worlds import SETTINGS, Setting
 from studies.layout import Section
-from studies.record import Record, resumed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,7 +92,7 @@ def _run(
     tasks = [(settings[i], claims[j]) for i, j in cells]
     names = [f"{setting.label}: {claim.name}" for setting, claim in tasks]
     about = {"calibrant": __version__, "cells": names, "n_sets": n_sets, "seed": seed, "stage": stage}
-    record = None if folder is None else Record(Path(folder) / f"coverage-{stage + 1}.jsonl", about)
+    record = None if folder is None else StudyRecord(Path(folder) / f"coverage-{stage + 1}.jsonl", about)
     seeds = [(seed, stage, crc32(name.encode())) for name in names]
     found = resumed(partial(_repeat, n_sets), list(zip(*zip(*tasks, strict=True), seeds, strict=True)), record, engine)
     return {cell: [Finding(*_revived(row)) for row in rows] for cell, rows in zip(cells, found, strict=True)}

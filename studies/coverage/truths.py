@@ -8,22 +8,11 @@ import numpy as np
 from scipy.special import rel_entr
 from scipy.stats.qmc import Sobol
 
+from calibrant import ECE, KCE, KDE, SKCE, Brier, Categorical, DebiasedECE, LogLoss, Variational
 from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.binned import ECE
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.distances import Lp
-from calibrant.estimators.kce import KCE, MMCE
-from calibrant.estimators.kde import KDE
-from calibrant.estimators.lensed import View
-from calibrant.estimators.scores import Brier, LogLoss, Score
-from calibrant.estimators.skce import SKCE
-from calibrant.estimators.tangent import TangentKDE
-from calibrant.estimators.ucme import UCME
-from calibrant.estimators.variational import Variational
-from calibrant.estimators.z_scores import ZVariance
+from calibrant.distributions import Distribution
+from calibrant.estimators import MMCE, UCME, CanonicalECE, Lp, Score, TangentKDE, ZVariance
+from calibrant.estimators.events import View
 from studies.coverage.worlds import Setting
 
 POINTS = 2**16
@@ -87,10 +76,27 @@ def population(setting: Setting, points: int) -> tuple[Distribution, Distributio
 
 def _of_numbers(setting: Setting, estimator: Any) -> float | None:
     """Means over a large data set; errors of calibrated forecasts are zero."""
+    if (
+        isinstance(estimator, KERNEL_ERRORS) and setting.kind == "ensembles"
+    ):  # members are draws: not what they are drawn from
+        return _of_members(setting, estimator)
     if not isinstance(estimator, Score | ZVariance):
         return 0.0 if setting.is_calibrated and isinstance(estimator, KERNEL_ERRORS) else None
     data = replace(setting, n=DRAWN_ROWS // max(setting.world.features, 1)).draw(np.random.default_rng(0))
     return float(estimator(data.targets, data.predictions))
+
+
+def _of_members(setting: Setting, estimator: Any) -> float | None:
+    """The mean over large data sets, whose kernels must not depend on the rows."""
+    if (
+        not isinstance(estimator, SKCE)
+        or estimator.on_predictions.is_open
+        or getattr(estimator.on_targets, "is_open", True)
+    ):
+        return None
+    rng, large = np.random.default_rng(0), replace(setting, n=PAIRED_POINTS)
+    sets = [large.draw(rng) for _ in range(8)]
+    return float(np.mean([float(estimator(data.targets, data.predictions)) for data in sets]))
 
 
 def _kernel_error(setting: Setting, estimator: Any) -> float | None:

@@ -7,22 +7,20 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
-from calibrant.distributions.base import Distribution
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.ensemble import Ensemble
-from calibrant.distributions.laplace import Laplace
-from calibrant.distributions.log_normal import LogNormal
-from calibrant.distributions.negative_binomial import NegativeBinomial
-from calibrant.distributions.normal import Normal
-from calibrant.distributions.poisson import Poisson
-from calibrant.distributions.quantiles import Quantiles
-from calibrant.distributions.student_t import StudentT
-from calibrant.lab.problems.classification import Tempered
-from calibrant.lab.problems.curves import GLM, Curve, Diagonal, Shifted
-from calibrant.lab.problems.regression import WrongScale
-from calibrant.lab.problems.scores import BetaScores, Scores, ScoreWorld
-from calibrant.lab.problems.world import World
+from calibrant import (
+    Bernoulli,
+    Categorical,
+    Ensemble,
+    Laplace,
+    LogNormal,
+    NegativeBinomial,
+    Normal,
+    Poisson,
+    Quantiles,
+    StudentT,
+)
+from calibrant.distributions import Distribution
+from calibrant.lab import GLM, BetaScores, Diagonal, Scores, ScoreWorld, Shifted, Tempered, TrueCurve, World, WrongScale
 
 Kind: TypeAlias = Literal["two classes", "classes", "labels", "numbers", "counts", "ensembles", "quantiles"]
 
@@ -133,7 +131,7 @@ class Votes(Scores):
 
 
 @dataclass(frozen=True)
-class Softened(Curve):
+class Softened(TrueCurve):
     """``amount + (1 - 2 amount) f``: what was called certain fails in a share of ``amount``.
 
     >>> Softened(0.05)(np.array([0.0, 0.5, 1.0]))
@@ -148,7 +146,7 @@ class Softened(Curve):
 
 
 @dataclass(frozen=True)
-class TopFails(Curve):
+class TopFails(TrueCurve):
     """Right below ``start``; above it only a share ``kept`` of what is claimed comes true.
 
     >>> TopFails(0.5, 0.7)(np.array([0.4, 0.8])).round(2)
@@ -307,7 +305,7 @@ class GivenQuantiles(World):
         return Quantiles(values, np.array(self.levels)), Normal(centre, spread)
 
 
-def _scores(alpha: float, beta: float, curve: Curve = Diagonal()) -> ScoreWorld:  # noqa: B008  # frozen
+def _scores(alpha: float, beta: float, curve: TrueCurve = Diagonal()) -> ScoreWorld:  # noqa: B008  # frozen
     return ScoreWorld(BetaScores(alpha, beta), curve)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._tasks import mapping
 from calibrant._validate import check_count
-from calibrant.lab.problems.scores import ScoreWorld
+from calibrant.lab import ScoreWorld
 from calibrant.typing import Engine
 
 CHUNK = 100
@@ -26,7 +26,7 @@ class Batch:
 
     The errors are those of :class:`~calibrant.ECE` and its relatives on each data set alone, to rounding.
 
-    >>> from calibrant.lab.problems import BetaScores
+    >>> from calibrant.lab import BetaScores
     >>> batch = Batch.draw(ScoreWorld(BetaScores()), 500, 200, np.random.default_rng(0))
     >>> bool(abs(batch.debiased("mass", 15).mean()) < 0.01 < batch.plug_in("mass", 15).mean())
     True
@@ -120,7 +120,7 @@ def simulate(
 
     Cells to ``skip`` are left out; the digits of the others depend neither on that nor on the engine.
 
-    >>> from calibrant.lab.problems import BetaScores
+    >>> from calibrant.lab import BetaScores
     >>> cells = [(ScoreWorld(BetaScores()), 50), (ScoreWorld(BetaScores()), 100)]
     >>> [(i, values.shape) for i, values in simulate(lambda batch: batch.sweep("mass"), cells, 150)]
     [(0, (2, 150)), (1, (2, 150))]

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.lab.problems import tce
+from calibrant.lab import tce
+from calibrant.lab.record import StudyRecord
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures
 from studies.layout import beside, wide
-from studies.record import Record
 from studies.roelofs.batches import Batch, simulate
 from studies.roelofs.fits import FITS, REFINED, RULES, errors
 
@@ -77,7 +77,7 @@ def study(
     """
     cells = [(FITS[name], n) for name in REFINED for n in sizes]
     settings = {"n_sets": n_sets, "sizes": list(sizes), "seed": seed}
-    record = None if folder is None else Record(Path(folder) / "roelofs.jsonl", settings)
+    record = None if folder is None else StudyRecord(Path(folder) / "roelofs.jsonl", settings)
     done = {} if record is None else {i: np.array(values) for i, values in record.read().items()}
     worlds = [(fit.world(), n) for fit, n in cells]
     for i, values in simulate(_all_errors, worlds, n_sets, seed=seed, engine=engine, skip=done):

@@ -10,9 +10,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from calibrant._validate import InputError, did_you_mean
-from calibrant.inference.proportions import interval_of_share
-from calibrant.lab.fits import fit_curves
-from calibrant.lab.problems import BetaScores, Power, ScoreWorld, tce
+from calibrant.inference import interval_of_share
+from calibrant.lab import BetaScores, Power, ScoreWorld, fit_curves, tce
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies.roelofs.batches import Batch, simulate

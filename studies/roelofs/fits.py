@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant.lab.problems import GLM, BetaScores, ScoreWorld
+from calibrant.lab import GLM, BetaScores, ScoreWorld
 from studies.roelofs.batches import Batch, Rule
 
 RULES: dict[str, Rule] = {"EW": "width", "EM": "mass"}

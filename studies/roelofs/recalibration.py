@@ -11,19 +11,12 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
+from calibrant import ECE, Categorical, DebiasedECE, EqualMass, EqualWidth, LogLoss, SmoothECE, Sweep, TopLabel
 from calibrant._validate import check_count
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_problem
-from calibrant.estimators.binned import ECE
-from calibrant.estimators.binning import EqualMass, EqualWidth
-from calibrant.estimators.curves import Isotonic
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.scores import LogLoss
-from calibrant.estimators.smooth import SmoothECE
-from calibrant.estimators.sweep import Sweep
-from calibrant.lab.glm import Likelihood
-from calibrant.lab.problems.curves import on_scale
-from calibrant.lenses import TopLabel
+from calibrant.distributions import as_problem
+from calibrant.estimators import IsotonicCurve
+from calibrant.lab.fits import Likelihood
+from calibrant.lab.problems.score_worlds import on_scale
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
 
@@ -76,7 +69,7 @@ def _recalibrated(
     cooled = predictions.temper(_temperature(targets[fitted], predictions[fitted]))
     curves: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "logistic": _logistic(*before),
-        "isotonic": Isotonic().fit(before[1], before[0]),
+        "isotonic": IsotonicCurve().fit(before[1], before[0]),
         "histogram": _histogram(*before),
     }
     return {

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibrant.distributions.base import Distribution
-from calibrant.estimators.kernel_problem import KernelForm, resolve_problem
+from calibrant.distributions import Distribution
+from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.lab.problems import TRUTH, SyntheticNormal
+from calibrant.lab import SyntheticNormal
+from calibrant.lab.problems.regression_worlds import TRUTH
+from calibrant.lab.record import StudyRecord, resumed
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures
-from studies.record import Record, resumed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,7 +88,7 @@ def study(
     cells = [Cell(model, d, n) for model in ("calibrated", "uncalibrated") for d in (1, 10) for n in sizes]
     seeds = np.random.SeedSequence(seed).spawn(len(cells))
     settings = {"n_sets": n_sets, "sizes": list(sizes), "seed": seed}
-    record = None if folder is None else Record(Path(folder) / "estimator-error.jsonl", settings)
+    record = None if folder is None else StudyRecord(Path(folder) / "estimator-error.jsonl", settings)
     found = resumed(partial(_repeat, n_sets), list(zip(cells, seeds, strict=True)), record, engine)
     pairs = [(cell, *pair) for i, cell in enumerate(cells) for pair in zip(ESTIMATORS, found[i].T, strict=True)]
     rows = [_compare(*pair) for pair in pairs]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.lab.record import StudyRecord, resumed
 from calibrant.typing import Engine
-from studies.record import Record, resumed
 from studies.widmann.data import DATA, EXACT, MEASURED, QUANTITIES, SKCES, Data, Models, Published, friedman, networks
 from studies.widmann.models import evaluate
 from studies.widmann.networks import train
@@ -65,14 +65,14 @@ def measure_new(
     seeds = np.random.SeedSequence(seed).spawn(N_NETWORKS)
     groups = [seeds[i : i + TOGETHER] for i in range(0, N_NETWORKS, TOGETHER)]
     settings = {"iterations": list(iterations), "seed": seed}
-    record = None if folder is None else Record(Path(folder) / "widmann-networks.jsonl", settings)
+    record = None if folder is None else StudyRecord(Path(folder) / "widmann-networks.jsonl", settings)
     trained = resumed(train, [(sample, others, iterations, group) for group in groups], record, engine)
     means = np.concatenate(trained)
     keys = [(iteration, name) for iteration in iterations for name in DATA]
     exact = [exact_resamples if iteration in COMPARED else 0 for iteration in iterations]
     tasks = [(_models(means[:, i], name), n_resamples, seed, exact[i]) for i in range(len(exact)) for name in DATA]
     settings |= {"n_resamples": n_resamples, "exact_resamples": exact_resamples}
-    record = None if folder is None else Record(Path(folder) / "widmann-measures.jsonl", settings)
+    record = None if folder is None else StudyRecord(Path(folder) / "widmann-measures.jsonl", settings)
     return dict(zip(keys, resumed(evaluate, tasks, record, engine), strict=True))
 
 

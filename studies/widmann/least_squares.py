@@ -12,9 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant.distributions.normal import Normal
-from calibrant.inference.bootstrap_test import BootstrapTest
-from calibrant.inference.exact import ExactTest
+from calibrant import ExactTest, Normal
+from calibrant.inference import BootstrapTest
 from studies.widmann.data import Sample, least_squares
 from studies.widmann.models import OF_NORMALS
 

@@ -7,16 +7,10 @@ estimators sum over different triangles.
 
 import numpy as np
 
-from calibrant.distributions.mixture import Mixture
-from calibrant.distributions.normal import Normal
-from calibrant.distributions.wasserstein import MixtureWasserstein
-from calibrant.estimators.pinball import Pinball
-from calibrant.estimators.scores import LogLoss
-from calibrant.estimators.skce import SKCE
-from calibrant.inference.bootstrap_test import BootstrapTest
-from calibrant.inference.exact import ExactTest
-from calibrant.inference.kernel_matrix import KernelMatrix
-from calibrant.kernels import Exponential, Gaussian
+from calibrant import SKCE, ExactTest, LogLoss, Mixture, Normal, Pinball
+from calibrant.inference import BootstrapTest
+from calibrant.inference.kernel_tests.kernel_matrix import KernelMatrix
+from calibrant.kernels import Exponential, Gaussian, MixtureWasserstein
 from calibrant.residuals import residuals
 from studies.widmann.data import MEASURED, SKCES, Models
 

@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibrant.results import Table
-from calibrant.results.words import number
+from calibrant.results import Table, number
 from calibrant.typing import Engine
 from studies import pictures
 from studies.layout import Section, wide

@@ -19,16 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import binom
 
-from calibrant.estimators.skce import SKCE
-from calibrant.inference.aggregated import AggregatedTest
-from calibrant.inference.block import BlockTest
-from calibrant.inference.bootstrap_test import BootstrapTest
-from calibrant.inference.exact import ExactTest
-from calibrant.inference.gamma_test import GammaTest
-from calibrant.inference.spectral_test import SpectralTest
+from calibrant import SKCE, AggregatedTest, ExactTest
+from calibrant.inference import BlockTest, BootstrapTest, GammaTest, SpectralTest
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.lab.problems import SyntheticNormal
-from calibrant.lab.study import Progress, Study
+from calibrant.lab import Study, SyntheticNormal
+from calibrant.lab.study import Progress
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures

@@ -8,14 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant import Bernoulli, Categorical, Ensemble, Monitor, MultivariateNormal, Normal, evaluate, monitor_report
-from calibrant.distributions.poisson import Poisson
-from calibrant.plots.class_panels import ClasswiseDisplay
-from calibrant.plots.confusion_map import ConfusionDisplay
-from calibrant.plots.witness_map import WitnessDisplay
-from calibrant.reports.before_after import before_and_after
-from calibrant.reports.model import Advice, Picture
-from calibrant.reports.pdf import find_browser
+from calibrant import (
+    Bernoulli,
+    Categorical,
+    Ensemble,
+    Monitor,
+    MultivariateNormal,
+    Normal,
+    Poisson,
+    evaluate,
+    monitor_report,
+)
+from calibrant.plots import ClasswiseDisplay, ConfusionDisplay, WitnessDisplay
+from calibrant.reports import Advice, Picture, before_and_after
+from calibrant.reports.render.pdf import find_browser
 from calibrant.results import Table
 
 ROWS = 150
@@ -101,7 +107,7 @@ def before_after(rng):
 
 def comparison(rng):
     compare = pytest.importorskip(
-        "calibrant.reports.comparison", reason="comparisons of models are not there yet"
+        "calibrant.reports.model_comparison", reason="comparisons of models are not there yet"
     ).compare
     p = rng.random(ROWS)
     models = {"plain": p, "bold": p**2, HOSTILE[0]: np.sqrt(p)}

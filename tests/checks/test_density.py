@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant import Categorical, MultivariateNormal, Normal
-from calibrant.checks.density import check_density, frequency_error
+from calibrant.checks.distribution import check_density, frequency_error
 
 
 @pytest.mark.parametrize("family", [Categorical, Normal, MultivariateNormal])

@@ -11,7 +11,7 @@ from calibrant import (
     Quantiles,
 )
 from calibrant.checks import check_distribution
-from calibrant.distributions.base import Distribution
+from calibrant.distributions import Distribution
 
 
 def broken(kind, **methods):

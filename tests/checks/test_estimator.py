@@ -6,9 +6,7 @@ import pytest
 from calibrant import (
     ECE,
     KCE,
-    MMCE,
     SKCE,
-    UCME,
     Brier,
     Categorical,
     ClassWise,
@@ -23,7 +21,7 @@ from calibrant import (
 )
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
-from calibrant.estimators.ucme import GivenLocations
+from calibrant.estimators import MMCE, UCME, GivenLocations
 from calibrant.kernels import Exponential, Gaussian
 
 

@@ -5,20 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from calibrant import (
-    Ensemble,
-    Mixture,
-    MultivariateNormal,
-    NegativeBinomial,
-    Normal,
-    Poisson,
-    distributions,
-    expectation,
-)
+from calibrant import Ensemble, Mixture, MultivariateNormal, NegativeBinomial, Normal, Poisson, distributions
 from calibrant.checks import check_expectation
-from calibrant.distributions.base import Distribution
-from calibrant.distributions.counts import Counts
+from calibrant.distributions import Counts, Distribution
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity, Kernel, LabelMatrix, Matern
+from calibrant.kernels import closed_forms as expectation
 
 KERNELS = {
     Gaussian: [Gaussian(0.8)],

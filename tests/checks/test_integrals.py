@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant import Laplace, Normal, Quantiles
-from calibrant.checks.integrals import integral, mean, quadrature
+from calibrant.checks.distribution import integral, mean, quadrature
 
 
 def test_quadrature_knows_kinks_and_tails():

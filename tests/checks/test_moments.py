@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant import Categorical, Ensemble, Laplace, MultivariateNormal, Normal
-from calibrant.checks.moments import check_moments
+from calibrant.checks.distribution import check_moments
 
 
 class Binary(Categorical):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from calibrant import Categorical, Laplace, LogLoss, Normal
-from calibrant.checks.recalibration_problems import awkward, drawn, other_kinds
-from calibrant.recalibration.temperature import Temperature
+from calibrant.checks.recalibrator import awkward, drawn, other_kinds
+from calibrant.recalibration import Temperature
 
 
 @pytest.mark.parametrize("on", [2, 3, Normal, Laplace])

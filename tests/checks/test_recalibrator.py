@@ -6,10 +6,8 @@ import pytest
 from calibrant import Categorical, Laplace, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_recalibrator
-from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator
-from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.scaling import Platt
-from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration import Found, Platt, QuantileRecalibration, Recalibrator, Temperature
+from calibrant.recalibration.maps import ClassMap, Map
 
 
 @pytest.mark.parametrize(("recalibrator", "on"), [(Platt(), 2), (Temperature(), 4), (QuantileRecalibration(), Laplace)])

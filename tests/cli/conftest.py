@@ -55,8 +55,8 @@ def shell(run, monkeypatch, tmp_path):
 @pytest.fixture(scope="session")
 def example_files(tmp_path_factory):
     """A folder with the example files, of fewer rows, and with what some examples leave for others."""
-    from calibrant import io as files
-    from calibrant.recalibration.temperature import Temperature
+    from calibrant.io import dataset as files
+    from calibrant.recalibration import Temperature
 
     path = tmp_path_factory.mktemp("examples")
     for name in ("digits", "diabetes"):

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from calibrant import io
-from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration import Temperature
 
-applying = pytest.importorskip("calibrant.cli.applying")
+applying = pytest.importorskip("calibrant.cli.recalibrate")
 polars = pytest.importorskip("polars")
-Fields = pytest.importorskip("calibrant.cli.app").Fields
+Fields = pytest.importorskip("calibrant.cli.flags").Fields
 
 
 @pytest.fixture

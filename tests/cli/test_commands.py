@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,7 +152,6 @@ BAD = {
     ),
     "two slicing columns": (["test", DIGITS, *COLUMNS, "--by", "ink,digit"], "--by takes one column at a time"),
     "both ways": (["test", DIGITS, *COLUMNS, "--predict", "Normal(p_0, p_1)"], "leave out --y-pred"),
-    "no lens": (["estimate", DIGITS, *COLUMNS, "--estimator", "ECE()"], "with 10 classes, say which probabilities"),
     "bad gate": (["estimate", DIGITS, *COLUMNS, "--fail-if", "ECE is big"], "cannot be read: write it as"),
     "unknown gate": (["estimate", DIGITS, *COLUMNS, "--fail-if", "EEC > 1"], "there is no 'EEC'"),
     "no folder": (
@@ -227,7 +227,7 @@ def test_names_with_brackets_are_printed_as_they_are(run, tmp_path):
 
 def test_real_networks_in_npz(network, run):
     name, y, p = network
-    path = io.Path(__file__).parents[3] / "shared" / "data" / f"{name}.npz"
+    path = Path(__file__).parents[3] / "shared" / "data" / f"{name}.npz"
     code, out, _ = run("estimate", str(path), "--estimator", "ECE(lens=TopLabel())", "--format", "json")
     assert code == 0
     assert json.loads(out)["estimates"][0]["value"] == pytest.approx(
@@ -246,7 +246,7 @@ def test_kernel_errors_of_regression_files(run, tmp_path, rng):
     assert code == 0
     expected = SKCE(Exponential(1.0), Gaussian(1.0))(y, Normal(mu, sigma))
     assert json.loads(out)["estimates"][0]["value"] == pytest.approx(expected.value, rel=1e-12)
-    assert json.loads(out)["estimates"][0]["route"] == "closed"
+    assert json.loads(out)["estimates"][0]["route"] == "closed; plain"
     code, out, _ = run("test", str(path), "--n-resamples", "99", *options)
     assert code == 0
     assert json.loads(out)["pvalue"] > 0.01
@@ -273,7 +273,7 @@ def test_the_gate_of_a_test(run, tmp_path, rng):
 
 
 def test_report_prints_a_pdf_where_there_is_a_browser(run, tmp_path, monkeypatch):
-    from calibrant.reports import pdf
+    from calibrant.reports.render import pdf
 
     paper = tmp_path / "paper.pdf"
     words = ["report", DIGITS, *COLUMNS, "--out", str(tmp_path / "x.html"), "--pdf", str(paper), "--n-resamples", "99"]
@@ -299,7 +299,7 @@ def test_comments_for_pull_requests(run, tmp_path):
     page = str(tmp_path / "x.md")
     code, out, _ = run("report", DIGITS, *COLUMNS, "--n-resamples", "99", "--out", page, "--format", "markdown")
     assert code == 0
-    assert out == io.Path(page).read_text("utf-8")
+    assert out == Path(page).read_text("utf-8")
 
 
 def test_gates_on_forecasts(run, tmp_path):

@@ -1,8 +1,7 @@
 import pytest
 
-from calibrant import ECE, Brier, ExactTest
-from calibrant.cli.comments import comment_of_estimates, comment_of_test
-from calibrant.estimators.sweep import Sweep
+from calibrant import ECE, Brier, ExactTest, Sweep
+from calibrant.cli.commands import comment_of_estimates, comment_of_test
 from calibrant.results import Table
 
 Y, P = [1, 0, 1] * 20, [0.7, 0.2, 0.9] * 20

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.cli import diagnosis
+from calibrant.cli import doctor as diagnosis
 from calibrant.results import jsonable
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from calibrant import evaluate
-from calibrant.reports.model import Advice
+from calibrant.reports import Advice
 from calibrant.results import Estimate, Interval, Table
 
 display = pytest.importorskip("calibrant.cli.display")

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.cli.diagnosis import diagnose
+from calibrant.cli.doctor import diagnose
 
 pytest.importorskip("cyclopts")
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant.cli.examples import EXAMPLES
-from calibrant.cli.manual import FIRST_STEPS
+from calibrant.cli.manual import EXAMPLES, FIRST_STEPS
 
 pytest.importorskip("cyclopts")
 pytest.importorskip("polars")

@@ -8,7 +8,8 @@ from calibrant._validate import InputError
 
 pytest.importorskip("rich")
 
-from calibrant.cli.gate import Gate, judge, numbers_of
+from calibrant.cli.commands import Gate, judge
+from calibrant.cli.reporting import numbers_of
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_forecasts_have_numbers_of_their_own(rng):
     mu = rng.normal(size=60)
     report = evaluate(mu + rng.normal(size=60), Normal(mu, np.ones(60)), n_resamples=99, advice=False)
     numbers = numbers_of(report)
-    assert {"CRPS", "PITError", "LevelsWithin", "SKCE", "LogLoss", "pvalue"} <= set(numbers)
+    assert {"CRPS", "PITError", "CentralCoverage", "SKCE", "LogLoss", "pvalue"} <= set(numbers)
     with pytest.raises(InputError, match=r"there is no 'CRSP' \(did you mean 'CRPS'\?\)"):
         Gate.parse("CRSP > 0.05").fails(numbers)
 

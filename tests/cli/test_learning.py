@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from calibrant import io
-from calibrant.lab.problems import Tempered
-from calibrant.recalibration.matrix import VectorScaling
-from calibrant.recalibration.temperature import Temperature
+from calibrant.lab import Tempered
+from calibrant.recalibration import Temperature, VectorScaling
 from calibrant.results import Table
 
-learning = pytest.importorskip("calibrant.cli.learning")
+learning = pytest.importorskip("calibrant.cli.recalibrate")
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_the_ranking_has_the_predictions_as_they_are_in_their_place(data):
 def test_a_refusal_has_the_numbers_and_the_remedy(change, error, size, data):
     scores = Table(score=["log loss"], before=[0.5], after=[0.5 + change], change=[change], error=[error])
     fit = replace(Temperature().fit(data.y_true, data.y_pred), scores=scores)
-    assert learning.Learned([fit], None, "").refusal() == (
+    assert learning._Learned([fit], None, "").refusal() == (
         f"not saved: Temperature() makes held-out log loss worse, {size}. Leave the predictions as they are, try another "
         "--method or more rows, or save it with --force"
     )

@@ -3,16 +3,15 @@ import re
 import pytest
 
 from calibrant.cli import manual
-from calibrant.cli.examples import EXAMPLES
+from calibrant.cli.manual import EXAMPLES
 
 pytest.importorskip("cyclopts")
 
+from calibrant.cli.program import HOMES, program
 
-def test_every_command_has_examples_and_every_example_a_command(run):
-    run("--version")  # commands add themselves when the program starts
-    from calibrant.cli.app import app
 
-    assert {name for name in app if not name.startswith("-")} == set(EXAMPLES)
+def test_every_command_has_examples_and_every_example_a_command():
+    assert {name for name in program() if not name.startswith("-")} == set(EXAMPLES) == set(HOMES)
 
 
 def test_the_front_page_teaches(run):

@@ -3,9 +3,10 @@ import time
 
 import pytest
 
-progress = pytest.importorskip("calibrant.cli.progress")
+progress = pytest.importorskip("calibrant.cli.display")
 
 from calibrant.cli.console import Stream  # noqa: E402
+from calibrant.reports.core.model import Step  # noqa: E402
 
 
 class Terminal(io.StringIO):
@@ -58,7 +59,7 @@ def test_time_left_is_work_left_at_the_speed_so_far(monkeypatch):
 
 def test_a_step_moves_on_with_its_tasks(terminal):
     with progress.steps() as advance:
-        advance("999 redraws", 0, 60)
+        advance(Step("999 redraws", 50.0), 0, 60)
         places = [advance.bar.tasks[0].completed for _ in advance.map(abs, range(5))]
         assert places == pytest.approx([9, 18, 27, 36, 45])
         assert list(advance.map(abs, [-1])) == [1]

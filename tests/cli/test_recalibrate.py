@@ -5,11 +5,8 @@ import numpy as np
 import pytest
 
 from calibrant import LogLoss, Normal, io
-from calibrant.recalibration.base import load_map
-from calibrant.recalibration.default import Default
-from calibrant.recalibration.held_out import in_order
-from calibrant.recalibration.temperature import Temperature
-from calibrant.recalibration.variance import VarianceScaling
+from calibrant.recalibration import Default, Temperature, VarianceScaling, load_map
+from calibrant.recalibration.base import in_order
 
 pytest.importorskip("cyclopts")
 polars = pytest.importorskip("polars")

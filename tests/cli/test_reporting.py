@@ -8,7 +8,8 @@ from calibrant._validate import InputError
 
 pytest.importorskip("cyclopts")
 
-from calibrant.cli import reporting, streams
+from calibrant.cli import pipes as streams
+from calibrant.cli import reporting
 
 
 @pytest.fixture(scope="module")

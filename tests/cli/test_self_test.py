@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from calibrant.cli import self_test
+from calibrant.cli import doctor as self_test
 
 
 def test_every_known_value_comes_out():

@@ -10,14 +10,10 @@ import pytest
 
 from calibrant import (
     Bernoulli,
-    Beta,
     Categorical,
-    Censored,
     Ensemble,
     Gamma,
-    Histogram,
     Laplace,
-    Logistic,
     LogLoss,
     LogNormal,
     Mixture,
@@ -27,15 +23,14 @@ from calibrant import (
     Poisson,
     Quantiles,
     StudentT,
-    Truncated,
-    Uniform,
     distributions,
 )
+from calibrant._array import matched
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
-from calibrant.distributions.base import Distribution, as_numbers, matched
-from calibrant.distributions.foreign import Foreign
-from calibrant.distributions.quantiles import JoinedQuantiles
+from calibrant.distributions import Beta, Censored, Distribution, Foreign, Histogram, Logistic, Truncated, Uniform
+from calibrant.distributions.base import as_numbers
+from calibrant.distributions.empirical.quantiles import JoinedQuantiles
 
 
 class Diagonal(MultivariateNormal):
@@ -118,7 +113,7 @@ VARIANTS = [Diagonal, Vectors, Weighted, OfEnsembles, OfVectors, OfCounts, Dry, 
 
 def test_every_family_is_in_the_list():
     found = set()
-    for module in pkgutil.iter_modules(distributions.__path__, f"{distributions.__name__}."):
+    for module in pkgutil.walk_packages(distributions.__path__, f"{distributions.__name__}."):
         kinds = [kind for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)]
         found |= {kind for kind in kinds if issubclass(kind, Distribution) and not inspect.isabstract(kind)}
     assert found == set(FAMILIES)

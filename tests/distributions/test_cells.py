@@ -7,9 +7,9 @@ from scipy import stats
 from scipy.special import ndtr
 
 from calibrant import Categorical, Ensemble, Laplace, Mixture, MultivariateNormal, Normal, Quantiles
-from calibrant.distributions.base import Distribution
-from calibrant.distributions.cells import (
-    Cells,
+from calibrant.distributions import Distribution
+from calibrant.distributions.quadrature import (
+    _Cells,
     cf_by_cells,
     crps_by_cells,
     edges_of,
@@ -55,7 +55,7 @@ def test_rows_in_chunks_are_the_same_rows(rng, monkeypatch):
     batch = Laplace.example(rng, 40)
     y = batch.sample(rng, 2)
     whole, moments, waves = crps_by_cells(batch, y), moments_by_cells(batch), cf_by_cells(batch, np.ones(1))
-    monkeypatch.setattr("calibrant.distributions.cells.CHUNK", 50 * 8 * 3)
+    monkeypatch.setattr("calibrant.distributions.quadrature.CHUNK", 50 * 8 * 3)
     assert np.array_equal(cf_by_cells(batch, np.ones(1)), waves)
     assert np.array_equal(crps_by_cells(batch, y), whole)
     assert np.array_equal(moments_by_cells(batch), moments)
@@ -63,7 +63,7 @@ def test_rows_in_chunks_are_the_same_rows(rng, monkeypatch):
 
 def test_edges_rise_and_are_found(rng):
     batch = Normal.example(rng, 9)
-    cells = Cells.of(batch)
+    cells = _Cells.of(batch)
     assert np.all(np.diff(edges_of(batch), axis=1) > 0)
     y = np.stack([cells.edges[:, 0] - 1, cells.edges[:, 0], cells.edges[:, 20] + 1e-9, cells.edges[:, -1]])
     wanted = [np.sum(cells.edges <= line[:, None], axis=1) for line in y]

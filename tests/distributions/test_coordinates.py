@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import Bernoulli, Ensemble, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
-from calibrant.distributions.coordinates import coordinate, dimensions
+from calibrant.distributions import coordinate, dimensions
 
 
 def test_numbers_have_no_coordinates(rng):

@@ -8,20 +8,9 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from calibrant import (
-    Beta,
-    Ensemble,
-    Gamma,
-    Laplace,
-    Logistic,
-    LogNormal,
-    NegativeBinomial,
-    Normal,
-    Poisson,
-    StudentT,
-    Uniform,
-)
+from calibrant import Ensemble, Gamma, Laplace, LogNormal, NegativeBinomial, Normal, Poisson, StudentT
 from calibrant._validate import InputError
+from calibrant.distributions import Beta, Logistic, Uniform
 from calibrant.distributions.base import one_a_row
 from calibrant.distributions.parametric import as_columns, is_single, single
 

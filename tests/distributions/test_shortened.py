@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant.distributions.shortened import ShortenedLine
+from calibrant.distributions.characteristic_functions import ShortenedLine
 
 
 @pytest.mark.parametrize("reach", [0.5, 3.0, np.inf])

@@ -8,9 +8,9 @@ from scipy.linalg import sqrtm
 from calibrant import SKCE, Laplace, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_kernel
-from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein, check_positive_definite
-from calibrant.kernels import Exponential, Gaussian
-from calibrant.spectral import mean_embedding
+from calibrant.distributions import check_positive_definite
+from calibrant.kernels import BuresWasserstein, Exponential, Gaussian, MixtureWasserstein
+from calibrant.residuals.spectral import mean_embedding
 
 TURNED = MultivariateNormal(
     np.zeros((4, 2)),

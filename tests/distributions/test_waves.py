@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant.distributions.waves import FEW, as_sums, cosines_and_sines
+from calibrant.distributions.characteristic_functions import FEW, as_sums, cosines_and_sines
 
 
 @pytest.mark.parametrize("m", [1, 2, FEW, FEW + 1, 100, 997])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, KCE, SKCE, Categorical, ExactTest, Normal, TopLabel
-from calibrant._pairwise import MOST
+from calibrant._tasks import MOST
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import DaskEngine, connect, precision
 from calibrant.engines.cluster import LARGE, Shared
-from calibrant.engines.gpus import PANEL
+from calibrant.engines.devices import PANEL
 from calibrant.kernels import Exponential
 
 

@@ -61,7 +61,9 @@ COMMANDS = {
 
 
 def assert_same(there, here, where="$"):
-    """Everything but the last digits of numbers."""
+    """Everything but the last digits of numbers, and by which loop they came."""
+    if where.endswith(".route"):
+        return
     if isinstance(here, dict):
         assert list(there) == list(here), where
         for key in here:

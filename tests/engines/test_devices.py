@@ -10,21 +10,21 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from calibrant import SKCE, Categorical, ExactTest, Normal, _pairwise, evaluate  # noqa: E402
-from calibrant._fused.precision import precision_in_force  # noqa: E402
+from calibrant._compiled.precision import precision_in_force  # noqa: E402
 from calibrant._pairwise import moments_of_panels  # noqa: E402
 from calibrant._validate import InputError  # noqa: E402
 from calibrant.checks import check_engine  # noqa: E402
 from calibrant.engines import DevicePool, connect, devices, precision  # noqa: E402
-from calibrant.engines.gpus import PANEL  # noqa: E402
-from calibrant.estimators import kernel_sums  # noqa: E402
-from calibrant.estimators.accelerated import compiled_corner  # noqa: E402
-from calibrant.estimators.gpu_redraws import GpuLabelRedraws  # noqa: E402
-from calibrant.estimators.kernel_problem import KernelForm, resolve_problem  # noqa: E402
-from calibrant.inference import kernel_matrix  # noqa: E402
-from calibrant.inference.kernel_matrix import KernelMatrix  # noqa: E402
-from calibrant.inference.pool import Pool  # noqa: E402
+from calibrant.engines.devices import PANEL  # noqa: E402
+from calibrant.estimators.kernel_errors import kernel_sums  # noqa: E402
+from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolve_problem  # noqa: E402
+from calibrant.estimators.kernel_errors.kernel_resamples import GpuLabelResamples  # noqa: E402
+from calibrant.estimators.kernel_errors.kernel_sums import compiled_corner  # noqa: E402
+from calibrant.inference.exact_tests.aggregated import Pool  # noqa: E402
+from calibrant.inference.kernel_tests import kernel_matrix  # noqa: E402
+from calibrant.inference.kernel_tests.kernel_matrix import KernelMatrix  # noqa: E402
 from calibrant.kernels import Exponential, Gaussian, Identity  # noqa: E402
-from calibrant.recalibration.held_out import HeldOut  # noqa: E402
+from calibrant.recalibration.base import HeldOut  # noqa: E402
 
 N = 2300
 
@@ -112,7 +112,7 @@ def test_labels_are_redrawn_where_the_device_is(gpu, rng, classes):
         there = test(y, p, engine=engine)
     assert there.null_distribution == pytest.approx(test(y, p).null_distribution, abs=1e-6)
     redraws = SKCE(Exponential(0.4)).given(Categorical(p), None)
-    assert isinstance(devices.moved(redraws, partial(devices.there, device)), GpuLabelRedraws)
+    assert isinstance(devices.moved(redraws, partial(devices.there, device)), GpuLabelResamples)
 
 
 def test_panels_are_compiled_where_the_device_is(gpu, rng, classes):

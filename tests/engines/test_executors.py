@@ -24,10 +24,7 @@ from calibrant import (
 )
 from calibrant.checks import check_engine
 from calibrant.engines import DevicePool, connect
-from calibrant.inference.block import BlockTest
-from calibrant.inference.gamma_test import GammaTest
-from calibrant.inference.jackknife import Jackknife
-from calibrant.inference.wild import WildBootstrapTest
+from calibrant.inference import BlockTest, GammaTest, Jackknife, WildBootstrapTest
 from calibrant.kernels import Exponential
 
 MISSING = "is not installed: the executors that were tried are in docs/guide/clusters.md"

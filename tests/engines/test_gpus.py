@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from calibrant import SKCE, Categorical, Normal
-from calibrant._fused.precision import precision_in_force
-from calibrant.engines import gpus
-from calibrant.engines.gpus import moved, on_gpu, there
-from calibrant.estimators.kernel_problem import KernelRows
+from calibrant._compiled.precision import precision_in_force
+from calibrant.engines import devices as gpus
+from calibrant.engines.devices import moved, on_gpu, there
+from calibrant.estimators.kernel_errors.kernel_problem import KernelRows
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.recalibration.held_out import HeldOut
+from calibrant.recalibration.base import HeldOut
 from calibrant.residuals import residuals
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from calibrant import ECE, SKCE, state
-from calibrant.engines.updates import has_blocks, updated
+from calibrant.engines.streaming import has_blocks, updated
 from calibrant.io import Dataset
 from calibrant.kernels import Exponential
 

@@ -1,7 +1,7 @@
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.engines.workers import asking, check_versions, explained, versions_here
+from calibrant.engines.cluster import asking, check_versions, explained, versions_here
 
 
 def workers(**changes):

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, DebiasedECE, Edges, EqualMass, KolmogorovSmirnov, Kuiper, SmoothECE, Sweep
+from calibrant import ECE, DebiasedECE, EqualMass, SmoothECE, Sweep
 from calibrant._validate import InputError
-from calibrant.estimators.curves import Isotonic
-from calibrant.estimators.integrated import ICI
+from calibrant.estimators import ICI, Edges, IsotonicCurve, KolmogorovSmirnov, Kuiper
 
 ERRORS = [
     ECE(),
@@ -19,7 +18,7 @@ ERRORS = [
     SmoothECE(),
     KolmogorovSmirnov(),
     Kuiper(),
-    ICI(Isotonic()),
+    ICI(IsotonicCurve()),
 ]
 UNBIASED_ALONE = (DebiasedECE,)
 

@@ -13,22 +13,26 @@ from calibrant import (
     Brier,
     Categorical,
     ClassWise,
+    DebiasedECE,
     EqualMass,
     EqualWidth,
     LogLoss,
     PositiveClass,
+    SmoothECE,
+    Sweep,
     TopLabel,
 )
 from calibrant._validate import InputError
-from calibrant.estimators.base import EachDraw
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.cumulative import KolmogorovSmirnov, Kuiper
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.density import DensityECE
-from calibrant.estimators.partition import KMeans, MedianVariance
-from calibrant.estimators.smooth import SmoothECE
-from calibrant.estimators.sweep import Sweep
-from calibrant.estimators.tail_scan import TailScan
+from calibrant.estimators import (
+    CanonicalECE,
+    DensityECE,
+    EachDraw,
+    KMeans,
+    KolmogorovSmirnov,
+    Kuiper,
+    MedianVariance,
+    TailScan,
+)
 
 ESTIMATORS = [
     ECE(lens=TopLabel()),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.estimators.distances import ConvexDistance, Lp
+from calibrant.estimators import ConvexDistance, Lp
 
 
 @dataclass(frozen=True)

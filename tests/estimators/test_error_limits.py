@@ -3,23 +3,10 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import binom
 
-from calibrant import (
-    ECE,
-    Bernoulli,
-    ClassWise,
-    DebiasedECE,
-    EqualMass,
-    EqualWidth,
-    KolmogorovSmirnov,
-    Kuiper,
-    SmoothECE,
-    TopLabel,
-)
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.counts import lp_norm
-from calibrant.estimators.error_limits import above, noise_of, noise_of_rows, squares_within
-from calibrant.estimators.sweep import Sweep
-from calibrant.estimators.tallies import tally
+from calibrant import ECE, Bernoulli, ClassWise, DebiasedECE, EqualMass, EqualWidth, SmoothECE, Sweep, TopLabel
+from calibrant.estimators import CanonicalECE, KolmogorovSmirnov, Kuiper
+from calibrant.estimators.binned.bin_sums import lp_norm, tally
+from calibrant.estimators.limits import above, noise_of, noise_of_rows, squares_within
 
 WORLDS = {
     "calibrated": (lambda rng, n: rng.random(n), lambda p: p),

@@ -6,18 +6,23 @@ import pytest
 from calibrant import Bernoulli, Categorical, ClassWise, PositiveClass, TopLabel
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
-from calibrant.estimators.curves import Isotonic, KernelSmooth
-from calibrant.estimators.events import EventEstimator, OfEvent
-from calibrant.estimators.integrated import ICI
-from calibrant.estimators.logistic import CalibrationIntercept, CalibrationSlope
-from calibrant.estimators.ratio import CalibrationRatio
+from calibrant.estimators import (
+    ICI,
+    CalibrationIntercept,
+    CalibrationRatio,
+    CalibrationSlope,
+    EventEstimator,
+    IsotonicCurve,
+    KernelSmooth,
+    OfEvent,
+)
 from calibrant.lenses import Lens
 
 ESTIMATORS = [
     ICI(lens=TopLabel()),
-    ICI(Isotonic(), "median", TopLabel()),
+    ICI(IsotonicCurve(), "median", TopLabel()),
     ICI(KernelSmooth(0.1), "p90", ClassWise()),
-    ICI(Isotonic(), "max", PositiveClass(2)),
+    ICI(IsotonicCurve(), "max", PositiveClass(2)),
     CalibrationSlope(TopLabel()),
     CalibrationSlope(ClassWise()),
     CalibrationIntercept(PositiveClass(0)),
@@ -81,7 +86,7 @@ class TestEveryEventEstimator:
         labels = Bernoulli(rng.random((60, 2)))
         settings = {**vars(estimator), "lens": None}
         result = type(estimator)(**settings)(labels.sample(rng, 1)[0].astype(int), labels)
-        assert result.reduction == "multi-label"
+        assert result.lens == "multi-label"
         assert result.table.n_rows == 2
 
     def test_columns_and_tensors(self, estimator, problem, convert):

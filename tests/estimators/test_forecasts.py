@@ -5,16 +5,22 @@ import pickle
 import numpy as np
 import pytest
 
-from calibrant import CRPS, EnergyScore, Ensemble, IntervalScore, Laplace, Mixture, Normal, Pinball, PITError
+from calibrant import CRPS, Ensemble, Laplace, Mixture, Normal, Pinball, PITError
 from calibrant._validate import InputError
 from calibrant.cli.settings import parse_estimator
-from calibrant.estimators.base import EachDraw
-from calibrant.estimators.ence import ENCE
-from calibrant.estimators.marginal import MarginalError
-from calibrant.estimators.quantile_error import QuantileError
-from calibrant.estimators.spread import MeanStd, MeanWidth
-from calibrant.estimators.threshold_error import ThresholdError
-from calibrant.estimators.z_scores import ZMean, ZVariance
+from calibrant.estimators import (
+    ENCE,
+    EachDraw,
+    EnergyScore,
+    IntervalScore,
+    MarginalError,
+    MeanStd,
+    MeanWidth,
+    QuantileError,
+    ThresholdError,
+    ZMean,
+    ZVariance,
+)
 
 ESTIMATORS = [
     CRPS(),

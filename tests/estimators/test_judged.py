@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit, ndtr
 
-from calibrant import Brier, LogLoss
-from calibrant.estimators.distances import Lp
-from calibrant.estimators.judged import Judged
-from calibrant.estimators.variational import Variational
-from calibrant.lab.problems import Tempered
+from calibrant import Brier, LogLoss, Variational
+from calibrant.estimators import Lp
+from calibrant.estimators.variational import Judged
+from calibrant.lab import Tempered
 
 LOSSES = [(Lp(1), "soft"), (Lp(1), "hard"), (Lp(2), "soft"), (Brier(), "soft"), (LogLoss(), "soft")]
 

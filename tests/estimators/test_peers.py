@@ -11,12 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant import ECE, ClassWise, EqualMass, EqualWidth, PositiveClass, TopLabel
-from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.cumulative import KolmogorovSmirnov
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.smooth import SmoothECE
-from calibrant.estimators.sweep import Sweep
+from calibrant import (
+    ECE,
+    Categorical,
+    ClassWise,
+    DebiasedECE,
+    EqualMass,
+    EqualWidth,
+    PositiveClass,
+    SmoothECE,
+    Sweep,
+    TopLabel,
+)
+from calibrant.estimators import KolmogorovSmirnov
 
 PEERS = json.loads((Path(__file__).parents[1] / "golden" / "peers.json").read_text())
 TOP, EACH = TopLabel(), ClassWise()

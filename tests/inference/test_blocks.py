@@ -3,11 +3,10 @@ import pytest
 from scipy.signal import lfilter
 from scipy.stats import binom
 
-from calibrant import SKCE, Bootstrap, ExactTest, Normal
+from calibrant import SKCE, Bootstrap, ExactTest, LogLoss, Normal
 from calibrant._validate import InputError
-from calibrant.estimators.scores import LogLoss
-from calibrant.inference.blocks import block_rows
-from calibrant.inference.wild import WildBootstrapTest
+from calibrant.inference import WildBootstrapTest
+from calibrant.inference.monte_carlo import block_rows
 from calibrant.kernels import Exponential, Gaussian
 
 KERNEL = SKCE(Exponential(1.0), Gaussian(1.0))

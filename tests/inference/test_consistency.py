@@ -6,8 +6,9 @@ import pytest
 
 from calibrant import ECE, SKCE, EqualWidth, Normal
 from calibrant._validate import InputError
-from calibrant.inference import draws
-from calibrant.inference.consistency import NOTE, ConsistencyTest
+from calibrant.inference import ConsistencyTest
+from calibrant.inference import monte_carlo as draws
+from calibrant.inference.classical import CONSISTENCY_NOTE
 from calibrant.kernels import Exponential, Gaussian
 
 
@@ -28,7 +29,7 @@ def test_pvalue_against_enumeration():
 def test_it_rejects_too_often(rejections, bounds):
     """At twenty rows, 12 % of calibrated data sets instead of the 5 % asked for; the result says so."""
     assert rejections(ConsistencyTest(ECE(), 59), "binary", 20, 300) > bounds(300)[1]
-    assert ConsistencyTest(ECE(), 9)([0, 1], [0.2, 0.7]).notes == (NOTE,)
+    assert ConsistencyTest(ECE(), 9)([0, 1], [0.2, 0.7]).notes == (CONSISTENCY_NOTE,)
 
 
 def test_kernels_are_those_of_the_data(rng):

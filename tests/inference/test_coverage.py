@@ -5,8 +5,8 @@ import pytest
 
 from calibrant import Ensemble, MultivariateNormal, Normal, coverage
 from calibrant._validate import InputError
-from calibrant.estimators.spread import by_spread
-from calibrant.inference.proportions import interval_of_share
+from calibrant.estimators import by_spread
+from calibrant.inference import interval_of_share
 
 
 def test_shares_by_hand(rng):

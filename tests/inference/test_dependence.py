@@ -3,7 +3,7 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from calibrant.inference.dependence import Memory
+from calibrant.inference import Memory
 
 
 def test_the_correlation_of_neighbours(rng):

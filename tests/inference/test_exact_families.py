@@ -5,20 +5,8 @@ import pytest
 from scipy import stats
 from scipy.stats import binom
 
-from calibrant import (
-    SKCE,
-    Censored,
-    Ensemble,
-    ExactTest,
-    Histogram,
-    Laplace,
-    Mixture,
-    MultivariateNormal,
-    Normal,
-    Quantiles,
-    Truncated,
-)
-from calibrant.distributions.foreign import Foreign
+from calibrant import SKCE, Ensemble, ExactTest, Laplace, Mixture, MultivariateNormal, Normal, Quantiles
+from calibrant.distributions import Censored, Foreign, Histogram, Truncated
 
 TEST = ExactTest(SKCE(), n_resamples=19)
 """At 5 %: rejected where no redraw reaches what was observed."""

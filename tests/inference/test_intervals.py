@@ -9,7 +9,6 @@ from calibrant import (
     KCE,
     KDE,
     SKCE,
-    UCME,
     Bootstrap,
     Brier,
     DebiasedECE,
@@ -17,13 +16,13 @@ from calibrant import (
     ExactTest,
     Normal,
     StudentT,
+    Sweep,
     Variational,
 )
 from calibrant._validate import InputError
-from calibrant.estimators.integrated import ICI
-from calibrant.estimators.logistic import CalibrationSlope
-from calibrant.estimators.sweep import Sweep
-from calibrant.inference.intervals import WithInterval, include_null
+from calibrant.estimators import ICI, UCME, CalibrationSlope
+from calibrant.inference import WithInterval
+from calibrant.inference.intervals import include_null
 from calibrant.results import Estimate, Interval, TestResult
 
 

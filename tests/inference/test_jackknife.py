@@ -6,8 +6,9 @@ import pytest
 
 from calibrant import ECE, SKCE, Brier, Categorical, LogLoss, Normal
 from calibrant._validate import InputError
-from calibrant.estimators.mean_limits import MeanLimits
-from calibrant.inference.jackknife import FEW, MANY_GROUPS, Jackknife
+from calibrant.estimators.limits import MeanLimits
+from calibrant.inference import Jackknife
+from calibrant.inference.intervals import FEW, MANY_GROUPS
 from calibrant.kernels import Exponential, Gaussian
 
 UNIT = SKCE(Exponential(1.0), Gaussian(1.0))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from calibrant.inference.multiplicity import benjamini_hochberg, holm, westfall_young
+from calibrant.inference import benjamini_hochberg, holm, westfall_young
 
 
 def test_holm_by_hand():

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from calibrant import PIT, Ensemble, Normal, PITCurve
+from calibrant import Ensemble, Normal
 from calibrant._validate import InputError
+from calibrant.estimators import PIT
+from calibrant.inference import PITCurve
 
 
 def outside(table):

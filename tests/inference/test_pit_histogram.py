@@ -3,9 +3,11 @@ import time
 import numpy as np
 import pytest
 
-from calibrant import PIT, Ensemble, MultivariateNormal, Normal, PITHistogram
+from calibrant import Ensemble, MultivariateNormal, Normal
 from calibrant._validate import InputError
-from calibrant.inference.simultaneous import histogram_coverage
+from calibrant.estimators import PIT
+from calibrant.inference import PITHistogram
+from calibrant.inference.pit_bands import histogram_coverage
 
 
 def outside(table):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from calibrant.inference.proportions import clopper_pearson, interval_of_share
+from calibrant.inference import interval_of_share
+from calibrant.inference.proportions import clopper_pearson
 
 
 def test_against_scipy():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.inference.ranks import at_least, at_most, nearer_tail, rounding_of
+from calibrant.inference.monte_carlo import at_least, at_most, nearer_tail, rounding_of
 
 
 def test_ranks_count_ties(rng):

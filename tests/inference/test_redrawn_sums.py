@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.inference.redrawn_sums import redrawn_sums
+from calibrant.inference.reliability_curve import redrawn_sums
 
 
 def sums_of(p):

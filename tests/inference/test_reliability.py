@@ -4,11 +4,11 @@ from scipy.stats import binom
 
 from calibrant import Bernoulli, ClassWise, EqualMass, EqualWidth, ReliabilityCurve, Sweep, TopLabel
 from calibrant._validate import InputError
-from calibrant.estimators.curves import Isotonic, KernelSmooth
+from calibrant.estimators import IsotonicCurve, KernelSmooth
 from calibrant.inference.proportions import clopper_pearson
-from calibrant.inference.reliability import beyond_chance
+from calibrant.inference.reliability_curve import beyond_chance
 
-CURVES = [None, Isotonic(), KernelSmooth(), KernelSmooth(0.1)]
+CURVES = [None, IsotonicCurve(), KernelSmooth(), KernelSmooth(0.1)]
 BANDS = ["consistency", "confidence"]
 
 
@@ -45,7 +45,9 @@ def test_settings_are_checked():
         ReliabilityCurve(level=1.0)
     with pytest.raises(InputError, match="n_resamples must be a whole number"):
         ReliabilityCurve(n_resamples=0)
-    with pytest.raises(InputError, match=r"curve must be None for bins, or a curve such as Isotonic\(\); got 'pav'"):
+    with pytest.raises(
+        InputError, match=r"curve must be None for bins, or a curve such as IsotonicCurve\(\); got 'pav'"
+    ):
         ReliabilityCurve(curve="pav")
     with pytest.raises(InputError, match="band must be 'consistency' or 'confidence'; got 'both'"):
         ReliabilityCurve(band="both")
@@ -141,7 +143,7 @@ def test_columns_and_tensors_give_the_same_table(curve, band, convert, rng):
         assert other[column] == pytest.approx(plain[column], abs=1e-5)
 
 
-@pytest.mark.parametrize("curve", [Isotonic(), KernelSmooth()], ids=repr)
+@pytest.mark.parametrize("curve", [IsotonicCurve(), KernelSmooth()], ids=repr)
 def test_the_truth_on_curves_is_held(curve, bounds):
     """Calibrated models: the diagonal in the middle place, over 300 data sets; smoothing costs the kernel nothing there."""
     rng, sets, inside = np.random.default_rng(12), 300, 0

@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import Bernoulli, Categorical, ClassWise, Ensemble, MultivariateNormal, Normal, TopLabel
 from calibrant._validate import InputError
-from calibrant.inference.signals import event_signals, forecast_signals
+from calibrant.inference.witness import event_signals, forecast_signals
 from calibrant.lenses import default_lens
 
 

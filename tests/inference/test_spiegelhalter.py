@@ -6,7 +6,8 @@ from scipy.stats import binom, norm
 
 from calibrant import ECE, Brier, ClassWise, ExactTest, PositiveClass, TopLabel
 from calibrant._validate import InputError
-from calibrant.inference.spiegelhalter import FIXED, IMPOSSIBLE, NOTE, Spiegelhalter
+from calibrant.inference import Spiegelhalter
+from calibrant.inference.classical import FIXED, IMPOSSIBLE, VARIANCE_NOTE
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -25,7 +26,7 @@ def test_the_brier_score_less_its_mean_in_standard_deviations(weighted):
     assert result.statistic == pytest.approx(expected, rel=1e-10)
     assert result.pvalue == pytest.approx(2 * norm.sf(abs(expected)), rel=1e-10)
     assert result.notes[0].startswith("few events decide the p-value")
-    assert result.notes[1] == NOTE
+    assert result.notes[1] == VARIANCE_NOTE
 
 
 @pytest.mark.parametrize("lens", [None, PositiveClass(1)])
@@ -107,7 +108,7 @@ def test_lenses(rng):
     p = rng.dirichlet(np.ones(3), 90)
     y = rng.integers(0, 3, 90)
     top = Spiegelhalter(TopLabel())(y, p)
-    assert top.estimate.reduction == "top-label"
+    assert top.estimate.lens == "top-label"
     assert top.estimate.value == pytest.approx(Brier()(*TopLabel()(y, p)).value, rel=1e-14)
     one = Spiegelhalter(PositiveClass(1))(y, p)
     assert one.statistic == pytest.approx(Spiegelhalter()((y == 1).astype(int), p[:, 1]).statistic, rel=1e-12)

@@ -3,10 +3,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from calibrant import UCME, Bernoulli, Categorical, Normal
+from calibrant import Bernoulli, Categorical, Normal
 from calibrant._validate import InputError
-from calibrant.estimators.ucme import GivenLocations, OptimisedLocations, SampledLocations
-from calibrant.inference.witness import LocalErrors, Witness
+from calibrant.estimators import UCME, GivenLocations, OptimisedLocations, SampledLocations
+from calibrant.inference import LocalErrors, Witness
 from calibrant.kernels import Exponential, Gaussian
 
 
@@ -50,7 +50,7 @@ class TestWitness:
         assert table.n_rows == 4
 
     def test_engines_change_no_digit(self, rng, monkeypatch):
-        monkeypatch.setattr("calibrant.inference.draws.CHUNK", 20_000)
+        monkeypatch.setattr("calibrant.inference.monte_carlo.CHUNK", 20_000)
         y, p = problem(rng, 200)
         plain = Witness(n_resamples=60)(y, p, rng=1)
         with ThreadPoolExecutor(2) as pool:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant.kernels import Cityblock, Euclidean
-from calibrant.kernels.bandwidth import MOST_ROWS, _smallest, by_value, from_lowest, median_distance, thinned
+from calibrant.kernels.metrics import MOST_ROWS, _smallest, by_value, from_lowest, median_distance, thinned
 
 
 def test_median_over_pairs_of_different_rows(rng):

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant import SKCE, Ensemble, Laplace, Logistic, MultivariateNormal, Normal, kernels
+from calibrant import SKCE, Ensemble, Laplace, MultivariateNormal, Normal, kernels
 from calibrant._validate import InputError
 from calibrant.checks import check_kernel
+from calibrant.distributions import Logistic
 from calibrant.kernels import (
     Cityblock,
     Energy,

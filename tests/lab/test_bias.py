@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import ECE, Brier, EqualMass, ExactTest
+from calibrant import ECE, Brier, DebiasedECE, EqualMass, ExactTest
 from calibrant._validate import InputError
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.lab.bias import bias_study, power_study
-from calibrant.lab.problems import BetaScores, Power, ScoreWorld, Sigmoid, SyntheticNormal, tce
-from calibrant.lab.study import Study
+from calibrant.lab import BetaScores, Power, ScoreWorld, Sigmoid, Study, SyntheticNormal, bias_study, power_study, tce
 
 WORLD = ScoreWorld(BetaScores(1.1, 0.3), Power(2))
 ESTIMATORS = {"ECE": ECE(EqualMass(5), norm=2), "debiased": DebiasedECE(EqualMass(5))}

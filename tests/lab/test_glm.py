@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from calibrant.lab.glm import Likelihood
+from calibrant.lab.fits import Likelihood
 
 LINKS = ["logit", "log", "logflip"]
 

@@ -9,8 +9,8 @@ from scipy.stats import binom, binomtest
 from calibrant import ECE, SKCE, Bootstrap, Brier, EqualMass, ExactTest
 from calibrant._validate import InputError
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.lab.problems import Localised, Sharp, Sigmoid, Smooth, SyntheticNormal, Tempered
-from calibrant.lab.study import CHUNK, COLUMNS, Study
+from calibrant.lab import Localised, Sharp, Sigmoid, Smooth, Study, SyntheticNormal, Tempered
+from calibrant.lab.study import CHUNK, COLUMNS
 from calibrant.results import Estimate, Interval
 
 WORLDS = [Sigmoid(), Sigmoid(0.3)]

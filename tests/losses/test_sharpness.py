@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from calibrant import Brier
+from calibrant import KDE, Brier
 from calibrant._validate import InputError
-from calibrant.estimators.kde import KDE
-from calibrant.estimators.sharpness import Sharpness
+from calibrant.estimators import Sharpness
 
 torch = pytest.importorskip("torch")
 

@@ -28,7 +28,7 @@ def test_the_definition(problem, p):
     expected = (size / 80 @ gap**p) ** (1 / p)
     result = SoftBinnedECE(10, p=p)(y, probs)
     assert result.value == pytest.approx(expected, rel=1e-12)
-    assert result.reduction == "top-label"
+    assert result.lens == "top-label"
 
 
 @pytest.mark.parametrize("p", [1, 2])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant.monitoring.bets import EDGES, POWERS, LocalTilts, level_words, shared, sharpened, signed, tilted
+from calibrant.monitoring.bets import EDGES, HEIGHTS, POWERS, LocalTilts, overall, shared, sharpened, signed, tilted
 
 PROBS = np.array([0.0, 1e-9, 0.01, 0.3, 0.5, 0.97, 1 - 1e-9, 1.0])
 YES, NO = np.ones(len(PROBS), dtype=bool), np.zeros(len(PROBS), dtype=bool)
@@ -65,15 +65,16 @@ def test_local_tilts_leave_other_rows_alone():
     assert np.all(ratios[:2][:, part == 1] == 0)
     assert np.all(ratios[:2][:, part == 0] != 0)  # the end 0.5 belongs to the part below it
     assert np.all(ratios[2][part == 0] == 0)
-    assert parts.words("claims")[0] == "claims between 0 % and 50 % are too low"
+    assert [defect.part for defect in parts.defects()] == part.tolist()
+    assert parts.place(0) == "between 0 % and 50 %"
 
 
 def test_words_and_tilts_go_together():
-    assert len(level_words("x")) == len(signed((0.1, 0.3, 1.0)))
-    assert "low" in level_words("x")[0]  # it happens more often than was said
+    assert len(HEIGHTS) == len(signed((0.1, 0.3, 1.0)))
+    assert HEIGHTS[0] == "too low"  # it happens more often than was said
     assert signed((0.1,))[0] > 0
 
 
 def test_shares_sum_to_one():
-    bets = shared([["a"] * 3, ["b"], ["c"] * 7])
+    bets = shared([overall(HEIGHTS[:3]), overall(HEIGHTS[:1]), overall(HEIGHTS * 2)])
     assert sum(bet.share for bet in bets) == pytest.approx(1)

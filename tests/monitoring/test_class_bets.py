@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant import Bernoulli, Categorical
-from calibrant.monitoring.class_bets import ClassBets, EventBets, LabelBets
+from calibrant.monitoring.bets import ClassBets, EventBets, LabelBets
 
 
 def test_bets_on_an_event_win_nothing_on_average():
@@ -34,14 +34,14 @@ def test_bets_on_labels_win_nothing_on_average_whatever_their_dependence():
 def test_each_bet_has_words_and_a_share(bets, width):
     assert len(bets.bets()) == width
     assert bets.shares.sum() == pytest.approx(1)
-    assert all(bet.words for bet in bets.bets())
+    assert all(bets.words(bet.defect) for bet in bets.bets())
 
 
 def test_columns_and_words_are_in_one_order():
     probs = np.array([[0.2, 0.5, 0.3]])
     bets = ClassBets(("a", "b", "c"))
     ratios = bets.log_ratios(np.array([2]), Categorical(probs), 0)[0]
-    found = dict(zip((bet.words for bet in bets.bets()), ratios, strict=True))
+    found = dict(zip((bets.words(bet.defect) for bet in bets.bets()), ratios, strict=True))
     assert found["probabilities of c are too low"] > 0 > found["probabilities of c are too high"]
     assert found["probabilities of a are too low"] < 0 < found["probabilities of a are too high"]
 

@@ -5,7 +5,7 @@ from scipy.stats import binom, norm
 from calibrant import Bernoulli, Monitor, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.monitoring.control import Limits, strongest_class, strongest_group
-from calibrant.monitoring.tallies import CUTS
+from calibrant.monitoring.history import CUTS
 
 
 def binary(rng, n):

@@ -3,8 +3,7 @@ import pytest
 from scipy.stats import binom
 
 from calibrant import Bernoulli, Categorical, Monitor, Normal
-from calibrant.monitoring.control import Limits
-from calibrant.monitoring.drift import COLUMNS, PLACES, drift, noun_of
+from calibrant.monitoring.control import COLUMNS, PLACES, Limits, drift, noun_of
 
 
 def binary(rng, n):

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import Bernoulli, Ensemble, MultivariateNormal, Normal, Poisson
+from calibrant import Bernoulli, Ensemble, Monitor, MultivariateNormal, Normal, Poisson
 from calibrant._validate import InputError
-from calibrant.monitoring.monitor import Alarm, Monitor
+from calibrant.monitoring import Alarm, Defect
+from calibrant.results import Finding
 
 
 def drawn(probs, rng):
@@ -180,10 +181,29 @@ def test_what_had_probability_zero_says_which_way_predictions_err(y_true, y_pred
 
 def test_json_of_infinite_evidence_and_of_nothing():
     certain = Monitor().update([1, 0], [0.0, 0.5])
-    assert certain.alarm == Alarm(1, 1, "probabilities are too low")
+    assert certain.alarm == Alarm(1, 1, "probabilities are too low", Defect(Finding.TOO_LOW, Finding.TOO_LOW))
     assert certain.pvalue == 0
     assert Monitor.from_dict(json.loads(certain.to_json())).log_evalue == np.inf
     assert Monitor.from_dict(Monitor().to_dict()).n == 0
+
+
+@pytest.mark.parametrize("world", [over, narrow, wide, high])
+def test_states_whose_alarm_has_words_alone_go_on(world):
+    """As they were kept before alarms had a defect."""
+    monitor = Monitor().update(*world(np.random.default_rng(1), 1000))
+    data = json.loads(monitor.to_json())
+    del data["alarm"]["defect"]
+    assert Monitor.from_dict(data).alarm == monitor.alarm
+
+
+def test_what_an_alarm_is_about_does_not_depend_on_names():
+    """Labels that are called like what bets say of others."""
+    names = ("cat", "cat are too high, and dog", "between 1 % and 2 %")
+    p = np.full((300, 3), 0.5)
+    y = np.random.default_rng(0).random((300, 3)) < [0.5, 0.5, 0.9]
+    alarm = Monitor().update(y * 1, Bernoulli(p, labels=names)).alarm
+    assert alarm.defect == Defect(Finding.LABEL, Finding.TOO_LOW, 2)
+    assert alarm.words == "probabilities of between 1 % and 2 % are too low"
 
 
 def test_a_fresh_monitor():

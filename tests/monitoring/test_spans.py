@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from calibrant.monitoring.spans import Spans
+from calibrant.monitoring.history import Spans
 
 
 def fed(values, cuts, **settings):

@@ -3,8 +3,8 @@ import pytest
 from scipy.special import ndtri
 
 from calibrant import Bernoulli, Categorical, MultivariateNormal, Normal
+from calibrant.monitoring.history import CUTS, LEVELS, EventTally, PITTally, tally_of
 from calibrant.monitoring.monitor import bets_on
-from calibrant.monitoring.tallies import CUTS, LEVELS, EventTally, LevelTally, tally_of
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_every_label_by_itself(rng):
 def test_levels_of_numbers_and_of_coordinates(rng):
     y = rng.normal(size=300)
     tally, found = sums(y, Normal(np.zeros(300), 1.0))
-    assert isinstance(tally, LevelTally)
+    assert isinstance(tally, PITTally)
     groups = tally.by_group(found)
     assert groups.scores[0] == pytest.approx(y.sum())
     assert groups.squares[0] == pytest.approx((y**2).sum())

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant.monitoring.wealth import Wealth
+from calibrant.monitoring.monitor import Wealth
 
 
 def by_definition(ratios, shares):

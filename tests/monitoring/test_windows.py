@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import ECE, Bernoulli, Ensemble, EqualMass, ExactTest, Normal
 from calibrant._validate import InputError
-from calibrant.monitoring.windows import Windows
+from calibrant.monitoring import Windows
 
 
 def rows(n=250, seed=0):

@@ -1,6 +1,6 @@
 import pytest
 
-from calibrant.planning.machine import Machine
+from calibrant.planning import Machine
 
 
 @pytest.fixture(autouse=True)

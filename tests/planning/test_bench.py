@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from calibrant.planning import bench
-from calibrant.planning.families import FAMILIES, MEASURED
-from calibrant.planning.load import KINDS, Load
-from calibrant.planning.rates import shipped
+from calibrant.planning.families import FAMILIES, KINDS, MEASURED, Load
+from calibrant.planning.machine import shipped
 
 
 def test_coefficients_are_found_again():

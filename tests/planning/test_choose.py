@@ -3,9 +3,8 @@ from dataclasses import replace
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.planning.choose import plan
-from calibrant.planning.machine import Machine
-from calibrant.planning.rates import shipped
+from calibrant.planning import Machine, plan
+from calibrant.planning.machine import shipped
 
 SIZES = [
     {"n": 1000, "k": 10},

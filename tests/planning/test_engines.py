@@ -3,12 +3,10 @@ from dataclasses import replace
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.planning.engines import MOST_WORKERS, Place, Quote, place_for, workers_for
-from calibrant.planning.families import FAMILIES
-from calibrant.planning.load import Load
-from calibrant.planning.machine import Machine
-from calibrant.planning.rates import shipped
-from calibrant.planning.roles import Option, roles
+from calibrant.planning import Machine
+from calibrant.planning.families import FAMILIES, Load
+from calibrant.planning.machine import shipped
+from calibrant.planning.options import MOST_WORKERS, Option, Place, Quote, place_for, roles, workers_for
 
 LOAD = Load(10**6, 10, redraws=99)
 

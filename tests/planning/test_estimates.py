@@ -3,8 +3,7 @@ import tracemalloc
 import pytest
 
 from calibrant.planning.bench import problem
-from calibrant.planning.estimates import ESTIMATES, single
-from calibrant.planning.load import Load
+from calibrant.planning.families import ESTIMATES, Load, single
 
 NAMES = {family.name: family for family in ESTIMATES}
 

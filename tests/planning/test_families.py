@@ -4,8 +4,8 @@ import pytest
 
 from calibrant.planning.bench import trials
 from calibrant.planning.families import FAMILIES, MEASURED
-from calibrant.planning.rates import key_of, shipped
-from calibrant.recalibration.base import Recalibrator
+from calibrant.planning.machine import key_of, shipped
+from calibrant.recalibration import Recalibrator
 from calibrant.results import brief
 
 ALL = [(family, kind) for family in FAMILIES.values() for kind in family.kinds]

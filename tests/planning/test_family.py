@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 
 from calibrant.planning.bench import trials
-from calibrant.planning.families import FAMILIES
-from calibrant.planning.load import Load
+from calibrant.planning.families import FAMILIES, Load
 
 ALL = [(family, kind) for family in FAMILIES.values() for kind in family.kinds]
 IDS = [f"{kind}-{family.name}" for family, kind in ALL]

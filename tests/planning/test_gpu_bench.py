@@ -1,8 +1,8 @@
 import pytest
 
-from calibrant.planning import gpu_bench
-from calibrant.planning.machine import Machine
-from calibrant.planning.rates import shipped
+from calibrant.planning import Machine
+from calibrant.planning import bench as gpu_bench
+from calibrant.planning.machine import shipped
 
 
 def test_a_gpu_has_its_own_trials(monkeypatch):

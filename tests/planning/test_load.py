@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from calibrant.planning.load import KINDS, Load
+from calibrant.planning.families import KINDS, Load
 
 
 def test_numbers_of_a_row():

@@ -2,12 +2,10 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, SKCE, AggregatedTest, ExactTest
-from calibrant.estimators.random_features import RandomFeatureSKCE
-from calibrant.inference.exact import BUDGET, within_budget
+from calibrant.estimators import RandomFeatureSKCE
+from calibrant.inference.exact_tests.exact_test import BUDGET, within_budget
 from calibrant.planning.bench import problem
-from calibrant.planning.families import FAMILIES
-from calibrant.planning.load import Load
-from calibrant.planning.procedures import _enough, kernel_work, scales
+from calibrant.planning.families import FAMILIES, Load, _enough, kernel_work, scales
 
 
 @pytest.mark.parametrize("work", [1.0, 1e11, 2.1e11, 9.99e12, 1.0000001e15])

@@ -1,7 +1,7 @@
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.planning.quantities import as_bytes, as_count, as_seconds, duration, size
+from calibrant.planning.planner import as_bytes, as_count, as_seconds, duration, size
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.planning.families import FAMILIES
-from calibrant.planning.load import Load
-from calibrant.planning.rates import Rates, current, kept, key_of, shipped
+from calibrant.planning.families import FAMILIES, Load
+from calibrant.planning.machine import Rates, current, kept, key_of, shipped
 
 
 def test_the_model_is_a_sum_of_rates_times_terms():

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from scipy.special import logit
 
-from calibrant.plots.axes import limits_of, logit, ticks_of
+from calibrant.plots.style import limits_of, ticks_of
 
 
 def test_labels_are_apart_and_symmetric():

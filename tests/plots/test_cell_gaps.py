@@ -1,7 +1,7 @@
 import numpy as np
 
 from calibrant import Categorical
-from calibrant.plots.cell_gaps import CellGaps
+from calibrant.plots.heat_map import CellGaps
 
 
 def test_sums_are_those_of_the_rows(rng):

@@ -11,7 +11,7 @@ import calibrant.plots
 from calibrant import Categorical, Normal
 from calibrant._validate import InputError
 from calibrant.plots import ReliabilityDisplay, reliability
-from calibrant.plots.display import predictions_of
+from calibrant.plots.base import predictions_of
 
 
 class Classifier:
@@ -81,7 +81,7 @@ def test_every_public_name_is_there():
 
 def test_importing_and_preparing_load_no_matplotlib():
     code = (
-        "import sys, calibrant.plots, calibrant.plots.drawing\n"
+        "import sys, calibrant.plots, calibrant.plots.drawings\n"
         "calibrant.plots.ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.9], n_resamples=39)\n"
         "assert 'matplotlib' not in sys.modules"
     )

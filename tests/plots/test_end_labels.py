@@ -1,7 +1,7 @@
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
-from calibrant.plots.end_labels import apart
+from calibrant.plots.style import apart
 
 
 def test_places_are_the_nearest_that_are_apart(rng):

@@ -17,9 +17,9 @@ from calibrant.plots import (
     DriftDisplay,
     EvidenceDisplay,
     FanDisplay,
-    LevelCurveDisplay,
-    LevelsDisplay,
     NullDisplay,
+    PITCurveDisplay,
+    PITHistogramDisplay,
     ReliabilityDisplay,
     SharpnessDisplay,
     SimplexDisplay,
@@ -27,7 +27,7 @@ from calibrant.plots import (
     WindowsDisplay,
     WitnessDisplay,
 )
-from calibrant.plots.drawing import DRAWINGS, to_svg
+from calibrant.plots.drawings import DRAWINGS, to_svg
 from calibrant.plots.style import DARK
 from calibrant.results import Table
 
@@ -90,8 +90,8 @@ MAKERS = {
     "witness": lambda: WitnessDisplay.from_predictions(*classes(12), **few),
     "witness of numbers": lambda: WitnessDisplay.from_predictions(*numbers(1.0), **few),
     "witness of large numbers": lambda: WitnessDisplay.from_predictions(*numbers(12_345.0), **few),
-    "levels": lambda: LevelsDisplay.from_predictions(*numbers(1.0)),
-    "level_curve": lambda: LevelCurveDisplay.from_predictions(*numbers(1.0)),
+    "levels": lambda: PITHistogramDisplay.from_predictions(*numbers(1.0)),
+    "level_curve": lambda: PITCurveDisplay.from_predictions(*numbers(1.0)),
     "coverage": lambda: CoverageDisplay.from_predictions(*numbers(1.0)),
     "fan": lambda: FanDisplay.from_predictions(*numbers(1.0)),
     "fan of large numbers": lambda: FanDisplay.from_predictions(*numbers(1e5), at=np.arange(300)),

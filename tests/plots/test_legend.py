@@ -1,6 +1,6 @@
 import pytest
 
-from calibrant.plots.legend import add_legend
+from calibrant.plots.base import add_legend
 from calibrant.plots.style import LIGHT
 
 

@@ -8,11 +8,10 @@ import pytest
 
 from calibrant import Brier, Categorical, LogLoss, Normal
 from calibrant._validate import InputError
-from calibrant.lab.problems import Tempered
-from calibrant.recalibration.base import ClassMap, Found, Map, Recalibrator, load_map
-from calibrant.recalibration.folds import folds_of_rows
-from calibrant.recalibration.held_out import FLOORED
-from calibrant.recalibration.temperature import Temperature
+from calibrant.lab import Tempered
+from calibrant.recalibration import Found, Recalibrator, Temperature, load_map
+from calibrant.recalibration.base import FLOORED, folds_of_rows
+from calibrant.recalibration.maps import ClassMap, Map
 
 
 @dataclass(frozen=True)

@@ -11,27 +11,36 @@ from scipy.special import expit, softmax
 
 from calibrant import Categorical, Ensemble, Laplace, LogLoss, Normal, recalibration
 from calibrant.checks import check_recalibrator
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.boosted import Boosted
-from calibrant.recalibration.default import Default
-from calibrant.recalibration.dressing import Dressing
-from calibrant.recalibration.held_out import FLOORED
-from calibrant.recalibration.histogram import HistogramBinning
-from calibrant.recalibration.isotonic import Isotonic
-from calibrant.recalibration.learned import Learned
-from calibrant.recalibration.matrix import Dirichlet, MatrixScaling, StructuredMatrix, VectorScaling
-from calibrant.recalibration.nadaraya_watson import NadarayaWatson
-from calibrant.recalibration.one_vs_rest import OneVsRest
-from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.scaling import Beta, Intercept, Platt, Quadratic
-from calibrant.recalibration.scaling_binning import ScalingBinning
-from calibrant.recalibration.shared_spline import SharedSpline
-from calibrant.recalibration.simplex_ridge import SimplexRidge
-from calibrant.recalibration.spline import SplineScaling
-from calibrant.recalibration.stack import Best, Stack
-from calibrant.recalibration.temperature import Temperature
-from calibrant.recalibration.variance import VarianceScaling
-from calibrant.recalibration.venn_abers import VennAbers
+from calibrant.recalibration import (
+    Best,
+    BetaScaling,
+    Boosted,
+    Default,
+    Dirichlet,
+    Dressing,
+    HistogramBinning,
+    Intercept,
+    Isotonic,
+    Learned,
+    MatrixScaling,
+    NadarayaWatson,
+    OneVsRest,
+    Platt,
+    Quadratic,
+    QuantileRecalibration,
+    Recalibrator,
+    ScalingBinning,
+    SharedSpline,
+    SimplexRidge,
+    SplineScaling,
+    Stack,
+    StructuredMatrix,
+    Temperature,
+    VarianceScaling,
+    VectorScaling,
+    VennAbers,
+)
+from calibrant.recalibration.base import FLOORED
 
 BOTH = (Temperature(), VectorScaling())
 
@@ -68,8 +77,8 @@ TWO = [
     Intercept(),
     Platt(),
     Quadratic(),
-    Beta(),
-    Beta(monotone=False),
+    BetaScaling(),
+    BetaScaling(monotone=False),
     SplineScaling(),
     Isotonic(),
     Isotonic(centred=True, smoothed=True),
@@ -131,7 +140,7 @@ def named(case):
 
 def test_every_recalibrator_is_in_the_list():
     found = set()
-    for module in pkgutil.iter_modules(recalibration.__path__, f"{recalibration.__name__}."):
+    for module in pkgutil.walk_packages(recalibration.__path__, f"{recalibration.__name__}."):
         kinds = [kind for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)]
         found |= {kind for kind in kinds if issubclass(kind, Recalibrator) and not inspect.isabstract(kind)}
     assert found == {type(one) for one, _ in CASES}
@@ -181,7 +190,7 @@ OWN_TWO = [
     (Platt(), lambda p: both(expit(0.4 + 0.5 * log_odds(p)))),
     (ScalingBinning(), lambda p: both(expit(0.4 + 0.5 * log_odds(p)))),
     (Quadratic(), lambda p: both(expit(0.5 * log_odds(p) + 0.15 * log_odds(p) ** 2))),
-    (Beta(), lambda p: both(expit(0.2 + 0.3 * np.log(p[:, 1]) - 0.9 * np.log(p[:, 0])))),
+    (BetaScaling(), lambda p: both(expit(0.2 + 0.3 * np.log(p[:, 1]) - 0.9 * np.log(p[:, 0])))),
     (SplineScaling(), lambda p: both(expit(log_odds(p) + 1.5 * np.sin(2 * log_odds(p))))),
     (Isotonic(smoothed=True), lambda p: both(np.where(p[:, 1] > 0.4, 0.7, 0.2))),
     (HistogramBinning(), lambda p: both(np.where(p[:, 1] > 0.5, 0.3, 0.6))),
@@ -271,7 +280,7 @@ FREE = {
     Intercept: ["intercept"],
     Platt: ["intercept", "slope"],
     Quadratic: ["intercept", "slope", "curvature"],
-    Beta: ["intercept", "low", "high"],
+    BetaScaling: ["intercept", "low", "high"],
     HistogramBinning: ["values"],
     VectorScaling: ["weights", "intercepts"],
     VarianceScaling: ["factor", "shift"],
@@ -296,7 +305,14 @@ def slopes(found, y, predictions, name):
     [
         *(
             (one, 2)
-            for one in (Temperature(), Intercept(), Platt(), Quadratic(), Beta(), HistogramBinning(5, pseudocount=0))
+            for one in (
+                Temperature(),
+                Intercept(),
+                Platt(),
+                Quadratic(),
+                BetaScaling(),
+                HistogramBinning(5, pseudocount=0),
+            )
         ),
         *((one, 3) for one in (Temperature(), VectorScaling())),
         *((one, Normal) for one in (Temperature(), VarianceScaling(bias=True))),

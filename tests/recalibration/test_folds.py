@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.recalibration.folds import folds_of_rows
+from calibrant.recalibration.base import folds_of_rows
 
 
 @pytest.mark.parametrize(("n", "folds"), [(5, 5), (23, 4), (100, 7)])

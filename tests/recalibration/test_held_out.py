@@ -2,12 +2,18 @@ import numpy as np
 import pytest
 
 from calibrant import CRPS, Brier, Categorical, Ensemble, LogLoss, Normal
-from calibrant.lab.problems import Tempered
-from calibrant.recalibration.default import Default
-from calibrant.recalibration.folds import folds_of_rows
-from calibrant.recalibration.held_out import FLOORED, HeldOut, held_out, impossible, in_order, mean_change, scores
-from calibrant.recalibration.matrix import VectorScaling
-from calibrant.recalibration.temperature import Temperature
+from calibrant.lab import Tempered
+from calibrant.recalibration import Default, Temperature, VectorScaling
+from calibrant.recalibration.base import (
+    FLOORED,
+    HeldOut,
+    folds_of_rows,
+    held_out,
+    impossible,
+    in_order,
+    mean_change,
+    scores,
+)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant.recalibration.weights import effective_rows, in_rows, shares
+from calibrant.recalibration.base import effective_rows, in_rows, shares
 
 
 def test_what_weights_stand_for():

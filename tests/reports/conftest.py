@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from calibrant import Bernoulli, Categorical, Monitor, MultivariateNormal, Normal, Poisson
-from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.forecast_problem import ForecastProblem
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 
 
 @pytest.fixture

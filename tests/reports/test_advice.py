@@ -6,17 +6,17 @@ from scipy.special import expit
 
 from calibrant import ECE, Categorical, EqualMass, Normal, PITError, evaluate
 from calibrant.cli.settings import parse_recalibrator
-from calibrant.lab.problems import Tempered
-from calibrant.recalibration.held_out import in_order
-from calibrant.recalibration.temperature import Temperature
-from calibrant.reports.advice import LITTLE, NOTHING, SLICE, UNMENDED, UNSURE, advise, choice, code, command, too_few
-from calibrant.reports.build import judge
-from calibrant.reports.model import Verdict
+from calibrant.lab import Tempered
+from calibrant.recalibration import Temperature
+from calibrant.recalibration.base import in_order
+from calibrant.reports import Reason, Verdict, judge
+from calibrant.reports.advice import WORDS, advise, choice, code, command, too_few
 from calibrant.reports.trials import AS_THEY_ARE, Trial, tried
+from calibrant.results import Finding
 
 
 def found(finding, tone="bad"):
-    return Verdict(tone, "", (), 0.001, finding)
+    return Verdict(tone, "", (), 0.001, Finding(finding))
 
 
 GOOD, BAD = found("none", "good"), found("over-confident")
@@ -40,7 +40,7 @@ def test_the_best_map_its_gain_and_how_to_learn_it(advised):
     assert advice.command == (
         "calibrant recalibrate 'my $file.csv' --y-pred 'p_*' --method 'Temperature()' --save map.json"
     )
-    assert "from calibrant.recalibration.temperature import Temperature" in advice.code
+    assert "from calibrant.recalibration import Temperature" in advice.code
     assert "Each row is seen through a map that was fitted without it, on 4 of 5 folds." in advice.sentences
 
 
@@ -94,37 +94,38 @@ def test_nothing_to_put_right(rng, problem_of):
     p = rng.random(400)
     problem = problem_of((rng.random(400) < p) * 1, Categorical(p))
     said = advise(problem, verdict=GOOD)
-    assert (said.advice.headline, said.picture, said.advice.command) == (NOTHING, None, None)
+    assert (said.advice.reason, said.picture, said.advice.command) == ("nothing wrong", None, None)
+    assert said.advice.headline == "Nothing to put right."
     assert "that were tried" in said.advice.sentences[0]
 
 
 def test_nothing_is_put_right_without_an_alarm(problem):
-    assert advise(problem, verdict=GOOD).advice.headline == NOTHING  # though a map would gain
+    assert advise(problem, verdict=GOOD).advice.reason is Reason.NOTHING_WRONG  # though a map would gain
 
 
 REASONS = [
-    ("slice", "bad", SLICE),
-    ("local", "good", LITTLE),
-    ("local", "bad", UNMENDED),
-    ("mixed", "unsure", UNMENDED),
+    ("slice", "bad", Reason.SLICE),
+    ("local", "good", Reason.LITTLE),
+    ("local", "bad", Reason.UNMENDED),
+    ("mixed", "unsure", Reason.UNMENDED),
 ]
 
 
-@pytest.mark.parametrize(("finding", "tone", "words"), REASONS)
-def test_an_alarm_without_a_map_has_a_reason(finding, tone, words, problem_of):
+@pytest.mark.parametrize(("finding", "tone", "reason"), REASONS)
+def test_an_alarm_without_a_map_has_a_reason(finding, tone, reason, problem_of):
     """Calibrated predictions of a great many rows: no map gains."""
     rng = np.random.default_rng(3)
     p = rng.random(4_000)
     problem = problem_of((rng.random(4_000) < p) * 1, Categorical(p))
     advice = advise(problem, verdict=found(finding, tone)).advice
-    assert (advice.headline, advice.command) == (words, None)
+    assert (advice.reason, advice.headline, advice.command) == (reason, WORDS[reason], None)
 
 
 def test_few_rows_are_a_reason_of_their_own(problem_of):
     rng = np.random.default_rng(0)
     p = rng.random(60)
     problem = problem_of((rng.random(60) < p) * 1, Categorical(p))
-    assert advise(problem, verdict=found("local")).advice.headline == UNSURE
+    assert advise(problem, verdict=found("local")).advice.reason is Reason.UNSURE
 
 
 def cohort(rng, n, shift=0.5, slope=1.0):

@@ -1,15 +1,14 @@
 import numpy as np
 import pytest
 
-from calibrant import PIT, Categorical, Ensemble, Normal
-from calibrant.distributions.conversion import as_problem
-from calibrant.lab.problems import Tempered
-from calibrant.recalibration.dressing import Dressing
-from calibrant.recalibration.held_out import in_order
-from calibrant.recalibration.temperature import Temperature
-from calibrant.recalibration.variance import VarianceScaling
-from calibrant.reports.after import claims_of, picture_of, problem_after
-from calibrant.reports.figures import drawn
+from calibrant import Categorical, Ensemble, Normal
+from calibrant.distributions import as_problem
+from calibrant.estimators import PIT
+from calibrant.lab import Tempered
+from calibrant.recalibration import Dressing, Temperature, VarianceScaling
+from calibrant.recalibration.base import in_order
+from calibrant.reports.render.html import drawn
+from calibrant.reports.trials import claims_of, picture_of, problem_after
 
 
 def test_classes_of_all_folds_are_in_order(rng, problem_of):

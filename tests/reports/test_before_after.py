@@ -7,13 +7,11 @@ from scipy.stats import binom
 
 from calibrant import ECE, Categorical, Ensemble, EqualMass, ExactTest, Normal, PITError, Poisson, TopLabel
 from calibrant._validate import InputError
-from calibrant.lab.problems import Tempered
-from calibrant.recalibration.dressing import Dressing
-from calibrant.recalibration.held_out import in_order
-from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.temperature import Temperature
-from calibrant.recalibration.variance import VarianceScaling
-from calibrant.reports.before_after import before_and_after, in_words
+from calibrant.lab import Tempered
+from calibrant.recalibration import Dressing, QuantileRecalibration, Temperature, VarianceScaling
+from calibrant.recalibration.base import in_order
+from calibrant.reports import before_and_after
+from calibrant.reports.before_after import in_words
 
 HOSTILE = "<script>alert(1)</script>"
 

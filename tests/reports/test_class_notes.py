@@ -1,7 +1,7 @@
 import numpy as np
 
 from calibrant import Bernoulli, Categorical
-from calibrant.reports.class_notes import class_notes
+from calibrant.reports.notes import class_notes
 
 
 def test_nothing_to_say(rng, problem_of):

@@ -1,8 +1,8 @@
 import pytest
 
 from calibrant import compare
-from calibrant.lab.problems import Tempered
-from calibrant.reports.comparison_page import numbers_of, to_html
+from calibrant.lab import Tempered
+from calibrant.reports.model_comparison import numbers_of, to_html
 
 
 def test_numbers_are_written_in_their_units(rng):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from calibrant import Ensemble, Normal, coverage, evaluate
-from calibrant.lab.problems import Tempered
-from calibrant.reports.comparison_pictures import curves_of, pictures_of, rows_of
-from calibrant.reports.figures import drawn
+from calibrant.lab import Tempered
+from calibrant.reports.model_comparison import curves_of, pictures_of, rows_of
+from calibrant.reports.render.html import drawn
 
 
 @pytest.fixture

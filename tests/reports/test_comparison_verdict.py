@@ -1,22 +1,17 @@
 import pytest
 
-from calibrant.reports.comparison_verdict import Standing, judge_models
-from calibrant.results import Table
-
-ERROR, SCORE = "Squared calibration error", "Log loss"
+from calibrant.reports.model_differences import LOG_LOSS as SCORE
+from calibrant.reports.model_differences import SQUARED as ERROR
+from calibrant.reports.model_differences import Apart, ModelDifference, Standing, judge_models
 
 
 def table(**pairs):
     """Differences of measures: ``measure={(a, b): (value_a, value_b, pvalue)}``."""
-    rows = [
-        (measure, a, b, x, y, p)
+    return [
+        ModelDifference(measure, a, b, x, y, Apart(x - y, x - y - 0.01, x - y + 0.01, p), p)
         for measure, found in (((ERROR, pairs["error"])), (SCORE, pairs["score"]))
         for (a, b), (x, y, p) in found.items()
     ]
-    measure, a, b, x, y, p = (list(column) for column in zip(*rows, strict=True))
-    apart = [one - other for one, other in zip(x, y, strict=True)]
-    ends = {"low": [d - 0.01 for d in apart], "high": [d + 0.01 for d in apart]}
-    return Table(measure=measure, a=a, b=b, value_a=x, value_b=y, difference=apart, **ends, pvalue=p)
 
 
 class Said:
@@ -65,10 +60,20 @@ def test_three_models():
 def test_the_evidence_is_from_the_best_model_s_side():
     differences = table(error={("a", "b"): (0.1, 0.02, 0.01)}, score={("a", "b"): (0.4, 0.5, 0.01)})
     error, score, *_ = judge_models(differences, {"a": Said, "b": Said}, SCORE, ERROR).evidence
-    assert error.startswith(f"{ERROR}: 0.02 of b, 0.1 of a; 0.08 apart, 95 % interval 0.07 to 0.09, p = 0.01")
+    assert error.startswith(f"{ERROR.name}: 0.02 of b, 0.1 of a; 0.08 apart, 95 % interval 0.07 to 0.09, p = 0.01")
     assert score.startswith("Log loss: 0.4 of a, 0.5 of b; 0.1 apart, 95 % interval 0.09 to 0.11")
 
 
 def test_without_a_score():
     differences = table(error={("a", "b"): (0.1, 0.0, 0.01)}, score={("a", "b"): (0.5, 0.4, 0.01)})
     assert judge_models(differences, {"a": Said, "b": Said}, None, ERROR).headline == "b is better calibrated than a."
+
+
+def test_names_of_models_are_not_read():
+    """Neither that of the best in what is said of it, nor "error" or "PIT" in any."""
+    pairs = {("a", "a has the"): (0.5, 0.4, 0.01)}
+    verdict = judge_models(table(error=pairs, score=pairs), dict.fromkeys(("a", "a has the"), Said), SCORE, ERROR)
+    assert verdict.headline == "a has the is better calibrated than a, and has the lower log loss."
+    pairs = {("error (PIT)", "Log loss"): (0.5, 0.4, 0.01)}
+    verdict = judge_models(table(error=pairs, score=pairs), dict.fromkeys(("error (PIT)", "b"), Said), SCORE, ERROR)
+    assert verdict.evidence[1].startswith("Log loss: 0.4 of Log loss, 0.5 of error (PIT); 0.1 apart")

@@ -1,7 +1,8 @@
 import numpy as np
 
-from calibrant import Ensemble, Normal, Uniform
-from calibrant.reports.forecast_notes import forecast_notes
+from calibrant import Ensemble, Normal
+from calibrant.distributions import Uniform
+from calibrant.reports.notes import forecast_notes
 
 
 def test_nothing_to_say(rng, problem_of):

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 from calibrant import Bernoulli
-from calibrant.recalibration.scaling import Platt
-from calibrant.reports.advice import NOTHING, UNSURE
-from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.label_advice import advise_on
-from calibrant.reports.model import Verdict
+from calibrant.recalibration import Platt
+from calibrant.reports import Reason, Verdict
+from calibrant.reports.advice import advise_on
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.results import Finding
 
-GOOD, BAD = Verdict("good", "", (), 0.5, "none"), Verdict("bad", "", (), 0.001, "label")
+GOOD, BAD = Verdict("good", "", (), 0.5, Finding.NONE), Verdict("bad", "", (), 0.001, Finding.LABEL)
 
 
 def labels(p, y, names=("wet", "cold", "dark")):
@@ -46,7 +46,7 @@ def test_calibrated_labels_and_those_with_too_few_events(rng):
     p[:, 1] = 0.001
     y = (rng.random((300, 2)) < p).astype(int)
     found = advise_on(labels(p, y, ("a", "b")), verdict=GOOD).advice
-    assert found.headline == NOTHING
+    assert found.reason is Reason.NOTHING_WRONG
     assert found.sentences[0] == "1 label has too few rows of either kind to learn from."
     none = advise_on(labels(p[:, [1]], y[:, [1]], ("b",)), verdict=GOOD).advice
     assert none.headline == "No label has enough rows of both kinds to learn from."
@@ -66,16 +66,16 @@ def test_other_problems_are_as_they_are(rng, problem_of):
     from calibrant import Normal
 
     problem = problem_of(rng.normal(size=60), Normal(np.zeros(60), 1.0))
-    assert advise_on(problem, verdict=GOOD).advice.headline == NOTHING
+    assert advise_on(problem, verdict=GOOD).advice.reason is Reason.NOTHING_WRONG
 
 
 def test_an_alarm_names_the_likeliest_label_or_says_that_rows_are_few():
-    headlines = []
+    found = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
         p = rng.random((200, 3))
         y = (rng.random((200, 3)) < p).astype(int)
-        headlines.append(advise_on(labels(p, y), verdict=BAD).advice.headline)
-    assert NOTHING not in headlines
-    assert all(line == UNSURE or line.startswith("1 of 3 labels would gain.") for line in headlines)
-    assert UNSURE in headlines
+        found.append(advise_on(labels(p, y), verdict=BAD).advice)
+    offered = [advice.headline for advice in found if advice.reason is None]
+    assert all(line.startswith("1 of 3 labels would gain.") for line in offered)
+    assert Reason.UNSURE in {advice.reason for advice in found} <= {None, Reason.UNSURE}

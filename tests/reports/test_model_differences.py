@@ -4,7 +4,7 @@ from scipy import stats
 from scipy.stats import binom
 
 from calibrant import Brier, Categorical, DebiasedECE, Ensemble, EqualMass, LogLoss, Normal, PITError, TopLabel
-from calibrant.inference.comparison import SMALLEST_PVALUE, likely_difference
+from calibrant.inference.paired_difference import SMALLEST_PVALUE, likely_difference
 from calibrant.reports.model_differences import (
     SquaredError,
     all_equal,
@@ -12,6 +12,7 @@ from calibrant.reports.model_differences import (
     error_of,
     losses_of,
     paired_mean,
+    table_of,
 )
 
 
@@ -26,7 +27,7 @@ def models(rng, problem_of):
 
 def test_differences_are_those_of_the_values(models):
     y, problems = models
-    table = differences_of(problems, list(losses_of(list(problems.values()))))
+    table = table_of(differences_of(problems, list(losses_of(list(problems.values())))))
     assert table.n_rows == 9
     assert table["difference"] == pytest.approx(table["value_a"] - table["value_b"])
     for row in table.rows():
@@ -114,7 +115,7 @@ def test_a_calibrated_model_that_is_less_sharp_is_not_called_worse(few_resamples
         problems = {
             name: problem_of(y, Categorical(q)) for name, q in (("sharp", f), ("vague", 0.5 + 1e-9 * rng.random(400)))
         }
-        alarms += differences_of(problems, [])["pvalue"][0] <= 0.05
+        alarms += differences_of(problems, [])[0].pvalue <= 0.05
     assert alarms <= stats.binom.ppf(0.999, sets, 0.05)
 
 
@@ -126,7 +127,7 @@ def test_models_that_are_equally_good_cannot_be_told_apart(few_resamples, proble
         left, right = rng.normal(size=(2, 120))
         y = left + right + rng.normal(size=120)
         problems = {name: problem_of(y, Normal(x, np.sqrt(2.0))) for name, x in (("left", left), ("right", right))}
-        table = differences_of(problems, list(losses_of(list(problems.values()))))
+        table = table_of(differences_of(problems, list(losses_of(list(problems.values())))))
         claims += bool(np.any(table["pvalue"] <= 0.05))
     assert claims <= stats.binom.ppf(0.999, sets, 0.05)
 
@@ -136,8 +137,8 @@ def test_levels_of_different_families(rng, problem_of):
     members = Ensemble(0.2 * rng.normal(size=(200, 6)))
     problems = {"normal": problem_of(y, Normal(0 * loc, 1.0)), "members": problem_of(y, members)}
     scores = list(losses_of(list(problems.values())))
-    assert [score.name for score in scores] == ["CRPS"]  # members have no density
-    table = differences_of(problems, scores)
+    assert [score.measure.name for score in scores] == ["CRPS"]  # members have no density
+    table = table_of(differences_of(problems, scores))
     assert table["measure"].tolist() == ["CRPS", "Error of levels (PIT)"]
     assert table["value_b"][1] == PITError("kuiper")(y, members).value
     assert np.all(table["pvalue"] < 0.05)
@@ -146,7 +147,7 @@ def test_levels_of_different_families(rng, problem_of):
 def test_infinite_scores_are_left_out(problem_of):
     y = np.array([1, 0] * 20)
     problems = [problem_of(y, Categorical(q)) for q in (np.full(40, 0.5), np.where(np.arange(40) == 0, 0.0, 0.5))]
-    assert [score.name for score in losses_of(problems)] == ["Brier score"]
+    assert [score.measure.name for score in losses_of(problems)] == ["Brier score"]
 
 
 def test_the_error_looks_at_the_smallest_problem(rng, problem_of):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import Monitor
-from calibrant.reports.monitor_notes import stream_notes
+from calibrant.reports.stream_report import stream_notes
 
 
 @pytest.mark.parametrize(

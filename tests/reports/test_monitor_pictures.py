@@ -3,8 +3,8 @@ import pytest
 
 from calibrant import Monitor
 from calibrant.monitoring.control import Limits
-from calibrant.plots.drawing import DRAWINGS
-from calibrant.reports.monitor_pictures import stream_pictures
+from calibrant.plots.drawings import DRAWINGS
+from calibrant.reports.stream_report import stream_pictures
 
 LIMITS = Limits(n_resamples=99)
 

@@ -3,8 +3,8 @@ import pytest
 
 from calibrant import Monitor
 from calibrant.monitoring.control import Limits
-from calibrant.reports.monitor_sections import stream_sections, window_table
-from calibrant.reports.tables import columns_of, flags_of
+from calibrant.reports.render.html import columns_of, flags_of
+from calibrant.reports.stream_verdict import stream_sections, window_table
 
 LIMITS = Limits(n_resamples=199)
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from calibrant import Monitor
-from calibrant.monitoring.class_bets import ClassBets, EventBets, LabelBets
+from calibrant.monitoring.bets import ClassBets, EventBets, LabelBets
 from calibrant.monitoring.control import Limits
-from calibrant.monitoring.level_bets import LevelBets
-from calibrant.reports.monitor_verdict import evalue, finding_of, judge_stream
+from calibrant.monitoring.pit_bets import PITBets
+from calibrant.reports.stream_verdict import evalue, judge_stream
 
 LIMITS = Limits(n_resamples=199)
 
@@ -117,9 +117,10 @@ def test_every_bet_has_a_finding():
         "class",
         "label",
     }
-    names = ("a", "over-confident", "between 1 % and 2 %")
-    for bets in (EventBets(), ClassBets(names), LabelBets(names), LevelBets(), LevelBets(2)):
-        assert {finding_of(bet.words, bets) for bet in bets.bets()} <= known
+    names = ("a", "over-confident", "between 1 % and 2 %")  # which no finding depends on
+    for bets in (EventBets(), ClassBets(names), LabelBets(names), PITBets(), PITBets(2)):
+        assert {bet.defect.finding for bet in bets.bets()} <= known
+    assert {bet.defect.finding for bet in LabelBets(names).bets()} == {"label"}
 
 
 def test_evalues_in_words():

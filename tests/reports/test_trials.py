@@ -15,11 +15,9 @@ from calibrant import (
     Normal,
     Poisson,
 )
-from calibrant.lab.problems import Tempered
-from calibrant.recalibration.held_out import FLOORED
-from calibrant.recalibration.scaling import Platt
-from calibrant.recalibration.spline import SplineScaling
-from calibrant.recalibration.temperature import Temperature
+from calibrant.lab import Tempered
+from calibrant.recalibration import Platt, SplineScaling, Temperature
+from calibrant.recalibration.base import FLOORED
 from calibrant.reports.advice import too_few
 from calibrant.reports.trials import AS_THEY_ARE, Trial, Trials, candidates_for, thinned, tried
 
@@ -30,7 +28,7 @@ def names(predictions):
 
 def test_every_kind_of_prediction_has_its_candidates():
     assert names(Categorical([0.2, 0.4])) == [
-        *("Intercept", "Temperature", "Platt", "Beta", "SplineScaling", "Isotonic"),
+        *("Intercept", "Temperature", "Platt", "BetaScaling", "SplineScaling", "Isotonic"),
     ]
     assert names(Normal([0.0], 1.0)) == ["VarianceScaling", "VarianceScaling", "QuantileRecalibration"]
     assert names(MultivariateNormal([[0.0, 1.0]], 1.0)) == ["VarianceScaling", "VarianceScaling"]

@@ -9,7 +9,7 @@ from calibrant.results import SCHEMA, Estimate, Interval
 
 @pytest.fixture
 def estimate():
-    return Estimate("ECE", 0.25, 40, ECE(), reduction="top-label", standard_error=0.01)
+    return Estimate("ECE", 0.25, 40, ECE(), lens="top-label", standard_error=0.01)
 
 
 def test_an_estimate_is_a_number(estimate):

@@ -1,7 +1,8 @@
 import numpy as np
 
 from calibrant import ECE, ExactTest
-from calibrant.results import Interval, Table, notebook
+from calibrant.results import Interval, Table
+from calibrant.results import markup as notebook
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 

@@ -19,13 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibrant import Brier, LogLoss
 from calibrant._validate import InputError
-from calibrant.recalibration.base import Recalibration
-from calibrant.recalibration.default import Default
-from calibrant.recalibration.isotonic import Isotonic
-from calibrant.recalibration.matrix import VectorScaling
-from calibrant.recalibration.one_vs_rest import OneVsRest
-from calibrant.recalibration.scaling import Platt
-from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration import Default, Isotonic, OneVsRest, Platt, Recalibration, Temperature, VectorScaling
 from calibrant.sklearn import RecalibratedClassifier, RecalibrationWarning, scorer
 
 quiet = pytest.mark.filterwarnings("ignore::calibrant.sklearn.RecalibrationWarning")

@@ -17,10 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibrant import SKCE, LogLoss, Normal
 from calibrant._validate import InputError
-from calibrant.recalibration.quantile import LevelMap, QuantileRecalibration
-from calibrant.recalibration.recalibrated import Recalibrated
-from calibrant.recalibration.temperature import Temperature
-from calibrant.recalibration.variance import ScaledMap, VarianceScaling
+from calibrant.recalibration import QuantileRecalibration, Recalibrated, Temperature, VarianceScaling
+from calibrant.recalibration.predictive.quantile import PITMap
+from calibrant.recalibration.predictive.variance import ScaledMap
 from calibrant.sklearn import RecalibratedRegressor, RecalibrationWarning, scorer
 
 quiet = pytest.mark.filterwarnings("ignore::calibrant.sklearn.RecalibrationWarning")
@@ -102,7 +101,7 @@ def test_the_default_is_the_better_of_a_factor_and_a_shape():
     X, _ = drawn(2_000)
     normal, skewed = (RecalibratedRegressor(BayesianRidge()).fit(X, X[:, 0] + noise) for noise in noises(2_000))
     assert isinstance(normal.recalibration_.map, ScaledMap)
-    assert isinstance(skewed.recalibration_.map, LevelMap)
+    assert isinstance(skewed.recalibration_.map, PITMap)
     assert skewed.recalibration_.scores["change"][0] < -0.1
 
 

@@ -15,7 +15,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from calibrant import ECE, SKCE, Brier, Laplace, LogLoss, Normal, Variational
 from calibrant._validate import InputError
-from calibrant.recalibration.temperature import Temperature
+from calibrant.recalibration import Temperature
 from calibrant.sklearn import scorer
 
 

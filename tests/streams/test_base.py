@@ -10,29 +10,23 @@ from calibrant import (
     CRPS,
     ECE,
     SKCE,
-    UCME,
     Bernoulli,
     Brier,
     Categorical,
     ClassWise,
     DebiasedECE,
-    Edges,
     EqualWidth,
     LogLoss,
     Normal,
+    Pinball,
     TopLabel,
     state,
 )
 from calibrant._validate import InputError
-from calibrant.estimators.pinball import Pinball
-from calibrant.estimators.random_features import RandomFeatureSKCE
-from calibrant.estimators.ratio import CalibrationRatio
-from calibrant.estimators.spread import MeanWidth
-from calibrant.estimators.ucme import GivenLocations
-from calibrant.estimators.z_scores import ZMean
+from calibrant.estimators import UCME, CalibrationRatio, Edges, GivenLocations, MeanWidth, RandomFeatureSKCE, ZMean
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.streams.base import State, family_of
-from calibrant.streams.choose import from_dict
+from calibrant.streams import State, from_dict
+from calibrant.streams.base import family_of
 
 PLACES = GivenLocations([0, 1, 2], [[0.2, 0.3, 0.5], [0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
 
@@ -97,7 +91,7 @@ def tree(states, rng):
 
 def assert_same(result, whole):
     assert result.n == whole.n
-    assert (result.name, result.reduction, result.notes) == (whole.name, whole.reduction, whole.notes)
+    assert (result.name, result.lens, result.notes) == (whole.name, whole.lens, whole.notes)
     assert result.value == pytest.approx(whole.value, rel=1e-12, abs=1e-14)
     assert (result.standard_error is None) == (whole.standard_error is None)
     if whole.standard_error is not None:

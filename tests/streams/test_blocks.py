@@ -4,7 +4,7 @@ import pytest
 from calibrant import SKCE, Ensemble
 from calibrant._validate import InputError
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.streams.blocks import BlockState
+from calibrant.streams.block_state import BlockState
 
 SETTING = SKCE(Exponential(0.3), block=5)
 

@@ -1,32 +1,14 @@
 import numpy as np
 import pytest
 
-from calibrant import (
-    CRPS,
-    ECE,
-    KDE,
-    SKCE,
-    UCME,
-    BinnedState,
-    ClassWise,
-    DebiasedECE,
-    EqualMass,
-    Normal,
-    SmoothECE,
-    state,
-)
+from calibrant import CRPS, ECE, KDE, SKCE, ClassWise, DebiasedECE, EqualMass, Normal, SmoothECE, Sweep, state
 from calibrant._validate import InputError
-from calibrant.estimators.random_features import RandomFeatureSKCE
-from calibrant.estimators.ratio import CalibrationRatio
-from calibrant.estimators.sweep import Sweep
-from calibrant.streams.blocks import BlockState
-from calibrant.streams.choose import from_dict
-from calibrant.streams.debiased import DebiasedState
-from calibrant.streams.locations import LocationState
-from calibrant.streams.ratio import RatioState
-from calibrant.streams.score import ScoreState
-from calibrant.streams.several import SeveralStates
-from calibrant.streams.waves import WaveState
+from calibrant.estimators import UCME, BinnedState, CalibrationRatio, RandomFeatureSKCE
+from calibrant.streams import from_dict
+from calibrant.streams.block_state import BlockState
+from calibrant.streams.feature_states import LocationState, RandomFeatureState
+from calibrant.streams.score_states import DebiasedState, RatioState, ScoreState
+from calibrant.streams.states import SeveralStates
 
 
 @pytest.fixture
@@ -45,7 +27,7 @@ def sample(rng):
         ([CRPS()], ScoreState),
         ([CalibrationRatio()], RatioState),
         ([SKCE(block=3)], BlockState),
-        ([RandomFeatureSKCE()], WaveState),
+        ([RandomFeatureSKCE()], RandomFeatureState),
         ([UCME()], LocationState),
         ([ECE(), CRPS()], SeveralStates),
     ],

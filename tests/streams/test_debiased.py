@@ -2,7 +2,7 @@ import pytest
 
 from calibrant import ClassWise, DebiasedECE, EqualWidth
 from calibrant._validate import InputError
-from calibrant.streams.debiased import DebiasedState
+from calibrant.streams.score_states import DebiasedState
 
 
 @pytest.mark.parametrize("method", ["pairs", "variance"])

@@ -8,7 +8,7 @@ import pytest
 
 from calibrant import ECE, SKCE, Brier, TopLabel, state
 from calibrant._validate import InputError
-from calibrant.streams.frames import frame_states, merged
+from calibrant.streams import frame_states, merged
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ import pytest
 from calibrant import SKCE, Normal, state
 from calibrant._validate import InputError
 from calibrant.kernels import Exponential, Gaussian
-from calibrant.streams.kernels import check_kernels, check_target_kernel
+from calibrant.streams.base import check_kernels, check_target_kernel
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from calibrant import SKCE, UCME, Normal, state
+from calibrant import SKCE, Normal, state
 from calibrant._validate import InputError
-from calibrant.estimators.ucme import GivenLocations
+from calibrant.estimators import UCME, GivenLocations
 from calibrant.kernels import Exponential
-from calibrant.streams import locations
-from calibrant.streams.locations import LocationState
+from calibrant.streams import feature_states as locations
+from calibrant.streams.feature_states import LocationState
 
 
 def test_rows_in_small_groups(rng, monkeypatch):

@@ -1,7 +1,7 @@
 import pytest
 
-from calibrant.estimators.scores import Score
-from calibrant.streams.names import NAMES
+from calibrant.estimators import Score
+from calibrant.streams.base import NAMES
 
 
 def concrete(kind):

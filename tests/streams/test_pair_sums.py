@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from calibrant.streams.pair_sums import PairSums
+from calibrant.streams.base import PairSums
 
 
 def by_fractions(a, b):

@@ -2,8 +2,8 @@ import pytest
 
 from calibrant import ClassWise
 from calibrant._validate import InputError
-from calibrant.estimators.ratio import CalibrationRatio
-from calibrant.streams.ratio import RatioState
+from calibrant.estimators import CalibrationRatio
+from calibrant.streams.score_states import RatioState
 
 
 @pytest.mark.parametrize(

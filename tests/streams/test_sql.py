@@ -3,9 +3,10 @@ import sqlite3
 import numpy as np
 import pytest
 
-from calibrant import ECE, Edges, EqualMass, EqualWidth
+from calibrant import ECE, EqualMass, EqualWidth
 from calibrant._validate import InputError
-from calibrant.streams.sql import bin_query, from_bins
+from calibrant.estimators import Edges
+from calibrant.streams import bin_query, from_bins
 
 
 @pytest.fixture

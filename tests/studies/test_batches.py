@@ -5,11 +5,9 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from calibrant import ECE, EqualMass, EqualWidth
+from calibrant import ECE, DebiasedECE, EqualMass, EqualWidth, Sweep
 from calibrant._validate import InputError
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.sweep import Sweep
-from calibrant.lab.problems import BetaScores, Power, ScoreWorld
+from calibrant.lab import BetaScores, Power, ScoreWorld
 from studies.roelofs.batches import CHUNK, Batch, simulate
 from studies.roelofs.fits import FITS
 

@@ -4,7 +4,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from calibrant.lab.problems import Shifted
+from calibrant.lab import Shifted
 from studies.berta.data import RUNS, SCENARIOS, SIZES, Powers, Scenario, data_sets, truth
 
 

@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
 
-from calibrant import KDE, Categorical, TangentKDE
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.partition import Grid
-from calibrant.lab.problems import TwiceTempered
+from calibrant import KDE, Categorical
+from calibrant.estimators import CanonicalECE, Grid, TangentKDE
+from calibrant.lab import TwiceTempered
 from studies.popordanoska import (
     BOUND,
     MEASURES,

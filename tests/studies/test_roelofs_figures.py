@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.lab.problems import Power, ScoreWorld, tce
+from calibrant.lab import Power, ScoreWorld, tce
 from studies.roelofs.figures import DEFAULTS, SCORES, degree_of, figure_6, figure_7, figure_8, table_1, table_2, table_3
 from studies.roelofs.fits import FITS
 

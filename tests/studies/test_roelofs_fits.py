@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, EqualMass, EqualWidth
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.sweep import Sweep
+from calibrant import ECE, DebiasedECE, EqualMass, EqualWidth, Sweep
 from studies.roelofs.batches import Batch
 from studies.roelofs.fits import FITS, REFINED, errors
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from calibrant import Categorical, Quantiles
-from calibrant.reports.model import Advice
+from calibrant.reports import Advice, Reason
 from studies import verdict_worlds
 from studies import verdicts as verdicts_module
 
@@ -79,18 +79,18 @@ def test_forests_have_exact_zeros_and_ones(worlds):
     assert np.asarray(three.y_pred.matrix)[np.arange(500), three.y_true].min() > 0
 
 
-def advice(headline, code=None):
-    return Advice(headline, (), None, None, code)
+def advice(reason=None, code=None):
+    return Advice("", (), None, None, code, reason)
 
 
 def test_advice_goes_with_the_verdict(verdicts):
     is_consistent = verdicts.is_consistent
-    assert is_consistent(advice("Platt() would lower the log loss by 0.01.", "fitted = ..."), is_alarm=True)
-    assert is_consistent(advice("20 rows are too few to learn from."), is_alarm=True)
-    assert not is_consistent(advice("No map does better than leaving the predictions alone."), is_alarm=True)
-    assert not is_consistent(advice("Nothing to put right."), is_alarm=True)
-    assert is_consistent(advice("Nothing to put right."), is_alarm=False)
-    assert not is_consistent(advice("Platt() would lower the log loss by 0.01.", "fitted = ..."), is_alarm=False)
+    assert is_consistent(advice(code="fitted = ..."), is_alarm=True)
+    assert not is_consistent(advice(), is_alarm=True)
+    assert not is_consistent(advice(Reason.NOTHING_WRONG), is_alarm=True)
+    assert all(is_consistent(advice(why), is_alarm=True) for why in Reason if why is not Reason.NOTHING_WRONG)
+    assert is_consistent(advice(Reason.NOTHING_WRONG), is_alarm=False)
+    assert not is_consistent(advice(code="fitted = ..."), is_alarm=False)
 
 
 def test_the_bound_of_false_alarms(verdicts):

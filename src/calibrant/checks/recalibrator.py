@@ -1,8 +1,8 @@
 """Recalibrators give probabilities, the same ones twice and from a file, and survive awkward rows."""
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,10 +11,107 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
-from calibrant.checks.recalibration_problems import Problem, awkward, drawn, other_kinds
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.recalibration.base import Map, Recalibration, Recalibrator
+from calibrant.distributions.continuous.location_scale import Laplace, Normal
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.recalibration.base import Recalibration, Recalibrator
+from calibrant.recalibration.maps import Map
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Targets and predictions of as many rows."""
+
+    y: np.ndarray
+    predictions: Distribution
+
+    def __getitem__(self, rows: np.ndarray) -> "_Problem":
+        return _Problem(self.y[rows], self.predictions[rows])
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """What the predictions are made of."""
+        if isinstance(self.predictions, Categorical):
+            return [to_numpy(self.predictions.matrix)]
+        values: list[Any] = [getattr(self.predictions, part.name) for part in fields(self.predictions)]  # type: ignore[arg-type]
+        return [to_numpy(value) for value in values if isinstance(value, np.ndarray)]
+
+    def single(self) -> "_Problem":
+        """The predictions in single precision."""
+        parts = [part.astype(np.float32) for part in self.arrays]
+        return _Problem(self.y, type(self.predictions)(*parts))
+
+
+def drawn(rng: np.random.Generator, on: int | type[Distribution], n: int) -> _Problem:
+    """Predictions that are too sure: probabilities that should be nearer to each other, scales that should be larger."""
+    if isinstance(on, int):
+        truth = rng.dirichlet(np.ones(on), n)
+        y = (truth.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+        return _Problem(y, Categorical(truth**2 / (truth**2).sum(axis=1, keepdims=True)))
+    predictions = on.example(rng, n)
+    y = predictions.sample(rng, 2)
+    return _Problem(y[0] + (y[1] - y[0]) * 1.5, predictions)
+
+
+def awkward(rng: np.random.Generator, on: int | type[Distribution]) -> dict[str, _Problem]:
+    """Rows that other rows are not like, by name."""
+    return _of_classes(rng, on) if isinstance(on, int) else _of_numbers(rng, on)
+
+
+def _of_classes(rng: np.random.Generator, k: int) -> dict[str, _Problem]:
+    p, y = rng.dirichlet(np.ones(k), 60), rng.integers(k, size=60)
+    best = p.argmax(axis=1)
+    sure = np.eye(k)[y]
+    mixed = np.where(np.arange(60)[:, None] % 3 == 0, sure, p)
+    rare = np.where(np.arange(60) == 7, k - 1, y % (k - 1)) if k > 2 else np.where(np.arange(60) == 7, 1, 0)
+    rows = {
+        "separable": (best, p),
+        "separable the wrong way": ((best + 1) % k, p),
+        "one class only": (np.zeros(60, dtype=np.int64), p),
+        "a class of a single row": (rare, p),
+        "constant predictions": (y, np.tile(p[:1], (60, 1))),
+        "even predictions": (y, np.full((60, k), 1 / k)),
+        "zeros and ones": (y, mixed),
+        "nothing but zeros and ones": (np.where(np.arange(60) % 10 == 0, best, y), sure),
+        "a class that is never possible": (y, _without(p)),
+        "tiny probabilities": (y, np.where(p == p.max(axis=1, keepdims=True), 1 - 1e-15 * (k - 1), 1e-15)),
+        "few values": (y, p[rng.integers(3, size=60)]),
+        "two rows": (np.array([0, 1]), p[:2]),
+    }
+    return {name: _Problem(targets, Categorical(probs)) for name, (targets, probs) in rows.items()}
+
+
+def _without(p: np.ndarray) -> np.ndarray:
+    """Probabilities of which the last is 0."""
+    rest = p.copy()
+    rest[:, -1] = 0
+    return rest / rest.sum(axis=1, keepdims=True)
+
+
+def _of_numbers(rng: np.random.Generator, family: type[Distribution]) -> dict[str, _Problem]:
+    predictions = family.example(rng, 60)
+    y = predictions.sample(rng, 1)[0]
+    centre = to_numpy(predictions.quantile(np.array([0.5])))[:, 0]
+    return {
+        "far off": _Problem(1e3 * y, predictions),
+        "all on one side": _Problem(centre + np.abs(y - centre) + 1e-3, predictions),
+        "targets at the centre": _Problem(centre, predictions),
+        "a constant target": _Problem(np.full(60, 0.3), predictions),
+        "equal rows": _Problem(y, predictions[np.zeros(60, dtype=np.int64)]),
+        "two rows": _Problem(y[:2], predictions[:2]),
+    }
+
+
+def other_kinds(predictions: Distribution) -> Iterator[Distribution]:
+    """Predictions that a map of these must refuse: other numbers of classes, and other families."""
+    if isinstance(predictions, Categorical):
+        k = predictions.n_classes
+        yield from (Categorical(np.full((2, other), 1 / other)) for other in (k + 1, 2) if other != k)
+        yield Normal([0.0], [1.0])
+    else:
+        yield Categorical([0.3, 0.4])
+        yield Laplace([0.0], [1.0]) if isinstance(predictions, Normal) else Normal([0.0], [1.0])
+
 
 ROUNDING = 1e-9
 """How far sums of probabilities may be from one."""
@@ -44,7 +141,7 @@ def check_recalibrator(
     that refuse to be saved. One row may be refused.
 
     >>> from calibrant import Normal
-    >>> from calibrant.recalibration.temperature import Temperature
+    >>> from calibrant.recalibration import Temperature
     >>> check_recalibrator(Temperature(), np.random.default_rng(0))
     >>> check_recalibrator(Temperature(), np.random.default_rng(0), Normal)
     """
@@ -68,7 +165,7 @@ def check_recalibrator(
         _check_valid(recalibrator.fit(rows.y, rows.predictions, folds=0).map, rows.predictions, f"{many:,} classes")
 
 
-def _check_one_row(recalibrator: Recalibrator, problem: Problem) -> None:
+def _check_one_row(recalibrator: Recalibrator, problem: _Problem) -> None:
     """One row is enough, or refused in words."""
     row = problem[np.arange(1)]
     try:
@@ -78,7 +175,7 @@ def _check_one_row(recalibrator: Recalibrator, problem: Problem) -> None:
     _check_valid(found.map, row.predictions, "one row")
 
 
-def _check_fit(recalibrator: Recalibrator, problem: Problem) -> Recalibration:
+def _check_fit(recalibrator: Recalibrator, problem: _Problem) -> Recalibration:
     """The result says what it is; nothing that was given is changed; a second fit has the same digits."""
     before = [problem.y.copy(), *(part.copy() for part in problem.arrays)]
     fitted = recalibrator.fit(problem.y, problem.predictions)
@@ -111,7 +208,7 @@ def _check_valid(found: Map, predictions: Distribution, name: str = "") -> None:
     assert np.abs(p.sum(axis=1) - 1).max() < ROUNDING, f"{where}probabilities do not sum to one"
 
 
-def _check_answers(fitted: Recalibration, problem: Problem) -> None:
+def _check_answers(fitted: Recalibration, problem: _Problem) -> None:
     """Valid, the same for a row whatever rows are beside it, and named as before."""
     _check_valid(fitted.map, problem.predictions)
     everything, part = (_numbers(fitted(rows)) for rows in (problem.predictions, problem.predictions[:7]))
@@ -122,7 +219,7 @@ def _check_answers(fitted: Recalibration, problem: Problem) -> None:
         assert after.labels == names, "names of classes are lost"
 
 
-def _check_columns(recalibrator: Recalibrator, problem: Problem) -> None:
+def _check_columns(recalibrator: Recalibrator, problem: _Problem) -> None:
     """An array for an array: of two classes, one column for one column."""
     p = problem.arrays[0]
     fitted = recalibrator.fit(problem.y, p, folds=0)
@@ -134,7 +231,7 @@ def _check_columns(recalibrator: Recalibrator, problem: Problem) -> None:
         assert np.allclose(one, fitted(p)[:, 1], rtol=0, atol=1e-6), "one column and two have different answers"
 
 
-def _check_file(found: Map, problem: Problem) -> None:
+def _check_file(found: Map, problem: _Problem) -> None:
     """Every digit comes back from JSON."""
     again = Map.from_dict(json.loads(json.dumps(found.to_dict())))
     assert type(again) is type(found), f"{type(found).__name__} comes back from JSON as {type(again).__name__}"
@@ -147,7 +244,7 @@ def _check_refusal_to_save(fitted: Recalibration) -> None:
         assert not (Path(folder) / "map.json").exists(), "a map that cannot be saved leaves a file"
 
 
-def _check_kinds(fitted: Recalibration, problem: Problem) -> None:
+def _check_kinds(fitted: Recalibration, problem: _Problem) -> None:
     for predictions in other_kinds(problem.predictions):
         _check_refused(lambda rows=predictions: fitted(rows), f"{predictions!r} are not refused")  # type: ignore[misc]
 
@@ -163,7 +260,7 @@ def _check_refused(call: Callable[[], Any], message: str) -> None:
 
 
 def _check_weights(
-    recalibrator: Recalibrator, problem: Problem, rng: np.random.Generator, tolerance: float | None
+    recalibrator: Recalibrator, problem: _Problem, rng: np.random.Generator, tolerance: float | None
 ) -> None:
     """No weight is absence, equal weights are as good as none, and a constant times all of them changes nothing."""
     w = rng.integers(0, 4, len(problem.y)).astype(np.float64)
@@ -180,13 +277,13 @@ def _check_weights(
         assert gap <= tolerance, f"equal weights give answers that differ from those without weights by {gap:.2g}"
 
 
-def _check_that_weights_count(recalibrator: Recalibrator, problem: Problem, rng: np.random.Generator) -> None:
+def _check_that_weights_count(recalibrator: Recalibrator, problem: _Problem, rng: np.random.Generator) -> None:
     w = rng.uniform(0.1, 10, len(problem.y))
     weighted, plain = (recalibrator.fit(problem.y, problem.predictions, sample_weight=x, folds=0) for x in (w, None))
     assert not _same(weighted.map, plain.map, problem.predictions), "weights change nothing"
 
 
-def _check_single_precision(recalibrator: Recalibrator, problem: Problem) -> None:
+def _check_single_precision(recalibrator: Recalibrator, problem: _Problem) -> None:
     rows = (problem, problem.single())
     double, single = (_numbers(recalibrator.fit(r.y, r.predictions, folds=0)(r.predictions)) for r in rows)
     gap = float(np.abs(single - double).mean())
@@ -194,7 +291,7 @@ def _check_single_precision(recalibrator: Recalibrator, problem: Problem) -> Non
 
 
 def _check_relabelling(
-    recalibrator: Recalibrator, problem: Problem, rng: np.random.Generator, tolerance: float | None
+    recalibrator: Recalibrator, problem: _Problem, rng: np.random.Generator, tolerance: float | None
 ) -> None:
     if tolerance is None:
         return

@@ -1,106 +1,110 @@
-"""Commands on files of predictions."""
+"""The commands ``estimate`` and ``test`` on files of predictions, and gates."""
 
-from collections.abc import Callable, Sequence
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from calibrant import io
-from calibrant._validate import InputError, check_fraction
-from calibrant.cli import comparing, display, reporting
-from calibrant.cli.app import (
-    DATA,
-    OUTPUT,
+from calibrant._validate import InputError, check_fraction, did_you_mean
+from calibrant.cli import display
+from calibrant.cli.console import complain
+from calibrant.cli.flags import (
     Comment,
     Data,
     File,
     Gates,
-    Others,
     Place,
     Seed,
     Texts,
-    check_outputs,
-    command,
     opened,
     print_json,
 )
-from calibrant.cli.comments import comment_of_estimates, comment_of_test
-from calibrant.cli.gate import Gate, judge, numbers_of
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
-from calibrant.cli.streams import DASH, name_of
-from calibrant.inference.aggregated import AggregatedTest
+from calibrant.inference.exact_tests.aggregated import AggregatedTest
 from calibrant.inference.intervals import WithInterval
-from calibrant.lenses import groups
-from calibrant.reports.comparison import Comparison
-from calibrant.reports.pdf import check_browser, to_pdf
-from calibrant.reports.report import Report
-from calibrant.reports.slices import slices as slices_of
-from calibrant.results import Estimate, Table, TestResult, brief
+from calibrant.lenses.class_lenses import groups
+from calibrant.results import Estimate, Table, TestResult, brief, number
+from calibrant.results.markup import escaped, table
 from calibrant.typing import Engine
 
+COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
-@command("report")
-def report(
-    file: File,
-    /,
-    *others: Others,
-    data: Data = Data(),  # noqa: B008  # frozen
-    id: Annotated[str | None, Parameter(group=DATA)] = None,
-    out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
-    pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
-    title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
-    n_resamples: int = 999,
-    seed: Seed = 0,
-    engine: Place = None,
-    fail_if: Gates = (),
-    format: Comment = "table",
-) -> int:
-    """Write a page that says whether to trust the model, and print its summary.
 
-    Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
-    LogLoss, of forecasts PITError, LevelsWithin, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
-    Several files of the same rows, one a model, are compared, row by row; gates then name a model, too: 'ECE of b > 0.05'.
+@dataclass(frozen=True)
+class Gate:
+    """A condition on a named number under which a pipeline should stop.
 
-    Parameters
-    ----------
-    id
-        of several files: column that names the rows, where their order differs
-    out
-        where to write the page, or by its ending .json the data or .md a comment; - for the standard output
-    pdf
-        where to print the page, too, by Chromium, Chrome or Edge
-    title
-        heading of the page
-    n_resamples
-        redraws of each test
+    >>> Gate.parse("ECE > 0.05").fails({"ECE": 0.07})
+    True
     """
-    gates = [Gate.parse(text) for text in fail_if]
-    reporting.check_place(out, format)
-    check_outputs([file, *others], {"--out": None if out == DASH else out, "--pdf": pdf})
-    if pdf is not None:
-        check_browser()
-    result: Report | Comparison
-    if id is not None and not others:
-        raise InputError("--id aligns the rows of several files: leave it out with one")
-    with opened(engine) as place:
-        if others:
-            result = comparing.compared([file, *others], data, id, title, n_resamples, seed, place)
-        else:
-            heading = title or f"Calibration of {name_of(file)}"
-            result = reporting.made(data.read(file), heading, n_resamples, seed, data.source(file), place)
-    reporting.write(result, out)
-    if pdf is not None:
-        pdf.write_bytes(to_pdf(result.to_html()))
-    reporting.show(result, out, format)
-    numbers = numbers_of(result) if isinstance(result, Report) else comparing.numbers_of_models(result)
-    return judge(gates, numbers)
+
+    name: str
+    comparison: str
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> "Gate":
+        """Read ``NAME > NUMBER``, with any of ``> >= < <=``."""
+        found = re.fullmatch(r"\s*([^<>]+?)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*", text)
+        try:
+            if found is None or math.isnan(float(found[3])):
+                raise ValueError
+            return cls(found[1], found[2], float(found[3]))
+        except ValueError:
+            raise InputError(f"--fail-if {text!r} cannot be read: write it as 'ECE > 0.05'") from None
+
+    def fails(self, numbers: Mapping[str, float]) -> bool:
+        """Whether the condition holds; a number that is missing or not a number is an error, never a pass."""
+        if self.name not in numbers:
+            raise InputError(f"--fail-if: there is no {self.name!r}{did_you_mean(self.name, list(numbers))}")
+        value = numbers[self.name]
+        if math.isnan(value):
+            raise InputError(f"--fail-if: {self.name} is not a number, so it cannot be compared with {self.limit:g}")
+        return bool(COMPARISONS[self.comparison](value, self.limit))
 
 
-@command("estimate")
+def judge(gates: Sequence[Gate], numbers: Mapping[str, float]) -> int:
+    """1 if any gate fails, saying which; else 0."""
+    failed = [gate for gate in gates if gate.fails(numbers)]
+    for gate in failed:
+        complain(f"gate failed: {gate.name} = {numbers[gate.name]:.6g} {gate.comparison} {gate.limit:g}")
+    return 1 if failed else 0
+
+
+def comment_of_estimates(estimates: Sequence[Estimate], slices: Sequence[tuple[str, str, Table]]) -> str:
+    """A row an estimate, then a table for each that is sliced."""
+    rows = []
+    for estimate in estimates:
+        interval = str(estimate.confidence_interval()) if estimate.has_interval else ""
+        rows.append(
+            [escaped(brief(estimate.estimator), 200), f"**{number(float(estimate))}**", interval, f"{estimate.n:,}"]
+        )
+    first = table(["estimator", "value", "95 % interval", "n"], rows, [False, True, True, True])
+    reasons = [
+        f"{escaped(brief(e.estimator), 200)}: no interval: {e.withheld}" for e in estimates if e.withheld is not None
+    ]
+    parts = [f"**{escaped(text, 200)} by {escaped(name)}**\n\n{found.to_markdown()}" for text, name, found in slices]
+    return "\n\n".join([first, *reasons, *parts])
+
+
+def comment_of_test(result: TestResult, alpha: float, slices: Mapping[str, Table]) -> str:
+    """The decision with its mark, the result, then a table a column to slice by."""
+    from calibrant.reports.render.markdown import MARKS
+
+    rejected = result.pvalue <= alpha
+    words = "Not calibrated" if rejected else "No evidence against calibration"
+    head = f"### {MARKS['bad' if rejected else 'good']} {words} at the level {alpha:g}"
+    parts = [f"**by {escaped(name)}**\n\n{found.to_markdown()}" for name, found in slices.items()]
+    return "\n\n".join([head, result.to_markdown(), *parts])
+
+
 def estimate(
     file: File,
     /,
@@ -141,7 +145,6 @@ def estimate(
     return judge(gates, {**{r.name: float(r) for r in reversed(results)}, **exact_names})
 
 
-@command("test")
 def exact_test(
     file: File,
     /,
@@ -226,6 +229,8 @@ def _measure(measure: Callable[..., Any], data: io.Dataset) -> Any:
 
 
 def _sliced(measure: Callable[..., Any], data: io.Dataset, name: str) -> Table:
-    labels, names = slices_of(data.by[name], name)
+    from calibrant.reports.core.problem import slices
+
+    labels, names = slices(data.by[name], name)
     table = groups(measure, data.y_true, data.y_pred, by=labels, sample_weight=data.sample_weight)
     return Table({**table, "group": [names[i] for i in table["group"]]})

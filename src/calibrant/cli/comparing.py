@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from calibrant import io
-from calibrant._columns import open_columns
 from calibrant._validate import InputError
 from calibrant.cli import display
-from calibrant.cli.app import Data
-from calibrant.cli.streams import is_stream, local
+from calibrant.cli.flags import Data
+from calibrant.cli.pipes import is_stream, local
 from calibrant.distributions.base import Distribution
-from calibrant.reports.comparison import Comparison, compare
+from calibrant.io.columns import open_columns
+from calibrant.reports.model_comparison import Comparison, compare
 from calibrant.results import how_many
 from calibrant.typing import Engine
 
@@ -118,7 +118,7 @@ def numbers_of_models(comparison: Comparison) -> dict[str, float]:
     named: dict[str, float] = {}
     for model, report in comparison.reports.items():
         for x in reversed(report.numbers):
-            named |= {f"{x.label} of {model}": x.value, f"{x.estimator.partition('(')[0]} of {model}": x.value}
+            named |= {f"{x.label} of {model}": x.value, f"{x.estimator_name} of {model}": x.value}
         if report.verdict.pvalue is not None:
             named[f"pvalue of {model}"] = report.verdict.pvalue
     return named

@@ -8,9 +8,10 @@ from cyclopts import Parameter
 
 from calibrant import io
 from calibrant.cli import display
-from calibrant.cli.app import OUTPUT, Fields, Seed, check_writable, command
+from calibrant.cli.flags import Fields, Seed, check_writable
+from calibrant.cli.pipes import DASH
+from calibrant.cli.program import OUTPUT
 from calibrant.cli.reporting import check_place, made, show, write
-from calibrant.cli.streams import DASH
 
 
 class Demo(NamedTuple):
@@ -35,7 +36,6 @@ DEMOS = {
 }
 
 
-@command("demo")
 def demo(
     name: Annotated[Literal["digits", "diabetes"], Parameter(help="classes or numbers")] = "digits",
     /,

@@ -1,26 +1,142 @@
-"""What the terminal shows: verdicts, tables and progress."""
+"""What the terminal shows: verdicts, tables, and progress with the time that is left."""
 
 import math
 import re
+import signal
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.panel import Panel
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from calibrant.cli import console
-from calibrant.cli.console import aside, complain, err, say
-from calibrant.cli.progress import ProgressEngine, steps
-from calibrant.reports.before_after import BeforeAfter
-from calibrant.reports.comparison import Comparison
-from calibrant.reports.model import Advice, Verdict
-from calibrant.reports.report import Report
-from calibrant.reports.standouts import Standout, standouts
+from calibrant.cli.console import aside, complain, err, is_watched, say
 from calibrant.results import Estimate, Table, TestResult, brief, number
-from calibrant.results.markdown import plain_text
+from calibrant.results.markup import plain_text
+
+if TYPE_CHECKING:
+    from calibrant.reports.before_after import BeforeAfter
+    from calibrant.reports.core.model import Advice, Verdict
+    from calibrant.reports.model_comparison import Comparison
+    from calibrant.reports.render.markdown import Standout
+    from calibrant.reports.render.report import Report
+
+
+SMALL = 0.3
+"""The work that is expected of a step which does not say."""
+
+
+class _Steps:
+    """A bar for work of several steps: called before each step, and an engine that moves it on within one."""
+
+    is_here = True
+    """What has threads of its own need not be cut into tasks to be shown."""
+
+    def __init__(self, bar: Progress, first: str) -> None:
+        self.bar, self.task = bar, bar.add_task(first, total=None)
+        self.done, self.room = 0.0, 0.0
+
+    def __call__(self, step: str, done: float, total: float) -> None:
+        """Tell of the step that begins; one that carries its work has that much room to move on in."""
+        self.done, self.room = done, getattr(step, "work", SMALL) if total > done else 0.0
+        self._move(done, description=step, total=total)
+
+    def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
+        """Apply ``fn`` to each task, here; as a step may do so more than once, the bar goes no further than it would take."""
+        columns = [list(column) for column in tasks]
+        for i, result in enumerate(map(fn, *columns)):
+            self._move(self.done + 0.9 * self.room * (i + 1) / len(columns[0]))
+            yield result
+
+    def _move(self, completed: float, **more: Any) -> None:
+        further = max(completed, self.bar.tasks[0].completed if not more else 0.0)
+        self.bar.update(self.task, completed=further, moment=time.monotonic(), **more)
+
+
+@contextmanager
+def steps(first: str = "Reading") -> Iterator[_Steps]:
+    """Such a bar, each step as long as the work that is expected of it; nothing where nobody looks on."""
+    with _bar() as bar:
+        yield _Steps(bar, first)
+
+
+@dataclass(frozen=True)
+class ProgressEngine:
+    """An engine that works here, one task after the other or in several processes, and shows how far it is."""
+
+    workers: int = 1
+    name: str = "Working"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether tasks are done by this process; what has threads of its own need not be cut into them then."""
+        return self.workers == 1
+
+    def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
+        """Apply ``fn`` to each task."""
+        columns = [list(column) for column in tasks]
+        with self._pool() as executor, _bar() as bar:
+            task = bar.add_task(self.name, total=len(columns[0]))
+            run: Callable[..., Any] = map if executor is None else executor.map
+            for result in run(fn, *columns):
+                bar.update(task, advance=1, moment=time.monotonic())
+                yield result
+
+    def _pool(self) -> Any:
+        """Processes that leave an interruption to the one that started them."""
+        if self.workers == 1:
+            return nullcontext()
+        return ProcessPoolExecutor(self.workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN))
+
+
+class TimeLeft(ProgressColumn):
+    """The time that the rest takes at the speed so far, counting down between steps."""
+
+    def render(self, task: Task) -> Text:
+        """In words; nothing before there is a speed."""
+        left = seconds_left(task.elapsed or 0.0, task.completed, task.total, task.fields.get("moment"))
+        return Text("" if left is None else f"about {duration(left)} left", style="dim")
+
+
+def seconds_left(elapsed: float, done: float, total: float | None, moment: float | None) -> float | None:
+    """Seconds that are left: the work that is not done, at the speed of what was done until the last step began.
+
+    >>> seconds_left(10.0, 1.0, 4.0, None), seconds_left(10.0, 0.0, 4.0, None)
+    (30.0, None)
+    """
+    if total is None or done <= 0:
+        return None
+    since = 0.0 if moment is None else time.monotonic() - moment
+    return max((elapsed - since) * (total - done) / done - since, 0.0)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, no finer than one can tell.
+
+    >>> duration(0.4), duration(42.3), duration(95), duration(4000)
+    ('1 s', '42 s', '1:35 min', '1:06 h')
+    """
+    whole = max(round(seconds), 1)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02} min"
+    return f"{whole // 3600}:{whole % 3600 // 60:02} h"
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(), TimeLeft())
+    return Progress(*columns, console=err, transient=True, disable=not is_watched(err))
+
 
 __all__ = ["ProgressEngine", "aside", "complain", "err", "say", "steps"]
 
@@ -36,7 +152,7 @@ UNBOUND = 400
 """Columns of a table in a file or a pipe."""
 
 
-def show_comparison(comparison: Comparison) -> None:
+def show_comparison(comparison: "Comparison") -> None:
     """The verdict, and how far models lie apart."""
     _show_verdict(comparison.verdict, comparison.title)
     table = comparison.differences
@@ -47,15 +163,17 @@ def show_comparison(comparison: Comparison) -> None:
     )
 
 
-def _show_verdict(verdict: Verdict, title: str) -> None:
+def _show_verdict(verdict: "Verdict", title: str) -> None:
     tone, width = TONES[verdict.tone], min(console.out.width, WIDE)
     headline, *evidence = (_broken(text, width - 4) for text in (verdict.headline, *verdict.evidence))
     body = Text("\n").join([Text(headline, style=f"bold {tone}"), *map(Text, evidence)])
     console.out.print(Panel(body, title=Text(plain_text(title)), border_style=tone, title_align="left", width=width))
 
 
-def show_report(report: Report) -> None:
+def show_report(report: "Report") -> None:
     """The verdict, the numbers, what stands out, and what to do."""
+    from calibrant.reports.render.markdown import standouts
+
     _show_verdict(report.verdict, report.title)
     show_columns(_number_columns(report), left=1)
     for x in report.numbers:
@@ -66,7 +184,7 @@ def show_report(report: Report) -> None:
         show_advice(report.advice)
 
 
-def _number_columns(report: Report) -> dict[str, list[str]]:
+def _number_columns(report: "Report") -> dict[str, list[str]]:
     """The numbers of a report, those that matter most to the left."""
     numbers = report.numbers
     intervals = [None if x.interval is None else (x.text(x.interval.low), x.text(x.interval.high)) for x in numbers]
@@ -79,7 +197,7 @@ def _number_columns(report: Report) -> dict[str, list[str]]:
     }
 
 
-def show_standouts(found: Sequence[Standout]) -> None:
+def show_standouts(found: "Sequence[Standout]") -> None:
     """Flagged slices and classes, the strongest evidence first."""
     if not found:
         return
@@ -93,7 +211,7 @@ def show_standouts(found: Sequence[Standout]) -> None:
     show_columns({"": names, **{name: [x.cells.get(name, "") for x in shown] for name in headings}}, left=1)
 
 
-def show_advice(advice: Advice) -> None:
+def show_advice(advice: "Advice") -> None:
     """What to do, and the command that does it."""
     width = min(console.out.width, WIDE)
     headline = _broken(f"What to do: {advice.headline}", width)
@@ -128,7 +246,7 @@ def show_test(result: TestResult, alpha: float) -> None:
     say(repr(result))
 
 
-def show_change(scores: Table, page: BeforeAfter | None) -> None:
+def show_change(scores: Table, page: "BeforeAfter | None") -> None:
     """Scores before and after; of classes, the calibration error with what calibrated predictions would show."""
     grid = _grid(["", "before", "after", "change", "standard error"], left=1)
     for row in scores.rows():

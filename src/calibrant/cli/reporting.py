@@ -1,16 +1,22 @@
-"""A report made, written and shown."""
+"""The command ``report``: a page made, written and shown."""
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from calibrant import io
 from calibrant._validate import InputError
-from calibrant.cli import display
-from calibrant.cli.app import check_writable
-from calibrant.cli.streams import DASH, beside, pour
-from calibrant.reports.build import evaluate
-from calibrant.reports.comparison import Comparison
-from calibrant.reports.report import Report
+from calibrant.cli import comparing, display
+from calibrant.cli.commands import Gate, judge
+from calibrant.cli.flags import Comment, Data, File, Gates, Others, Place, Seed, check_outputs, check_writable, opened
+from calibrant.cli.pipes import DASH, beside, name_of, pour
+from calibrant.cli.program import DATA, OUTPUT
+from calibrant.reports.evaluation import evaluate
+from calibrant.reports.model_comparison import Comparison
+from calibrant.reports.render.pdf import check_browser, to_pdf
+from calibrant.reports.render.report import Report
 from calibrant.typing import Engine
 
 
@@ -68,3 +74,71 @@ def show(report: Report | Comparison, out: Path, format: str) -> None:
                 display.show_report(report)
             if out != DASH:
                 display.say(f"\nWritten to {out}")
+
+
+def numbers_of(report: Report) -> dict[str, float]:
+    """What gates on a report may name: its numbers by their estimator and by their label, and the p-value of its verdict.
+
+    Of several numbers of one estimator, its name means the first, which the verdict rests on.
+    """
+    named: dict[str, float] = {}
+    for x in reversed(report.numbers):
+        named |= {x.label: x.value, x.estimator_name: x.value}
+    pvalue = report.verdict.pvalue
+    return named if pvalue is None else {**named, "pvalue": pvalue}
+
+
+def report(
+    file: File,
+    /,
+    *others: Others,
+    data: Data = Data(),  # noqa: B008  # frozen
+    id: Annotated[str | None, Parameter(group=DATA)] = None,
+    out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
+    pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
+    n_resamples: int = 999,
+    seed: Seed = 0,
+    engine: Place = None,
+    fail_if: Gates = (),
+    format: Comment = "table",
+) -> int:
+    """Write a page that says whether to trust the model, and print its summary.
+
+    Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
+    LogLoss, of forecasts PITError, CentralCoverage, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
+    Several files of the same rows, one a model, are compared, row by row; gates then name a model, too: 'ECE of b > 0.05'.
+
+    Parameters
+    ----------
+    id
+        of several files: column that names the rows, where their order differs
+    out
+        where to write the page, or by its ending .json the data or .md a comment; - for the standard output
+    pdf
+        where to print the page, too, by Chromium, Chrome or Edge
+    title
+        heading of the page
+    n_resamples
+        redraws of each test
+    """
+    gates = [Gate.parse(text) for text in fail_if]
+    check_place(out, format)
+    check_outputs([file, *others], {"--out": None if out == DASH else out, "--pdf": pdf})
+    if pdf is not None:
+        check_browser()
+    result: Report | Comparison
+    if id is not None and not others:
+        raise InputError("--id aligns the rows of several files: leave it out with one")
+    with opened(engine) as place:
+        if others:
+            result = comparing.compared([file, *others], data, id, title, n_resamples, seed, place)
+        else:
+            heading = title or f"Calibration of {name_of(file)}"
+            result = made(data.read(file), heading, n_resamples, seed, data.source(file), place)
+    write(result, out)
+    if pdf is not None:
+        pdf.write_bytes(to_pdf(result.to_html()))
+    show(result, out, format)
+    numbers = numbers_of(result) if isinstance(result, Report) else comparing.numbers_of_models(result)
+    return judge(gates, numbers)

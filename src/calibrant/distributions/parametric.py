@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._array import namespace, to_numpy
+from calibrant._array import matched, namespace, to_numpy
 from calibrant._validate import InputError, check_finite, check_same_length
-from calibrant.distributions.base import Distribution, matched, one_a_row
-from calibrant.distributions.ensemble import Ensemble
+from calibrant.distributions.base import Distribution, one_a_row
+from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 

@@ -12,8 +12,8 @@ import numpy as np
 from calibrant._array import as_double, is_traced, matched, namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.mixture import Mixture
-from calibrant.distributions.mvnormal import MultivariateNormal, matrix_root
+from calibrant.distributions.composite.mixture import Mixture
+from calibrant.distributions.multivariate import MultivariateNormal, matrix_root
 from calibrant.kernels import Kernel, Metric
 from calibrant.typing import Array
 
@@ -60,7 +60,7 @@ class MixtureWasserstein(Metric):
 
     The MW2 distance of Delon & Desolneux (2020) for normal components. May fail to be positive definite.
 
-    >>> from calibrant.distributions.normal import Normal
+    >>> from calibrant import Normal
     >>> batch = Mixture([Normal([0.0, 3.0], 1.0), Normal([2.0, 1.0], 1.0)])
     >>> metric = MixtureWasserstein(2)
     >>> float(metric(metric.embed(batch[:1]), metric.embed(batch[1:]))[0, 0])  # 0 -> 1 and 2 -> 3

@@ -1,1 +1,5 @@
 """Estimators of calibration error and proper scores, one concept a file."""
+
+from calibrant._names import door
+
+__getattr__, __dir__, __all__ = door(__name__)

@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from calibrant._fused.precision import noted
+from calibrant._compiled.choice import routed
+from calibrant._compiled.precision import noted
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_weighted_problem
-from calibrant.distributions.quantiles import fan_of
+from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike, Engine
 
@@ -62,8 +63,7 @@ class BaseEstimator(ABC):
         """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine."""
         mapping(engine)  # refuses what is none, also where there is no use for one
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        with noted() as notes:
-            found = with_notes(self.estimate_by(engine, targets, predictions, weights), notes)
+        found = as_estimate(self, targets, predictions, weights, engine)
         if fan_of(predictions) is None or self.rests_on_levels or self.reads_quantiles:
             return found
         return replace(found, notes=(*found.notes, LINES))
@@ -91,10 +91,13 @@ class BaseEstimator(ABC):
         return EachDraw(self, predictions, weights)
 
 
-def with_notes(estimate: Estimate, notes: list[str]) -> Estimate:
-    """The estimate with more notes, each once."""
+def _told(estimate: Estimate, notes: list[str], loops: list[str]) -> Estimate:
+    """The estimate with more notes, each once, and by which loops it was computed."""
     more = tuple(note for note in notes if note not in estimate.notes)
-    return replace(estimate, notes=(*estimate.notes, *more)) if more else estimate
+    if not more and not loops:
+        return estimate
+    route = "; ".join([*([] if estimate.route is None else [estimate.route]), *loops])
+    return replace(estimate, notes=(*estimate.notes, *more), route=route or None)
 
 
 def as_estimate(
@@ -106,9 +109,9 @@ def as_estimate(
 ) -> Estimate:
     """The estimate of any callable; a bare number is wrapped."""
     if isinstance(estimator, BaseEstimator):
-        with noted() as notes:
+        with noted() as notes, routed() as loops:
             estimate = estimator.estimate_by(engine, targets, predictions, weights)
-        return with_notes(estimate, notes)
+        return _told(estimate, notes, loops)
     value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
     if isinstance(value, Estimate):
         return value

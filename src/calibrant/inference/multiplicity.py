@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant.inference.ranks import rounding_of
+from calibrant.inference.monte_carlo import rounding_of
 from calibrant.typing import ArrayLike
 
 

@@ -1,5 +1,6 @@
-"""Where the miscalibration is: the kernel witness, and signed errors along the predictions, with bands."""
+"""Where the miscalibration is: the kernel witness, and signed errors along the predictions."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -8,17 +9,64 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_weighted_problem
-from calibrant.distributions.quantiles import check_whole
-from calibrant.estimators.ucme import UCME, Locations, SampledLocations
-from calibrant.inference.draws import draw
-from calibrant.inference.signals import Signal, event_signals, forecast_signals
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.estimators.kernel_errors.ucme import UCME, Locations, SampledLocations
+from calibrant.inference.monte_carlo import draw
 from calibrant.kernels import Exponential, Kernel
-from calibrant.lenses import Lens, TopLabel, default_lens
+from calibrant.lenses.class_lenses import Event, Lens, default_lens
 from calibrant.results import Table
 from calibrant.typing import Array, ArrayLike, Engine, Seed
+
+
+@dataclass(frozen=True, eq=False)
+class Signal:
+    """A name, the axis ``(n,)`` along which rows are neighbours, and the error ``(n,)`` of each row's target."""
+
+    name: str
+    axis: np.ndarray
+    of: Callable[[Array], np.ndarray]
+
+
+def event_signals(lens: Lens, predictions: Distribution) -> tuple[Signal, ...]:
+    """Whether each event happened, minus its probability, along the probability.
+
+    >>> from calibrant import Categorical, PositiveClass
+    >>> (signal,) = event_signals(PositiveClass(), Categorical([0.25, 0.5]))
+    >>> signal.of(np.array([1, 0]))
+    array([ 0.75, -0.5 ])
+    """
+    return tuple(Signal(e.name, e.probability, partial(_event_error, e)) for e in lens.events(predictions))
+
+
+def _event_error(event: Event, y: Array) -> np.ndarray:
+    return event.happened(y) - event.probability
+
+
+def forecast_signals(predictions: Distribution) -> tuple[Signal, ...]:
+    """Level and spread of real targets, from ``F(y)``, which is uniform where the model is calibrated.
+
+    >>> from calibrant import Normal
+    >>> level, spread = forecast_signals(Normal([0.0, 0.0], 1.0))
+    >>> level.of(np.array([0.0, 9.0])).round(3), spread.of(np.array([0.0, 9.0])).round(3)
+    (array([0. , 0.5]), array([-0.5,  0.5]))
+    """
+    median = predictions.quantile(np.array([0.5]))
+    if median is NotImplemented or predictions.cdf(median[:, 0]) is NotImplemented:
+        raise InputError(f"{type(predictions).__name__} predictions have no distribution function to see errors by")
+    axis = to_numpy(median)[:, 0]
+    return Signal("level", axis, partial(_level, predictions)), Signal("spread", axis, partial(_spread, predictions))
+
+
+def _level(predictions: Distribution, y: Array) -> np.ndarray:
+    return predictions.cdf(to_numpy(y)) - 0.5
+
+
+def _spread(predictions: Distribution, y: Array) -> np.ndarray:
+    return 2 * np.abs(_level(predictions, y)) - 0.5
+
 
 TAIL = 0.025
 """Outside on either side of a band."""
@@ -124,9 +172,7 @@ class LocalErrors:
 
     def _signals(self, predictions: Distribution) -> tuple[Signal, ...]:
         if isinstance(predictions, Categorical | Bernoulli):
-            several = isinstance(predictions, Categorical) and predictions.n_classes > 2
-            lens = self.lens or (TopLabel() if several else default_lens(predictions))
-            return event_signals(lens, predictions)
+            return event_signals(self.lens or default_lens(predictions), predictions)
         return forecast_signals(predictions)
 
     def _smoother(self, axis: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

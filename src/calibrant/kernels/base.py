@@ -8,8 +8,7 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.kernels.bandwidth import median_distance
-from calibrant.kernels.metrics import Cityblock, Euclidean, Metric
+from calibrant.kernels.metrics import Cityblock, Euclidean, Metric, median_distance
 from calibrant.typing import Array
 
 ZERO = 1e15

@@ -1,11 +1,12 @@
-"""Distances between points."""
+"""Distances between points, and their median: the length scale that needs no choice."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant._array import detached, namespace
+from calibrant._array import as_double, detached, is_traced, namespace, on_gpu, to_numpy
+from calibrant._validate import InputError
 from calibrant.typing import Array
 
 DIRECT = 16
@@ -112,3 +113,166 @@ class Cityblock(Metric):
         """Distances, one coordinate after the other."""
         xp = namespace(x, y)
         return sum(xp.abs(x[:, c][:, None] - y[:, c][None, :]) for c in range(x.shape[1]))
+
+
+MOST_ROWS = 2000
+"""Larger samples are thinned to so many rows."""
+
+MOST_ROWS_OTHERWISE = 500
+"""The same for metrics that SciPy does not know: those may solve a problem for each pair."""
+
+MOST_AT_ONCE = 128
+"""Rows whose distances from all others are made at a time."""
+
+SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)
+"""An odd number near the golden section of 2^64, with a sign: products with it spread over all bits."""
+
+COARSE = 0xFFFFE000
+"""The leading bits of a float32, about three digits."""
+
+BITS = 16
+"""Leading bits that tell most hashes apart."""
+
+UNSIGNED = -(1 << 63)
+"""The bit that differs between the order of whole numbers with a sign and that of their bits."""
+
+
+def median_distance(points: Array, metric: Metric) -> float:
+    """The median of the distances between different rows, ``(n, d)``; it does not depend on their order.
+
+    Where more than half of the pairs coincide, the mean of the positive distances; where all do, 1.
+
+    >>> from calibrant.kernels import Euclidean
+    >>> median_distance(np.array([[0.0], [1.0], [3.0]]), Euclidean())
+    2.0
+    """
+    if is_traced(points):
+        raise InputError("give a length scale: the median distance of values that are being traced is not known yet")
+    here = where_they_are(points)
+    most = MOST_ROWS if metric.name else MOST_ROWS_OTHERWISE
+    distances = _distances(here[thinned(here, most)] if len(here) > most else here, metric)
+    if not distances.any():
+        return 1.0
+    median = float(np.median(distances))
+    return median if median > 0 else float(distances[distances > 0].mean())
+
+
+def where_they_are(points: Array) -> Array:
+    """Rows on a GPU stay there; those of other libraries become arrays of NumPy."""
+    plain = detached(points)
+    return plain if on_gpu(plain) else to_numpy(plain)
+
+
+def _distances(points: Array, metric: Metric) -> np.ndarray:
+    """Of all pairs, by that very metric: by SciPy where it knows it, unless products of matrices are faster."""
+    from scipy.spatial.distance import pdist
+
+    if metric.name is None or (isinstance(metric, Euclidean) and points.shape[1] > DIRECT):
+        exact = as_double(points)
+        cuts = [exact[i : i + MOST_AT_ONCE] for i in range(0, len(points), MOST_AT_ONCE)]
+        return np.concatenate([to_numpy(metric(cut, exact)) for cut in cuts])[np.triu_indices(len(points), 1)]
+    return pdist(to_numpy(points).astype(np.float64), metric.name)
+
+
+def from_lowest(points: Array) -> Array:
+    """Rows as seen from the lowest finite number of each column, ``(n, d)`` in double precision.
+
+    Where differences are exact these are the same digits wherever the rows lie.
+
+    >>> from_lowest(np.array([[1000.0, -np.inf], [1002.5, 3.0]]))
+    array([[ 0. , -inf],
+           [ 2.5,  0. ]])
+    """
+    xp = namespace(points)
+    values = as_double(xp.reshape(points, (len(points), -1)))
+    lowest = xp.min(xp.where(xp.isfinite(values), values, xp.inf), axis=0)
+    return values - xp.where(xp.isfinite(lowest), lowest, 0.0)
+
+
+def by_value(points: Array, most: int = MOST_ROWS) -> Array:
+    """At most so many row numbers, evenly spread in the order of the column with the widest range.
+
+    Rows that agree there are in an order that their other digits decide, as good as random. The order in which they are given
+    does not matter, nor does a number added to all; rounding puts neighbours in the place of each other at most.
+
+    >>> by_value(np.array([[1.0, 5.0], [1.0, 4.0], [1.0, 7.0]]))
+    array([1, 0, 2])
+    """
+    xp, n, values = namespace(points), len(points), from_lowest(points)
+    ranges = xp.max(xp.where(xp.isfinite(values), values, 0.0), axis=0)
+    column = values[:, int(xp.argmax(ranges))]
+    order = xp.argsort(_hashed(values.view(xp.int64)))
+    for keys in (_coarse(values), column):
+        order = order[xp.argsort(keys[order], stable=True)]
+    if n <= most:
+        return order
+    return order[(2 * xp.arange(most, device=getattr(order, "device", None)) + 1) * n // (2 * most)]
+
+
+def thinned(points: Array, most: int = MOST_ROWS) -> Array:
+    """At most so many row numbers, as good as random, in an order that does not depend on that of the rows.
+
+    Rows are taken by their digits: the leading ones decide, so that float32 and float64 take much the same rows, the others
+    put rows in order that agree in those. Arrays of NumPy, and tensors, give the same. Sorting numbers is all it costs:
+    which rows they belong to is asked of few.
+    """
+    xp = namespace(points)
+    values = xp.reshape(points, (len(points), -1)) + 0.0  # no negative zeros
+    coarse = _coarse(values)
+    ordered = xp.sort(coarse)
+    keys = _keys(ordered)
+    limit = _smallest(keys, most)
+    rows = _among(coarse, ordered[keys <= limit])
+    fine = _hashed(xp.astype(values[rows], xp.float64).view(xp.int64)) ^ UNSIGNED
+    rows = rows[xp.argsort(fine, stable=True)]
+    rows = rows[xp.argsort(coarse[rows], stable=True)]
+    keys = _keys(coarse[rows])
+    return rows[keys <= limit][xp.argsort(keys[keys <= limit])]
+
+
+def _coarse(values: Array) -> Array:
+    """A number for each row, from its leading digits."""
+    xp = namespace(values)
+    return _hashed(xp.astype(xp.astype(values, xp.float32).view(xp.int32), xp.int64) & COARSE)
+
+
+def _keys(ordered: Array) -> Array:
+    """A number for each of these, which are in order: from itself, and how many equal ones stand before it."""
+    xp = namespace(ordered)
+    places = xp.arange(len(ordered), dtype=xp.int64, device=getattr(ordered, "device", None))
+    return _mixed(ordered ^ _mixed(places - xp.searchsorted(ordered, ordered))) ^ UNSIGNED
+
+
+def _smallest(keys: Array, count: int) -> Array:
+    """The last of so many smallest numbers, or of all; most likely among those below a bound, as keys are spread evenly."""
+    xp, n = namespace(keys), len(keys)
+    few = keys[keys <= UNSIGNED + (1 << 63) * min(4 * count, n) // n]
+    return xp.sort(few if len(few) >= count else keys)[min(count, n) - 1]
+
+
+def _among(values: Array, some: Array) -> Array:
+    """The places of values that are among some, which are in order; their leading bits tell most apart."""
+    xp = namespace(values)
+    seen = xp.zeros(1 << BITS, dtype=xp.bool, device=getattr(values, "device", None))
+    seen[_leading(some)] = True
+    places = xp.nonzero(seen[_leading(values)])[0]
+    found = xp.clip(xp.searchsorted(some, values[places]), 0, len(some) - 1)
+    return places[some[found] == values[places]]
+
+
+def _leading(values: Array) -> Array:
+    return (values >> (64 - BITS)) + (1 << (BITS - 1))
+
+
+def _hashed(bits: Array) -> Array:
+    """One number a row, from whole numbers only: the same wherever the row stands."""
+    hashed = 0 * bits[:, 0]
+    for c in range(bits.shape[1]):
+        hashed = _mixed(hashed ^ bits[:, c])
+    return hashed
+
+
+def _mixed(x: Array) -> Array:
+    """Products beyond 64 bits lose their leading ones."""
+    x = (x + SPREAD) * SPREAD
+    return (x ^ ((x >> 29) & ((1 << 35) - 1))) * SPREAD

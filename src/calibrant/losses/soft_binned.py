@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant._array import as_double, as_number, namespace
+from calibrant._array import as_double, as_number, matched, namespace
 from calibrant._validate import InputError, check_count
-from calibrant.distributions.base import Distribution, matched
+from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.lensed import View, check_lens
-from calibrant.lenses import Event, Lens, TopLabel
+from calibrant.estimators.events import View, check_lens
+from calibrant.lenses.class_lenses import Event, Lens, TopLabel
 from calibrant.results import Estimate
 from calibrant.typing import Array
 
@@ -53,7 +53,7 @@ class SoftBinnedECE(BaseEstimator):
         view = View.of(self.lens, predictions)
         values = [self._error(event, targets, weights) for event in view.events]
         value = as_number(sum(values[1:], start=values[0]) / len(values))
-        return Estimate("SoftBinnedECE", value, len(predictions), self, view.reduction)
+        return Estimate("SoftBinnedECE", value, len(predictions), self, view.name)
 
     def _error(self, event: Event, targets: Array, weights: np.ndarray | None) -> Array:
         happened, _ = event.problem(targets)

@@ -1,20 +1,163 @@
-"""The numbers of a control chart: windows of a stream beside what a calibrated model would show there."""
+"""Windows of a stream beside what a calibrated model would show, and where and when it goes wrong."""
 
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri
 
-from calibrant._validate import check_count, check_fraction
-from calibrant.inference.bands import outward
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, check_count, check_fraction
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.continuous.finite_interval import Uniform
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
+from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_problem
+from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.binned.binning import EqualMass
+from calibrant.estimators.binned.ece import ECE
+from calibrant.estimators.forecast_errors.pit import PIT
+from calibrant.estimators.forecast_errors.pit_error import CentralCoverage, PITError
+from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
+from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.proportions import Band
-from calibrant.inference.redrawn_sums import redrawn_sums
-from calibrant.monitoring.class_bets import ClassBets
-from calibrant.monitoring.history import History
+from calibrant.inference.reliability_curve import outward, redrawn_sums
+from calibrant.lenses.class_lenses import TopLabel
+from calibrant.monitoring.bets import ClassBets
+from calibrant.monitoring.history import CUTS, LEVELS, Cut, EventSums, EventTally, History, PITSums, PITTally
 from calibrant.monitoring.monitor import Monitor
-from calibrant.monitoring.spans import Cut
-from calibrant.monitoring.tallies import EventSums, EventTally, LevelSums, LevelTally
+from calibrant.monitoring.pit_bets import levels_by_row
 from calibrant.results import Table
+from calibrant.typing import ArrayLike
+
+CENTRAL = 0.9
+"""Forecasts claim that so much of the outcomes lies in their central intervals of this level."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Rows ``first`` to ``last`` of a stream, counted from 1: mean claim, mean outcome, the calibration error, what a
+    calibrated model would show, and the p-value of the exact test in this window alone."""
+
+    first: int
+    last: int
+    claimed: float
+    happened: float
+    error: float
+    null_low: float
+    null_high: float
+    pvalue: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Cuts a stream into windows of ``size`` rows, however rows come together.
+
+    Of classes, the claim is the probability of the favoured class (of two, of the positive one); of forecasts, the
+    share of outcomes in central 90 % intervals, or between the outer quantiles where nothing else was forecast. Each
+    window is tested by itself, ``n_resamples`` redraws: of twenty windows of a calibrated model one has a p-value below
+    5 %, so that alarms are left to :class:`Monitor`.
+
+    >>> windows = Windows(size=3)
+    >>> for y_true, y_pred in [([1, 0], [0.9, 0.2]), ([1, 1], [0.7, 0.6])]:
+    ...     windows, done = windows.update(y_true, y_pred)
+    >>> done[0].first, done[0].last, round(done[0].claimed, 3), round(done[0].happened, 3)
+    (1, 3, 0.6, 0.667)
+    """
+
+    size: int = 1000
+    n_resamples: int = 199
+    seed: int = 0
+    n: int = 0
+    waiting: tuple[tuple[np.ndarray, np.ndarray], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        check_count(self.size, "size")
+        check_count(self.n_resamples, "n_resamples")
+
+    def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Self, list[Window]]:
+        """After these rows too, and the windows that they complete."""
+        outcomes, claims = _seen(*as_problem(y_true, y_pred), self.n, self.seed)
+        if self.waiting and self.waiting[0][1].shape[1:] != claims.shape[1:]:
+            raise InputError("y_pred must be like the rows before")
+        parts = [*self.waiting, (outcomes, claims)]
+        outcomes, claims = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        done = list(self._cut(outcomes, claims))
+        rest = slice(len(done) * self.size, None)
+        n = self.n + len(parts[-1][0])
+        return self._with(n, ((outcomes[rest], claims[rest]),)), done
+
+    def finish(self) -> list[Window]:
+        """The rows that are left, as a shorter window; none where none is left."""
+        left = [part for part in self.waiting if len(part[0])]
+        return [self._window(*part, self.n - len(part[0])) for part in left]
+
+    def _with(self, n: int, waiting: tuple[tuple[np.ndarray, np.ndarray], ...]) -> Self:
+        return type(self)(self.size, self.n_resamples, self.seed, n, waiting)
+
+    def _cut(self, outcomes: np.ndarray, claims: np.ndarray) -> Iterator[Window]:
+        before = self.n - sum(len(part[0]) for part in self.waiting)
+        for start in range(0, len(outcomes) - self.size + 1, self.size):
+            rows = slice(start, start + self.size)
+            yield self._window(outcomes[rows], claims[rows], before + start)
+
+    def _window(self, outcomes: np.ndarray, claims: np.ndarray, before: int) -> Window:
+        predictions, error = _problem(outcomes, claims)
+        result = ExactTest(error, self.n_resamples)(outcomes, predictions, rng=[self.seed, before])
+        if isinstance(predictions, Quantiles):
+            levels = predictions.levels
+            claimed, happened = levels[-1] - levels[0], ShareBetween()(outcomes, predictions).value
+        elif isinstance(predictions, Uniform):
+            claimed, happened = CENTRAL, CentralCoverage(CENTRAL).losses(outcomes, predictions).mean()
+        else:
+            claimed, happened = claims.mean(), outcomes.mean()
+        band = result.null_band()
+        last = before + len(outcomes)
+        means = float(claimed), float(happened)
+        return Window(before + 1, last, *means, result.statistic, band.low, band.high, result.pvalue)
+
+
+def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Outcomes and claims as plain columns: events and probabilities, labels of a row, or levels that claim nothing more.
+
+    Of quantile forecasts claims are their levels, and outcomes lie between or on them, as they do among the quantiles.
+    """
+    y = to_numpy(targets)
+    if isinstance(predictions, Bernoulli):
+        return y, to_numpy(predictions.probs)
+    if isinstance(predictions, Categorical):
+        if predictions.n_classes == 2:
+            return y, to_numpy(predictions.probability(1))
+        event = TopLabel().events(predictions)[0]
+        return event.happened(targets).astype(np.uint8), event.probability
+    if dimensions(predictions):
+        return PIT(prerank="average", seed=seed).of(y, predictions), np.zeros((len(predictions), 0))
+    if (fan := fan_of(predictions)) is not None:
+        first, last = fan.cells_around(y)
+        ends = np.concatenate([[0.0], fan.levels, [1.0]])
+        place = np.where(first == last, (ends[first] + ends[first + 1]) / 2, ends[(first + last + 1) // 2])
+        return place, np.tile(fan.levels, (len(y), 1))
+    return levels_by_row(y, predictions, seen, [seed]), np.zeros((len(predictions), 0))
+
+
+def _problem(outcomes: np.ndarray, claims: np.ndarray) -> tuple[Distribution, BaseEstimator]:
+    """The predictions of these claims, and the error that is looked at."""
+    if claims.ndim == 1:
+        return Categorical(claims), ECE(EqualMass(15))
+    if claims.shape[1] and outcomes.ndim == 1:
+        return Quantiles(claims, claims[0]), PITError("kuiper")
+    if claims.shape[1]:
+        return Bernoulli(claims), ECE(EqualMass(15))
+    return Uniform(np.zeros(len(claims)), np.ones(len(claims))), PITError("kuiper")
+
 
 WORK = 8_000_000
 """Redrawn sums that far limits may cost beyond what was asked for."""
@@ -29,7 +172,7 @@ class Limits:
     to ``highest`` in all windows at once, and in both measures of a chart.
 
     Of events, both come from ``n_resamples`` redraws of the outcomes, given the claims, by the sums that are kept of them
-    (:func:`~calibrant.inference.redrawn_sums.redrawn_sums`); the wider ones are those of the largest standardised value of all
+    (:func:`~calibrant.inference.reliability_curve.redrawn_sums`); the wider ones are those of the largest standardised value of all
     windows, what may leave them being shared evenly by all measures and groups that can be shown. Of levels they are exact:
     normal scores have normal means and chi-square variances.
     None of these raises an alarm: that is left to :class:`~calibrant.Monitor`.
@@ -50,8 +193,8 @@ class Limits:
         ``single`` one. The wider limits hold whichever was chosen, and however.
         """
         cut, tally = history.windows, history.tally
-        if isinstance(tally, LevelTally):
-            sums = LevelSums(*(part[:, group] for part in tally.by_group(cut.values)))
+        if isinstance(tally, PITTally):
+            sums = PITSums(*(part[:, group] for part in tally.by_group(cut.values)))
             return self.of_levels(sums, cut, len(tally.groups))
         assert isinstance(tally, EventTally)
         parts = tally.by_part(cut.values).at((slice(None), group))
@@ -94,7 +237,7 @@ class Limits:
         least = np.zeros_like(middle) if is_error else middle - far * scale
         return inner, (np.minimum(least, inner[0]), np.maximum(middle + far * scale, inner[1]))
 
-    def of_levels(self, sums: LevelSums, cut: Cut | None = None, choices: int = 1) -> dict[str, Table]:
+    def of_levels(self, sums: PITSums, cut: Cut | None = None, choices: int = 1) -> dict[str, Table]:
         """The mean of the normal scores, and their standard deviation, of one row nothing: by window, or by whatever else."""
         rows, windows = sums.rows, max(len(sums.rows), 1)
         mean = sums.scores / rows
@@ -123,14 +266,116 @@ def _table(cut: Cut | None, value: np.ndarray, inner: Band, outer: Band) -> Tabl
 
 def strongest_class(monitor: Monitor) -> int | None:
     """The class that the alarm is about, ``None`` where it is about no single one."""
-    is_known = monitor.alarm is not None and isinstance(monitor.bets, ClassBets)
-    return monitor.bets.class_of(monitor.alarm.words) if is_known else None  # type: ignore[union-attr]
+    if monitor.alarm is None or not isinstance(monitor.bets, ClassBets):
+        return None
+    return monitor.alarm.defect.member
 
 
 def strongest_group(monitor: Monitor) -> int:
     """Which label or coordinate the alarm is about, or without one the strongest bet; 0 where all is one."""
     found = monitor.alarm or monitor.leaning
-    if found is None or monitor.bets is None or monitor.history is None:
+    if found is None or isinstance(monitor.bets, ClassBets):
         return 0
-    words = [bet.words for bet in monitor.bets.bets()]  # as many for each group, one group after the other
-    return words.index(found.words) * len(monitor.history.tally.groups) // len(words)
+    return found.defect.member or 0
+
+
+COLUMNS = 34
+"""Windows side by side at most; more are put together."""
+
+PLACES = 20
+"""Places that are shown at most, those that stand out most."""
+
+DRIFT_WORK = 4_000_000
+"""Redrawn sums that marks may cost before they make do with fewer redraws."""
+
+
+class DriftPlaces(NamedTuple):
+    """What is looked at by itself: names, and sums of rows, claims less outcomes and their variance, ``(windows, places)``, with
+    redraws of the claims less outcomes, ``(redraws, windows, places)``."""
+
+    names: tuple[str, ...]
+    rows: np.ndarray
+    gap: np.ndarray
+    noise: np.ndarray
+    drawn: np.ndarray
+
+
+def drift(history: History, limits: Limits, group: int = 0) -> Table:
+    """Claims less outcomes in every place and window: a row a cell, place by place.
+
+    ``score`` is the gap in units of its spread if calibrated, one row's worth added, so that single surprises where nothing was
+    expected do not drown the rest. ``beyond`` marks those larger than the largest of all cells is in ``level`` of redraws: a
+    calibrated stream has no mark with that chance. Places are parts of the range of probabilities; classes or labels, where there
+    are several; of forecasts tenths of the levels.
+    """
+    cut = history.windows
+    starts = np.arange(0, len(cut.last), max(1, -(-len(cut.last) // COLUMNS)))
+    values = np.add.reduceat(cut.values, starts)
+    last = cut.last[np.append(starts[1:] - 1, len(cut.last) - 1)]
+    if isinstance(history.tally, PITTally):
+        places = _levels(history.tally, values, limits, group)
+    else:
+        assert isinstance(history.tally, EventTally)
+        places = _events(history.tally, values, limits)
+    spread = np.sqrt(places.noise + 1)
+    score = places.gap / spread
+    largest = np.abs(places.drawn / spread).max(axis=(1, 2))
+    choices = len(history.tally.groups) if isinstance(history.tally, PITTally) else 1
+    far = float(np.quantile(largest, 1 - (1 - limits.level) / choices, method="higher"))
+    order = _shown(score)
+    return Table(
+        place=np.repeat(np.array(places.names, dtype=object)[order], len(starts)),
+        first=np.tile(cut.first[starts], len(order)),
+        last=np.tile(last, len(order)),
+        rows=places.rows.T[order].ravel(),
+        gap=(places.gap / np.where(places.rows > 0, places.rows, np.nan)).T[order].ravel(),
+        score=np.where(places.rows > 0, score, np.nan).T[order].ravel(),
+        beyond=(np.abs(score) > far + SLACK).T[order].ravel(),
+    )
+
+
+def noun_of(history: History) -> str:
+    """What places are called."""
+    if isinstance(history.tally, PITTally):
+        return "level"
+    assert isinstance(history.tally, EventTally)
+    return "class" if history.tally.classes else "label" if len(history.tally.groups) > 1 else "claim"
+
+
+def _events(tally: EventTally, values: np.ndarray, limits: Limits) -> DriftPlaces:
+    """Of classes or labels, else of parts that have rows, the highest first."""
+    parts = tally.by_part(values)
+    names: tuple[str, ...]
+    if tally.classes:
+        sums, names = tally.by_class(values), tally.classes
+    elif len(tally.groups) > 1:
+        sums, names = parts.over(-1), tally.groups
+    else:
+        held = np.flatnonzero(parts.rows[:, 0].sum(axis=0))[::-1]
+        ends = [*itertools.pairwise((0.0, *CUTS, 1.0))]
+        sums = EventSums(*(part[:, 0][:, held] for part in parts))
+        names = tuple(f"{100 * ends[i][0]:g} to {100 * ends[i][1]:g} %" for i in held)
+    return DriftPlaces(names, sums.rows, sums.gap, sums.noise, _fewer(limits, sums.rows.size).redraw(sums))
+
+
+def _levels(tally: PITTally, values: np.ndarray, limits: Limits, group: int) -> DriftPlaces:
+    """Tenths of the levels, the highest first; outcomes that are there too often were claimed too little."""
+    counts = tally.by_group(values).counts[:, group].reshape(len(values), LEVELS // 2, 2).sum(axis=2)[:, ::-1]
+    rows, share = counts.sum(axis=1, keepdims=True), 2 / LEVELS
+    rng, draws = np.random.default_rng([limits.seed, 2]), _fewer(limits, counts.size).n_resamples
+    even = np.full(LEVELS // 2, share)
+    drawn = rng.multinomial(rows[:, 0].astype(np.int64), even, (draws, len(rows)))
+    names = tuple(f"{100 * i * share:.0f} to {100 * (i + 1) * share:.0f} %" for i in range(LEVELS // 2))[::-1]
+    noise = np.broadcast_to(rows * share * (1 - share), counts.shape)
+    return DriftPlaces(names, np.broadcast_to(rows, counts.shape), share * rows - counts, noise, share * rows - drawn)
+
+
+def _fewer(limits: Limits, cells: int) -> Limits:
+    """Redraws that so many cells can afford."""
+    return Limits(limits.level, max(99, min(limits.n_resamples, DRIFT_WORK // max(cells, 1))), limits.seed)
+
+
+def _shown(score: np.ndarray) -> np.ndarray:
+    """All places in their order, or those with the largest scores."""
+    largest = np.abs(score).max(axis=0)
+    return np.sort(np.argsort(-largest, kind="stable")[:PLACES])

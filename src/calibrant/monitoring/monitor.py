@@ -1,37 +1,124 @@
-"""A test of calibration that may be looked at after every row."""
+"""A test of calibration that may be looked at after every row: the wealth of bets is an e-process."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_problem
-from calibrant.distributions.coordinates import dimensions
-from calibrant.distributions.quantiles import fan_of
-from calibrant.monitoring.bets import Bets
-from calibrant.monitoring.class_bets import ClassBets, EventBets, LabelBets
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_problem
+from calibrant.monitoring.bets import Bets, ClassBets, Defect, EventBets, LabelBets
 from calibrant.monitoring.history import History
-from calibrant.monitoring.level_bets import LevelBets
-from calibrant.monitoring.wealth import CELLS, Wealth
+from calibrant.monitoring.pit_bets import PITBets
 from calibrant.results import SCHEMA, Result, number
 from calibrant.typing import ArrayLike
 
-KINDS: dict[str, Callable[..., Bets]] = {bets.kind: bets for bets in (EventBets, ClassBets, LabelBets, LevelBets)}
+CELLS = 250_000
+"""Numbers that the bets of rows handled together may take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Wealth:
+    """What bets have won after ``n`` rows, on the log scale; each may have begun at any row.
+
+    Bet m multiplies its stake in row t by the likelihood ratio ``e_t`` of its alternative, whose mean is 1 if predictions are
+    calibrated. A share ``w_s = 1 / (s (s + 1))`` of its capital is put in at row s, so that
+
+        ``S_t = e_t (S_{t-1} + w_t)``    and    ``E_t = S_t + 1 / (t + 1)``
+
+    is a martingale that begins at 1, and grows from any row on from which the alternative holds. The mean over bets is one
+    too; by Ville's inequality it ever reaches ``1 / alpha`` with probability at most alpha, however often one looks.
+    ``begun`` is the row since which each bet has won, the one after its wealth without fresh stakes was lowest, and ``won``
+    how much since then (the CUSUM statistic, of which no level is claimed).
+    Ville (1939); Shin, Ramdas & Rinaldo (2023).
+    """
+
+    shares: np.ndarray
+    n: int
+    stakes: np.ndarray
+    won: np.ndarray
+    begun: np.ndarray
+
+    @classmethod
+    def fresh(cls, shares: np.ndarray) -> Self:
+        """Before the first row: nothing staked."""
+        bets = len(shares)
+        return cls(shares, 0, np.full(bets, -np.inf), np.zeros(bets), np.ones(bets, dtype=np.int64))
+
+    @property
+    def log_evalue(self) -> float:
+        """The mean wealth of all bets, as its logarithm."""
+        return float(_total(self.shares, self.stakes[None], np.array([self.n]))[0])
+
+    @property
+    def leads(self) -> np.ndarray:
+        """Which bets have won most: one, or all that have won without end."""
+        won = np.log(self.shares) + self.stakes
+        return won == won.max()
+
+    @property
+    def best(self) -> int:
+        """The bet that has won most, the first of several."""
+        return int(np.argmax(self.leads))
+
+    def after(self, log_ratios: np.ndarray) -> "Steps":
+        """The wealth after each of some rows, from the log likelihood ratios ``(rows, bets)``."""
+        rows = self.n + 1 + np.arange(len(log_ratios))
+        gains = np.cumsum(log_ratios, axis=0)
+        before = np.concatenate([np.zeros((1, len(self.shares))), gains[:-1]])
+        entry = -np.log(rows * (rows + 1.0))[:, None] - before
+        stakes = gains + np.logaddexp.accumulate(np.concatenate([self.stakes[None], entry]))[1:]
+        return Steps(self, rows, gains, stakes, _total(self.shares, stakes, rows))
+
+
+class Steps(NamedTuple):
+    """Rows, the gains and stakes after each, ``(rows, bets)``, and the logarithm of the mean wealth, ``(rows,)``."""
+
+    start: Wealth
+    rows: np.ndarray
+    gains: np.ndarray
+    stakes: np.ndarray
+    log_evalues: np.ndarray
+
+    def upto(self, last: int) -> Wealth:
+        """The wealth after the first rows, up to the index ``last``."""
+        won = self.start.won + self.gains[: last + 1]
+        lowest = won.min(axis=0)
+        is_new = lowest < 0
+        begun = np.where(is_new, self.rows[np.argmin(won, axis=0)] + 1, self.start.begun)
+        return replace(
+            self.start,
+            n=int(self.rows[last]),
+            stakes=self.stakes[last],
+            won=won[-1] - np.minimum(lowest, 0),
+            begun=begun,
+        )
+
+
+def _total(shares: np.ndarray, stakes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """``log(sum_m share_m S_m + 1 / (t + 1))``, of every row."""
+    whole = np.concatenate([np.log(shares) + stakes, -np.log(rows + 1.0)[:, None]], axis=1)
+    return np.logaddexp.reduce(whole, axis=1)
+
+
+KINDS: dict[str, Callable[..., Bets]] = {bets.kind: bets for bets in (EventBets, ClassBets, LabelBets, PITBets)}
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """The row at which the evidence sufficed, the row since which it grew, and what it says."""
+    """The row at which the evidence sufficed, the row since which it grew, and what it says: in words, and for programs."""
 
     row: int
     since: int
     words: str
+    defect: Defect
 
     def __str__(self) -> str:
         return f"row {self.row:,}: {self.words}, since about row {self.since:,}"
@@ -115,10 +202,10 @@ class Monitor(Result):
     def _alarm(self, wealth: Wealth) -> Alarm:
         assert self.bets is not None
         bets = self.bets.bets()
-        words = bets[wealth.best].words
-        says_so = wealth.leads & np.array([bet.words == words for bet in bets])
+        defect = bets[wealth.best].defect
+        says_so = wealth.leads & np.array([bet.defect == defect for bet in bets])
         # Where several that say so have won without end, the last to begin dates it best.
-        return Alarm(wealth.n, int(wealth.begun[says_so].max()), words)
+        return Alarm(wealth.n, int(wealth.begun[says_so].max()), self.bets.words(defect), defect)
 
     @property
     def n(self) -> int:
@@ -182,7 +269,7 @@ class Monitor(Result):
             stakes, won = (np.array([*map(float, data["wealth"][name])]) for name in ("stakes", "won"))
             begun = np.array(data["wealth"]["begun"], dtype=np.int64)
             wealth = Wealth(bets.shares, data["wealth"]["n"], stakes, won, begun)
-        alarm = None if data["alarm"] is None else Alarm(**data["alarm"])
+        alarm = None if data["alarm"] is None or bets is None else _kept_alarm(data["alarm"], bets)
         kept = data.get("history")  # states of before there were histories have none
         history = None if kept is None or bets is None else History.from_dict(kept, bets)
         window = data.get("window", 1000)
@@ -198,6 +285,14 @@ class Monitor(Result):
         ]
 
 
+def _kept_alarm(data: Mapping[str, Any], bets: Bets) -> Alarm:
+    """The alarm of a state; those of before alarms had a defect kept the words of a bet alone."""
+    if "defect" in data:
+        return Alarm(data["row"], data["since"], data["words"], Defect.from_dict(data["defect"]))
+    defect = next(bet.defect for bet in bets.bets() if bets.words(bet.defect) == data["words"])
+    return Alarm(data["row"], data["since"], data["words"], defect)
+
+
 def bets_on(predictions: Distribution, seed: int) -> Bets:
     """The bets that fit these predictions."""
     if isinstance(predictions, Bernoulli):
@@ -205,4 +300,4 @@ def bets_on(predictions: Distribution, seed: int) -> Bets:
     if isinstance(predictions, Categorical):
         return EventBets() if predictions.n_classes == 2 else ClassBets(tuple(predictions.class_names))
     fan = fan_of(predictions)
-    return LevelBets(dimensions(predictions), seed, () if fan is None else tuple(fan.levels.tolist()))
+    return PITBets(dimensions(predictions), seed, () if fan is None else tuple(fan.levels.tolist()))

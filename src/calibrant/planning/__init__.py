@@ -5,18 +5,6 @@
 True
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from calibrant._names import door
 
-if TYPE_CHECKING:
-    from calibrant.planning.choose import plan
-    from calibrant.planning.result import Plan
-
-__all__ = ["Plan", "plan"]
-
-
-def __getattr__(name: str) -> object:
-    """Reports ask for operation counts alone, and need none of this."""
-    if name not in __all__:
-        raise AttributeError(f"module 'calibrant.planning' has no attribute {name!r}")
-    return getattr(import_module("calibrant.planning.choose"), name)
+__getattr__, __dir__, __all__ = door(__name__)

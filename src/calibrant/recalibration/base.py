@@ -2,7 +2,10 @@
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,30 +13,282 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError
+from calibrant._tasks import elsewhere, mapping
+from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_weighted_problem
-from calibrant.recalibration.folds import folds_of_rows
-from calibrant.recalibration.held_out import HeldOut, held_out, impossible, scores
-from calibrant.recalibration.map import ClassMap, Map, NamedClasses, check_classes, check_number, two_classes
-from calibrant.results import Table, number
-from calibrant.results.base import Result
-from calibrant.results.plain import SCHEMA
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.quadrature import crps_by_cells, has_levels
+from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.recalibration.maps import Map, NamedClasses
+from calibrant.results import Table, how_many, number
+from calibrant.results.base import SCHEMA, Result
 from calibrant.results.words import brief
 from calibrant.typing import ArrayLike, Engine
 
-__all__ = [
-    "ClassMap",
-    "Found",
-    "Map",
-    "Recalibration",
-    "Recalibrator",
-    "check_classes",
-    "check_number",
-    "load_map",
-    "two_classes",
-]
+
+def effective_rows(weights: np.ndarray | None, n: int) -> float:
+    """The number of rows of equal weight that tell as much: ``(sum w)^2 / sum w^2``. Kish (1965).
+
+    >>> round(effective_rows(np.array([1.0, 3.0]), 2), 6), effective_rows(np.array([5.0, 5.0, 0.0]), 3)
+    (1.6, 2.0)
+    """
+    return float(in_rows(weights, n).sum())
+
+
+def in_rows(weights: np.ndarray | None, n: int) -> np.ndarray:
+    """For how many of the effective rows each of n rows stands.
+
+    >>> in_rows(np.array([2.0, 6.0]), 2), in_rows(np.array([0.5, 1.5]), 2)
+    (array([0.4, 1.2]), array([0.4, 1.2]))
+    """
+    if weights is None:
+        return np.ones(n)
+    w = weights / weights.max()  # rows that count alike stand for one row each, to the last digit
+    found: np.ndarray = w * (w.sum() / (w @ w))
+    return found
+
+
+def shares(weights: np.ndarray | None, n: int) -> tuple[np.ndarray, float]:
+    """Weights that sum to 1, and for how many rows they stand.
+
+    >>> share, rows = shares(np.array([1.0, 3.0]), 2)
+    >>> share, round(rows, 6)
+    (array([0.25, 0.75]), 1.6)
+    """
+    w = in_rows(weights, n)
+    return w / w.sum(), float(w.sum())
+
+
+def folds_of_rows(n: int, n_folds: int, seed: int = 0) -> np.ndarray:
+    """The fold of each of n rows, from 0 on, as equal in size as can be, at random.
+
+    What happened has no say. Were classes dealt evenly, a class that happened more often than predicted would have done so
+    in every fold alike, and what is learned from some folds would seem to be confirmed by the others: the mean of
+    calibration errors of calibrated predictions would be above 0.
+
+    >>> folds_of_rows(6, 3).tolist()
+    [0, 2, 2, 1, 0, 1]
+    """
+    check_count(n_folds, "folds", least=2)
+    if n < n_folds:
+        raise InputError(f"folds must not exceed the number of rows; got {n_folds} folds of {n} rows")
+    return np.random.default_rng(seed).permutation(n) % n_folds
+
+
+FLOORED = "floored log loss"
+"""The log loss in which probabilities below :func:`floor_of` count as that."""
+
+
+class HeldOut(NamedTuple):
+    """Row numbers, and what a map that was fitted on other rows made of their predictions."""
+
+    rows: np.ndarray
+    predictions: Distribution
+
+
+def held_out(
+    recalibrator: "Recalibrator",
+    targets: np.ndarray,
+    predictions: Distribution,
+    weights: np.ndarray | None,
+    fold: np.ndarray,
+    engine: Engine | None = None,
+) -> tuple[HeldOut, ...]:
+    """Each fold, seen through the map of all other rows; rows in folds below 0 are never held out. A fold is a task."""
+    task = partial(_held_out, recalibrator, targets, predictions, weights, fold)
+    return tuple(mapping(elsewhere(engine))(task, np.unique(fold[fold >= 0]).tolist()))
+
+
+def _held_out(
+    recalibrator: "Recalibrator",
+    targets: np.ndarray,
+    predictions: Distribution,
+    weights: np.ndarray | None,
+    fold: np.ndarray,
+    k: int,
+) -> HeldOut:
+    learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+    w = None if weights is None else weights[learn]
+    found = recalibrator.find(targets[learn], predictions[learn], w).map
+    return HeldOut(rest, found.apply(predictions[rest]))
+
+
+def in_order(parts: Sequence[HeldOut]) -> Categorical:
+    """Class probabilities of all folds as one batch, in the order of the rows."""
+    rows = np.concatenate([part.rows for part in parts])
+    classes = [part.predictions for part in parts if isinstance(part.predictions, Categorical)]
+    matrix = np.concatenate([to_numpy(one.matrix) for one in classes])
+    return Categorical.trusted(matrix[np.argsort(rows)], classes[0].labels)
+
+
+def scores(
+    targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, parts: Sequence[HeldOut]
+) -> Table | None:
+    """Mean losses of predictions ``before`` and ``after``, the mean ``change`` and its standard ``error``, a row a score.
+
+    The first judges: the log loss where both have a density, else the CRPS. Where classes that happened had been given a
+    probability of 0 it is the :data:`FLOORED` log loss, which :func:`impossible` puts in words; of numbers, scores that
+    are finite come first. ``None`` where predictions have no score in common.
+    """
+    names = scores_of(predictions, targets)
+    names = [name for name in names if all(name in scores_of(part.predictions, targets) for part in parts)]
+    if not names:
+        return None
+    w = mean_weights(weights, len(targets))
+    pairs = [
+        finite(
+            name, np.stack([LOSSES[name](predictions, targets), losses_in_order(name, targets, parts)]), w, predictions
+        )
+        for name in names
+    ]
+    if not isinstance(predictions, Categorical):
+        pairs.sort(key=lambda pair: not np.isfinite(pair[1][0]).all())
+    before, after = np.stack([losses for _, losses in pairs], axis=1)
+    change, error = mean_change(before, after, w)
+    return Table(score=[name for name, _ in pairs], before=before @ w, after=after @ w, change=change, error=error)
+
+
+def mean_weights(weights: np.ndarray | None, n: int) -> np.ndarray:
+    """Weights of n rows that sum to 1."""
+    return np.full(n, 1 / n) if weights is None else weights / weights.sum()
+
+
+def floor_of(n: int) -> float:
+    """The probability that a lower one counts as in the floored log loss of n rows: what half an event in n + 1 rows has.
+
+    >>> floor_of(499)
+    0.001
+    """
+    return 0.5 / (n + 1)
+
+
+def finite(name: str, losses: np.ndarray, w: np.ndarray, predictions: Distribution) -> tuple[str, np.ndarray]:
+    """Losses ``(..., n)``, the first those before, and their name; rows without weight have none.
+
+    Log losses of classes that are infinite before are floored. A map that is the first to call impossible what happened
+    stays infinitely worse.
+    """
+    losses = np.where(w > 0, losses, 0.0)
+    if np.isfinite(losses[0]).all() or not isinstance(predictions, Categorical):
+        return name, losses
+    return FLOORED, np.minimum(losses, -np.log(floor_of(int((w > 0).sum()))))
+
+
+def impossible(
+    targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, parts: Sequence[HeldOut]
+) -> tuple[str, ...]:
+    """How many rows were called impossible and happened, before and after, and how the floored log loss counts them."""
+    if not isinstance(predictions, Categorical):
+        return ()
+    is_row = np.ones(len(targets), dtype=bool) if weights is None else weights > 0
+    both = (_log_loss(predictions, targets), losses_in_order("log loss", targets, parts))
+    before, after = (int((np.isinf(losses) & is_row).sum()) for losses in both)
+    if not before:
+        if not after:
+            return ()
+        return (f"{how_many(after, 'row')} that happened got probability 0 from the map: the log loss is infinite",)
+    left = f", {after:,} after the map" if after else ", none after the map"
+    return floored_words(before, int(is_row.sum()), left)
+
+
+def floored_words(rows: int, n: int, left: str = "") -> tuple[str, ...]:
+    """That so many of n rows were called impossible and happened, and how the floored log loss counts them.
+
+    >>> print(*floored_words(3, 499))
+    3 rows had probability 0 for what happened: the log loss is infinite. The floored log loss counts smaller probabilities \
+than 0.001, half an event in n + 1 rows, as that
+    """
+    return (
+        f"{how_many(rows, 'row')} had probability 0 for what happened{left}: the log loss is infinite. The floored log loss "
+        f"counts smaller probabilities than {number(floor_of(n))}, half an event in n + 1 rows, as that",
+    )
+
+
+def nats(score: str, change: float, rows: float) -> float:
+    """The logarithm of how many times as likely what happened is after a change of the score; 0 of scores that cannot tell.
+
+    Were the predictions before right, a factor of 20 in favour of others would be seen in at most one case in 20 (Ville).
+
+    >>> nats("log loss", -0.01, 500), nats("Brier", -0.01, 500)
+    (5.0, 0.0)
+    """
+    return -change * rows if score in ("log loss", FLOORED) and np.isfinite(change) else 0.0
+
+
+def mean_change(before: np.ndarray, after: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of what losses ``(..., n)`` change by, with weights that sum to 1, and its standard error.
+
+    A row with the same infinite loss twice has no change. An infinite change has no error: it is given as infinite; of
+    rows that are infinitely better and others that are infinitely worse, the mean is given as 0.
+
+    >>> mean_change(np.array([1.0, 1.0]), np.array([0.0, 2.0]), np.array([0.5, 0.5]))
+    (np.float64(0.0), np.float64(0.7071067811865476))
+    >>> mean_change(np.array([np.inf, 1.0]), np.array([0.0, np.inf]), np.array([0.5, 0.5]))
+    (np.float64(0.0), np.float64(inf))
+    """
+    with np.errstate(invalid="ignore"):
+        change = np.where(before == after, 0.0, after - before)
+        mean = change @ w
+        error = np.sqrt((w**2 * (change - mean[..., None]) ** 2).sum(axis=-1))
+    return np.where(np.isnan(mean), 0.0, mean)[()], np.where(np.isnan(error), np.inf, error)[()]
+
+
+def losses_in_order(name: str, targets: np.ndarray, parts: Sequence[HeldOut]) -> np.ndarray:
+    """Losses of all folds, in the order of the rows, ``(n,)``."""
+    losses = np.empty(len(targets))
+    for part in parts:
+        losses[part.rows] = LOSSES[name](part.predictions, targets[part.rows])
+    return losses
+
+
+def scores_of(predictions: Distribution, targets: np.ndarray) -> list[str]:
+    """The scores that predictions have: the log loss where there is a density; of classes the Brier score, of numbers the CRPS.
+
+    Quantile forecasts have the pinball loss at their levels, and no other: what lies between them is not known.
+    """
+    if fan_of(predictions) is not None:
+        return ["pinball"]
+    names, first = [], predictions[:1]
+    with suppress(InputError):  # no density
+        first.log_prob(targets[:1])
+        names.append("log loss")
+    if isinstance(predictions, Categorical):
+        names.append("Brier")
+    elif targets.ndim == 1 and (first.crps(targets[:1]) is not NotImplemented or has_levels(first)):
+        names.append("CRPS")
+    return names
+
+
+def _log_loss(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    return -to_numpy(predictions.log_prob(targets))
+
+
+def _brier(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    assert isinstance(predictions, Categorical)
+    return predictions.squared_error(targets)
+
+
+def _crps(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    ranked = predictions.crps(targets)
+    return to_numpy(crps_by_cells(predictions, targets) if ranked is NotImplemented else ranked)
+
+
+def _pinball(predictions: Distribution, targets: np.ndarray) -> np.ndarray:
+    """The mean over the levels that were forecast."""
+    fan = fan_of(predictions)
+    assert fan is not None
+    y = targets[:, None]
+    return (((y < fan.quantiles) - fan.levels) * (fan.quantiles - y)).mean(axis=1)
+
+
+LOSSES: dict[str, Callable[[Distribution, np.ndarray], np.ndarray]] = {
+    "log loss": _log_loss,
+    "Brier": _brier,
+    "CRPS": _crps,
+    "pinball": _pinball,
+}
+"""The loss of each row, by the name of its mean."""
 
 
 class Found(NamedTuple):

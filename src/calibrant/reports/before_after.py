@@ -8,30 +8,27 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_weighted_problem
-from calibrant.distributions.quantiles import central_levels, fan_of
-from calibrant.inference.draws import as_seed_sequence
-from calibrant.planning.work import TEST_WORK, affordable
-from calibrant.recalibration.held_out import FLOORED, HeldOut, impossible, nats, scores
-from calibrant.recalibration.weights import effective_rows
-from calibrant.reports.after import problem_after
-from calibrant.reports.build import settings_of
-from calibrant.reports.class_pictures import reliability_of
-from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.classes import MEANINGS
-from calibrant.reports.forecast_pictures import coverage_of, histogram_of
-from calibrant.reports.forecast_problem import ForecastProblem, LevelProblem
-from calibrant.reports.forecasts import MEANINGS as FORECAST_MEANINGS
-from calibrant.reports.model import KeyNumber, Picture, Verdict
-from calibrant.reports.problem import Problem
-from calibrant.reports.saving import Page
-from calibrant.reports.trials import ODDS
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.empirical.quantiles import central_levels, fan_of
+from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.inference.monte_carlo import as_seed_sequence
+from calibrant.planning.affordable import TEST_WORK, affordable
+from calibrant.recalibration.base import FLOORED, HeldOut, effective_rows, impossible, nats, scores
+from calibrant.reports.class_report.class_outline import MEANINGS
+from calibrant.reports.class_report.class_pictures import reliability_of
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.model import KeyNumber, Page, Picture, Verdict
+from calibrant.reports.core.problem import ReportProblem
+from calibrant.reports.evaluation import settings_of
+from calibrant.reports.forecast_report.forecast_outline import MEANINGS as FORECAST_MEANINGS
+from calibrant.reports.forecast_report.forecast_pictures import coverage_of, histogram_of
+from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, PITProblem
+from calibrant.reports.trials import ODDS, problem_after
 from calibrant.results import SCHEMA, Table, number
 from calibrant.typing import ArrayLike, Seed
 
 if TYPE_CHECKING:
-    from calibrant.reports.figures import Chart
+    from calibrant.reports.render.html import Chart
 
 NAMES = {
     "log loss": "Log loss",
@@ -51,14 +48,14 @@ class Side:
     pictures: tuple[Picture, ...]
 
     @classmethod
-    def of(cls, problem: Problem) -> "Side":
+    def of(cls, problem: ReportProblem) -> "Side":
         """The error with its null band, and what is drawn of it: the reliability curve, or levels and coverage."""
         problem = problem.levels if isinstance(problem, ForecastProblem) else problem
-        label, meaning = _error_of(problem)
-        test = problem.test(problem.error)
-        band, pvalue, estimator = test.null_band(), test.pvalue, repr(problem.error)
-        error = KeyNumber(label, meaning, test.statistic, "percent", None, band, pvalue, estimator)
-        if isinstance(problem, LevelProblem):
+        label, meaning, key = _error_of(problem)
+        test, name = problem.test(problem.error), type(problem.error).__name__
+        band, estimator = test.null_band(), repr(problem.error)
+        error = KeyNumber(label, meaning, test.statistic, "percent", None, band, test.pvalue, estimator, name, key)
+        if isinstance(problem, PITProblem):
             fan = fan_of(problem.predictions)
             has_intervals = fan is None or bool(central_levels(fan))
             return cls(error, (histogram_of(problem), *([coverage_of(problem)] if has_intervals else [])))
@@ -77,15 +74,15 @@ def _heading(picture: Picture, side: Side) -> str:
     return f"{side.error.label.lower()} {side.error.text(side.error.value)}"
 
 
-def _error_of(problem: Problem) -> tuple[str, str]:
-    """What the error is called, and what it means."""
-    if isinstance(problem, LevelProblem) and fan_of(problem.predictions) is not None:
-        return "Error at the levels given", FORECAST_MEANINGS["quantiles"]
-    if isinstance(problem, LevelProblem):
-        return "Error of levels (PIT)", FORECAST_MEANINGS["levels"]
+def _error_of(problem: ReportProblem) -> tuple[str, str, str]:
+    """What the error is called, what it means, and its key."""
+    if isinstance(problem, PITProblem) and fan_of(problem.predictions) is not None:
+        return "Error at the levels given", FORECAST_MEANINGS["quantiles"], "quantile error"
+    if isinstance(problem, PITProblem):
+        return "Error of levels (PIT)", FORECAST_MEANINGS["levels"], "error"
     if problem.kind == "multi-class":
-        return "Calibration error of the confidence", MEANINGS["top"]
-    return "Calibration error", MEANINGS["event"]
+        return "Calibration error of the confidence", MEANINGS["top"], "error"
+    return "Calibration error", MEANINGS["event"], "error"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +125,7 @@ class BeforeAfter(Page):
 
     def to_html(self) -> str:
         """One self-contained page."""
-        from calibrant.reports.page import rendered
+        from calibrant.reports.render.html import rendered
 
         return rendered(
             "before_after.html.jinja",
@@ -142,7 +139,7 @@ class BeforeAfter(Page):
 
     def _charts(self) -> list["Chart"]:
         """The pictures before and after, reliability diagrams on the same axes."""
-        from calibrant.reports.figures import chart_of
+        from calibrant.reports.render.html import chart_of
 
         pairs = zip(self.before.pictures, self.after.pictures, strict=True)
         sides = [
@@ -179,8 +176,8 @@ def before_and_after(
     Bands are those of predictions taken as given. Maps of folds have seen the other rows, which makes the bands after
     approximate; on new rows they are exact. Two models rather than one and its recalibration: :func:`calibrant.compare`.
 
-    >>> from calibrant.lab.problems import Tempered
-    >>> from calibrant.recalibration.temperature import Temperature
+    >>> from calibrant.lab import Tempered
+    >>> from calibrant.recalibration import Temperature
     >>> y_true, y_pred = Tempered(3, temperature=2.0).draw(500, np.random.default_rng(0))
     >>> parts = Temperature().fit(y_true, y_pred).held_out
     >>> before_and_after(y_true, y_pred, parts, n_resamples=99).verdict.headline
@@ -191,7 +188,7 @@ def before_and_after(
     parts = _parts(y_true, better, len(before), sample_weight)
     draws = affordable(n_resamples, len(before), TEST_WORK, least=399)
     settings = (targets, before, weights, draws, as_seed_sequence(rng), None)
-    problem: Problem
+    problem: ReportProblem
     problem = ClassProblem(*settings) if isinstance(before, Categorical) else ForecastProblem(*settings)  # type: ignore[arg-type]
     table = scores(to_numpy(targets), before, weights, parts)
     zeros = impossible(to_numpy(targets), before, weights, parts)

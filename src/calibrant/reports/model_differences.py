@@ -1,4 +1,4 @@
-"""How far models of the same targets lie apart: paired differences of their scores and calibration errors."""
+"""How far models of the same targets lie apart, and which of them is better."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,27 +11,44 @@ from scipy.special import fdtrc
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.coordinates import dimensions
-from calibrant.distributions.quantiles import SAME_LEVEL, Quantiles, fan_of, forecast_at
+from calibrant.distributions.empirical.quantiles import SAME_LEVEL, Quantiles, fan_of, forecast_at
+from calibrant.distributions.multivariate import dimensions
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.binning import EqualMass
-from calibrant.estimators.crps import CRPS
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.energy_score import EnergyScore
-from calibrant.estimators.pinball import Pinball
-from calibrant.estimators.scores import Brier, LogLoss, Score
-from calibrant.inference.comparison import PairedDifference, likely_difference, paired_limits, pvalue_of_zero
+from calibrant.estimators.binned.binning import EqualMass
+from calibrant.estimators.binned.debiased import DebiasedECE
+from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, Pinball
+from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss, Score
 from calibrant.inference.multiplicity import holm
-from calibrant.planning.work import BOOTSTRAP_WORK, affordable
-from calibrant.reports.class_problem import ClassProblem
-from calibrant.reports.forecast_problem import ForecastProblem
-from calibrant.reports.problem import Problem
-from calibrant.results import Estimate, Table
+from calibrant.inference.paired_difference import PairedDifference, likely_difference, paired_limits, pvalue_of_zero
+from calibrant.planning.affordable import BOOTSTRAP_WORK, affordable
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.model import Verdict
+from calibrant.reports.core.problem import ReportProblem
+from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
+from calibrant.reports.render.report import Report
+from calibrant.results import Estimate, Table, number, percent
 from calibrant.typing import Array
 
 LEVEL = 0.95
 
-SQUARED = "Squared calibration error"
+
+@dataclass(frozen=True)
+class Comparand:
+    """What models are compared by: its name, what sentences call it, whether it is a calibration error, and one in percent."""
+
+    name: str
+    noun: str
+    is_error: bool = False
+    is_share: bool = False
+
+
+LOG_LOSS = Comparand("Log loss", "log loss")
+BRIER_SCORE = Comparand("Brier score", "Brier score")
+CRPS_LOSS = Comparand("CRPS", "CRPS")
+ENERGY_SCORE = Comparand("Energy score", "energy score")
+PINBALL_LOSS = Comparand("Pinball loss", "pinball loss")
+SQUARED = Comparand("Squared calibration error", "squared calibration error", is_error=True)
+OF_LEVELS = Comparand("Error of levels (PIT)", "error of levels", is_error=True, is_share=True)
 
 
 @dataclass(frozen=True)
@@ -55,9 +72,9 @@ class SquaredError(BaseEstimator):
 
 
 class Losses(NamedTuple):
-    """A score with its name and the losses of every model, ``(models, n)``."""
+    """A score with the losses of every model, ``(models, n)``."""
 
-    name: str
+    measure: Comparand
     score: Score
     rows: np.ndarray
 
@@ -71,30 +88,50 @@ class Apart(NamedTuple):
     pvalue: float
 
 
-def losses_of(problems: Sequence[Problem]) -> Iterator[Losses]:
+class ModelDifference(NamedTuple):
+    """Two models by one measure: the value of each, how far they lie apart, and the p-value that allows for all comparisons."""
+
+    measure: Comparand
+    a: str
+    b: str
+    value_a: float
+    value_b: float
+    apart: Apart
+    pvalue: float
+
+    def seen_from(self, model: str) -> "ModelDifference":
+        """The same with this model first."""
+        if model == self.a:
+            return self
+        d = self.apart
+        turned = Apart(-d.value, -d.high, -d.low, d.pvalue)
+        return ModelDifference(self.measure, self.b, self.a, self.value_b, self.value_a, turned, self.pvalue)
+
+
+def losses_of(problems: Sequence[ReportProblem]) -> Iterator[Losses]:
     """Scores that all models have and that are finite for all, the best judge first."""
-    for name, score in _scores_for(problems).items():
+    for measure, score in _scores_for(problems).items():
         try:
             rows = np.stack([to_numpy(score.losses(one.targets, one.predictions)) for one in problems])
         except InputError:  # no density
             continue
         if np.isfinite(rows).all():
-            yield Losses(name, score, rows)
+            yield Losses(measure, score, rows)
 
 
-def _scores_for(problems: Sequence[Problem]) -> dict[str, Score]:
-    """What to judge by, by name; where one model forecasts quantiles alone, the pinball loss at levels that all of them have."""
+def _scores_for(problems: Sequence[ReportProblem]) -> dict[Comparand, Score]:
+    """What to judge by; where one model forecasts quantiles alone, the pinball loss at levels that all of them have."""
     shared = shared_levels(problems)
     if shared is not None:
-        return {"Pinball loss": Pinball(shared)} if shared else {}
+        return {PINBALL_LOSS: Pinball(shared)} if shared else {}
     if isinstance(problems[0], ClassProblem):
-        return {"Log loss": LogLoss(), "Brier score": Brier()}
+        return {LOG_LOSS: LogLoss(), BRIER_SCORE: Brier()}
     if dimensions(problems[0].predictions):
-        return {"Log loss": LogLoss(), "Energy score": EnergyScore()}
-    return {"Log loss": LogLoss(), "CRPS": CRPS()}
+        return {LOG_LOSS: LogLoss(), ENERGY_SCORE: EnergyScore()}
+    return {LOG_LOSS: LogLoss(), CRPS_LOSS: CRPS()}
 
 
-def shared_levels(problems: Sequence[Problem]) -> tuple[float, ...] | None:
+def shared_levels(problems: Sequence[ReportProblem]) -> tuple[float, ...] | None:
     """The levels that all quantile forecasts have; ``None`` where no model forecasts quantiles alone."""
     fans = [fan for one in problems if (fan := fan_of(one.predictions)) is not None]
     if not fans:
@@ -102,7 +139,7 @@ def shared_levels(problems: Sequence[Problem]) -> tuple[float, ...] | None:
     return tuple(float(u) for u in fans[0].levels if all((np.abs(fan.levels - u) <= SAME_LEVEL).any() for fan in fans))
 
 
-def at_shared_levels(problems: Sequence[Problem]) -> list[Problem]:
+def at_shared_levels(problems: Sequence[ReportProblem]) -> list[ReportProblem]:
     """The same models, all by their quantiles at levels that they share, where one of them forecasts quantiles alone.
 
     So the errors that are compared look at the same levels.
@@ -150,15 +187,15 @@ def all_equal(losses: np.ndarray, weights: np.ndarray | None) -> float:
     return float(fdtrc(m, n - m, square * (n - m) / (m * (n - 1))))
 
 
-def error_of(problem: Problem) -> tuple[str, BaseEstimator, Problem]:
-    """The calibration error that is compared: its name, the estimator, and the problem it looks at.
+def error_of(problem: ReportProblem) -> tuple[Comparand, BaseEstimator, ReportProblem]:
+    """The calibration error that is compared, the estimator, and the problem it looks at.
 
     Of classes the square without the bias of noise in bins, which is larger where predictions are near 1/2: by ECE a model
     that is as calibrated and less sharp was called worse in 38 % of 60 data sets of 400 rows at the level of 5 %, by the root
     of the square, whose resamples vary too little around zero, in 18 %, by the square in none.
     """
     if isinstance(problem, ForecastProblem):
-        return "Error of levels (PIT)", problem.levels.error, problem.levels
+        return OF_LEVELS, problem.levels.error, problem.levels
     assert isinstance(problem, ClassProblem)
     error, targets, predictions = DebiasedECE(EqualMass(15), lens=problem.lens).reduce(
         problem.targets, problem.predictions
@@ -166,46 +203,54 @@ def error_of(problem: Problem) -> tuple[str, BaseEstimator, Problem]:
     return SQUARED, SquaredError(error), replace(problem, targets=targets, predictions=predictions)  # type: ignore[arg-type]
 
 
-def differences_of(problems: Mapping[str, Problem], scores: Sequence[Losses]) -> Table:
-    """A row a score or error and a pair of models: both values, ``a - b``, its interval and p-values.
-
-    ``pvalue`` allows for all rows of the table (Holm), ``pvalue_alone`` for one.
-    """
+def differences_of(problems: Mapping[str, ReportProblem], scores: Sequence[Losses]) -> list[ModelDifference]:
+    """One a score or error and a pair of models; p-values allow for all of them (Holm)."""
     names, every = list(problems), list(problems.values())
     pairs = list(combinations(range(len(names)), 2))
     checked = [(one.targets, one.predictions, one.weights) for one in every]
     weights = every[0].weights
     w = np.ones(len(every[0])) if weights is None else weights
-    rows: list[tuple[str, int, int, float, float, Apart]] = []
+    rows: list[tuple[Comparand, int, int, float, float, Apart]] = []
     for score in scores:
         means = score.rows @ w / w.sum()
         for a, b in pairs:
             seen = score.rows[a] - score.rows[b]
             likely = likely_difference(score.score, checked[a], checked[b], seen)
             found = paired_mean(score.rows[a], score.rows[b], weights, likely)
-            rows.append((score.name, a, b, means[a], means[b], found))
+            rows.append((score.measure, a, b, means[a], means[b], found))
     rows += _errors(every, pairs)
-    alone = [found.pvalue for *_, found in rows]
+    pvalues = holm([found.pvalue for *_, found in rows]).tolist()
+    return [
+        ModelDifference(measure, names[a], names[b], float(value_a), float(value_b), found, pvalue)
+        for (measure, a, b, value_a, value_b, found), pvalue in zip(rows, pvalues, strict=True)
+    ]
+
+
+def table_of(differences: Sequence[ModelDifference]) -> Table:
+    """A row a measure and a pair of models: both values, ``a - b``, its interval and p-values.
+
+    ``pvalue`` allows for all rows of the table, ``pvalue_alone`` for one.
+    """
     return Table(
-        measure=[row[0] for row in rows],
-        a=np.array([names[row[1]] for row in rows], dtype=object),
-        b=np.array([names[row[2]] for row in rows], dtype=object),
-        value_a=[row[3] for row in rows],
-        value_b=[row[4] for row in rows],
-        difference=[found.value for *_, found in rows],
-        low=[found.low for *_, found in rows],
-        high=[found.high for *_, found in rows],
-        pvalue=holm(alone),
-        pvalue_alone=alone,
+        measure=[d.measure.name for d in differences],
+        a=np.array([d.a for d in differences], dtype=object),
+        b=np.array([d.b for d in differences], dtype=object),
+        value_a=[d.value_a for d in differences],
+        value_b=[d.value_b for d in differences],
+        difference=[d.apart.value for d in differences],
+        low=[d.apart.low for d in differences],
+        high=[d.apart.high for d in differences],
+        pvalue=[d.pvalue for d in differences],
+        pvalue_alone=[d.apart.pvalue for d in differences],
     )
 
 
 def _errors(
-    problems: Sequence[Problem], pairs: Sequence[tuple[int, int]]
-) -> list[tuple[str, int, int, float, float, Apart]]:
+    problems: Sequence[ReportProblem], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[Comparand, int, int, float, float, Apart]]:
     """Differences of calibration errors, on the same resamples of the rows."""
     problems = at_shared_levels(problems)
-    name, estimator, _ = error_of(problems[0])
+    measure, estimator, _ = error_of(problems[0])
     looked = [error_of(problem)[2] for problem in problems]
     resamples = affordable(999, len(problems) * len(looked[0]), BOOTSTRAP_WORK, least=199)
     checked = [(one.targets, one.predictions, one.weights) for one in looked]
@@ -213,6 +258,94 @@ def _errors(
     paired = PairedDifference(estimator, resamples, LEVEL)
     found = paired.between(checked, pairs, rng=first.fresh_seeds, engine=first.engine)
     return [
-        (name, a, b, float(d.a), float(d.b), Apart(d.value, d.interval.low, d.interval.high, d.pvalue))
+        (measure, a, b, float(d.a), float(d.b), Apart(d.value, d.interval.low, d.interval.high, d.pvalue))
         for (a, b), d in zip(pairs, found, strict=True)
     ]
+
+
+SHOWN = 0.05
+"""P-values, adjusted for all comparisons, up to which a difference is taken as shown."""
+
+
+class Standing(NamedTuple):
+    """By one measure: the model with the smallest value, those it is shown to be better than, and all others."""
+
+    measure: Comparand
+    best: str
+    beaten: tuple[str, ...]
+    tied: tuple[str, ...]
+
+    @classmethod
+    def of(cls, differences: Sequence[ModelDifference], measure: Comparand) -> "Standing":
+        """From the differences of this measure."""
+        found = [d for d in differences if d.measure == measure]
+        values = {model: value for d in found for model, value in ((d.a, d.value_a), (d.b, d.value_b))}
+        best = min(values, key=values.__getitem__)
+        own = _differences_from(best, found)
+        beaten = tuple(d.b for d in own if d.pvalue <= SHOWN)
+        return cls(measure, best, beaten, tuple(d.b for d in own if d.pvalue > SHOWN))
+
+
+def _differences_from(model: str, differences: Sequence[ModelDifference]) -> list[ModelDifference]:
+    """Those of one model from all others, as seen from it."""
+    return [d.seen_from(model) for d in differences if model in (d.a, d.b)]
+
+
+def judge_models(
+    differences: Sequence[ModelDifference], reports: Mapping[str, Report], score: Comparand | None, error: Comparand
+) -> Verdict:
+    """The verdict from paired differences of the first score and of the calibration error."""
+    by_error = Standing.of(differences, error)
+    standings = [by_error] if score is None else [by_error, Standing.of(differences, score)]
+    headline = _headline(standings, list(reports))
+    evidence = [_evidence(differences, standing) for standing in standings]
+    evidence += [f"{name}: {report.verdict.headline}" for name, report in reports.items()]
+    is_shown = any(standing.beaten for standing in standings)
+    return Verdict("good" if is_shown else "unsure", headline, tuple(evidence))
+
+
+def _headline(standings: Sequence[Standing], names: Sequence[str]) -> str:
+    shown = [standing for standing in standings if standing.beaten]
+    if not shown:
+        return f"{_listed(names)} cannot be told apart on these rows."
+    claims = [_claim(standing, len(names)) for standing in shown]
+    first = f"{shown[0].best} {claims[0]}"
+    if len(shown) == 2:
+        is_same = shown[0].best == shown[1].best
+        return f"{first}, {'and' if is_same else f'but {shown[1].best}'} {claims[1]}."
+    if len(standings) == 1:
+        return f"{first}."
+    missing = standings[0] if shown[0] is standings[1] else standings[1]
+    by = "in calibration" if missing is standings[0] else f"by {missing.measure.noun}"
+    return f"{first}; {by} the models cannot be told apart."
+
+
+def _claim(standing: Standing, models: int) -> str:
+    """What is said of the best: that it is better than others, and than which."""
+    than = f" than {_listed(standing.beaten)}" if models > 2 or standing.measure.is_error else ""
+    if standing.measure.is_error:
+        return f"is better calibrated{than}"
+    degree = "lower" if models == 2 or standing.tied else "lowest"
+    return f"has the {degree} {standing.measure.noun}{than if standing.tied else ''}"
+
+
+def _evidence(differences: Sequence[ModelDifference], standing: Standing) -> str:
+    """The values of the best and of the nearest one that it beats, or of the nearest of all, with their difference."""
+    measure = standing.measure
+    own = _differences_from(standing.best, [d for d in differences if d.measure == measure])
+    nearest = min([d for d in own if d.pvalue <= SHOWN] or own, key=lambda d: abs(d.apart.value))
+    write, apart = percent if measure.is_share else number, nearest.apart
+    return (
+        f"{measure.name}: {write(nearest.value_a)} of {nearest.a}, {write(nearest.value_b)} of {nearest.b}; "
+        f"{write(nearest.value_b - nearest.value_a)} apart, 95 % interval {write(-apart.high)} to {write(-apart.low)}, "
+        f"p = {number(nearest.pvalue)}, allowing for all comparisons."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> _listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

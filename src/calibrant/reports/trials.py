@@ -1,7 +1,7 @@
 """Which recalibrators suit the predictions of a report, and what each does to rows it has not seen."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -10,36 +10,50 @@ from scipy.special import ndtri
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.cells import has_levels
-from calibrant.distributions.coordinates import dimensions
-from calibrant.distributions.ensemble import Ensemble
-from calibrant.estimators.crps import CRPS
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.default import Default
-from calibrant.recalibration.dressing import Dressing
-from calibrant.recalibration.folds import folds_of_rows
-from calibrant.recalibration.held_out import (
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.empirical.ensemble import Ensemble
+from calibrant.distributions.empirical.quantiles import Quantiles, forecast_at
+from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.quadrature import has_levels
+from calibrant.estimators.scoring_rules.forecast_scores import CRPS
+from calibrant.plots.comparisons.before_after_plot import paired
+from calibrant.recalibration.base import (
     LOSSES,
     HeldOut,
+    Recalibrator,
     finite,
     floored_words,
+    folds_of_rows,
     held_out,
+    in_order,
     losses_in_order,
     mean_change,
     mean_weights,
     nats,
     scores_of,
 )
-from calibrant.recalibration.isotonic import Isotonic
-from calibrant.recalibration.matrix import VectorScaling
-from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.scaling import Beta, Intercept, Platt
-from calibrant.recalibration.spline import SplineScaling
-from calibrant.recalibration.temperature import Temperature
-from calibrant.recalibration.variance import FAMILIES as SCALED_FAMILIES
-from calibrant.recalibration.variance import VarianceScaling
-from calibrant.reports.problem import Problem
+from calibrant.recalibration.nonparametric.isotonic import Isotonic
+from calibrant.recalibration.nonparametric.spline import SplineScaling
+from calibrant.recalibration.predictive.dressing import Dressing
+from calibrant.recalibration.predictive.quantile import QuantileRecalibration
+from calibrant.recalibration.predictive.variance import FAMILIES as SCALED_FAMILIES
+from calibrant.recalibration.predictive.variance import VarianceScaling
+from calibrant.recalibration.scaling.log_odds import BetaScaling, Intercept, Platt
+from calibrant.recalibration.scaling.matrix import VectorScaling
+from calibrant.recalibration.scaling.temperature import Temperature
+from calibrant.recalibration.stacking.default import Default
+from calibrant.reports.class_report.class_pictures import reliability_of
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.model import Picture
+from calibrant.reports.core.problem import ReportProblem
+from calibrant.reports.forecast_report.forecast_pictures import histogram_of
+from calibrant.reports.forecast_report.forecast_problem import (
+    ForecastProblem,
+    PITOfParts,
+    PITProblem,
+    levels_of_targets,
+    redraws_of_levels,
+)
 from calibrant.results import brief
 
 FOLDS = 5
@@ -62,7 +76,7 @@ ODDS = 20.0
 MARGIN = 2.0
 """Standard errors by which a flexible map must be better than a simple one."""
 
-P = TypeVar("P", bound=Problem)
+P = TypeVar("P", bound=ReportProblem)
 
 
 def candidates_for(predictions: Distribution) -> tuple[Recalibrator, ...]:
@@ -74,7 +88,7 @@ def candidates_for(predictions: Distribution) -> tuple[Recalibrator, ...]:
     if isinstance(predictions, Categorical):
         if predictions.n_classes > 2:
             return (Temperature(), VectorScaling(), Default())
-        return (Intercept(), Temperature(), Platt(), Beta(), SplineScaling(), Isotonic(smoothed=True))
+        return (Intercept(), Temperature(), Platt(), BetaScaling(), SplineScaling(), Isotonic(smoothed=True))
     found: list[Recalibrator] = []
     if type(predictions).__name__ in SCALED_FAMILIES:
         found += [VarianceScaling(), VarianceScaling(bias=True)]
@@ -197,7 +211,7 @@ class Trials:
         return gain < -far * error or self.nats(trial) >= np.log(ODDS * looks)
 
 
-def tried(problem: Problem) -> Trials | None:
+def tried(problem: ReportProblem) -> Trials | None:
     """Every candidate on held-out rows; ``None`` where there is no candidate, or no finite score to judge by."""
     targets, predictions, weights = to_numpy(problem.targets), problem.predictions, problem.weights
     w = mean_weights(weights, len(problem))
@@ -261,3 +275,49 @@ def _width(predictions: Distribution) -> int:
     if isinstance(predictions, Ensemble):
         return int(np.prod(predictions.members.shape[1:]))
     return max(1, 10 * dimensions(predictions))  # levels of vectors take draws
+
+
+def problem_after(problem: ReportProblem, parts: Sequence[HeldOut]) -> ReportProblem:
+    """The problem with the predictions of all folds; of forecasts, with the levels of targets in them."""
+    if isinstance(problem, ClassProblem):
+        return replace(problem, predictions=in_order(parts).checked())  # targets are columns already
+    assert isinstance(problem, ForecastProblem)
+    if (fan := problem.fan) is not None:
+        return _of_quantiles(problem, fan, parts)
+    levels, targets = np.empty(len(problem)), to_numpy(problem.targets)
+    redraws = []
+    for part in parts:
+        own = targets[part.rows]
+        levels[part.rows] = levels_of_targets(own, part.predictions)
+        redraws.append((part.rows, redraws_of_levels(own, part.predictions)))
+    is_uniform = all(one is None for _, one in redraws)
+    return problem.at(levels, None if is_uniform else PITOfParts(tuple(redraws), len(problem)))
+
+
+def _of_quantiles(problem: ForecastProblem, fan: Quantiles, parts: Sequence[HeldOut]) -> ReportProblem:
+    """The problem with new quantiles at the same levels."""
+    values = np.empty((len(problem), len(fan.levels)))
+    for part in parts:
+        values[part.rows] = forecast_at(part.predictions, fan.levels, "recalibration")
+    return replace(problem, predictions=type(fan)(values, fan.levels)).levels
+
+
+def claims_of(problem: ReportProblem) -> Picture:
+    """What was claimed, and what happened: the reliability diagram of classes, the histogram of levels of forecasts."""
+    if isinstance(problem, ClassProblem):
+        return reliability_of(problem)
+    levels = problem.levels if isinstance(problem, ForecastProblem) else problem
+    assert isinstance(levels, PITProblem)
+    return histogram_of(levels)
+
+
+def picture_of(problem: ReportProblem, parts: Sequence[HeldOut], name: str) -> Picture:
+    """Both sides in one picture."""
+    before, after = claims_of(problem), claims_of(problem_after(problem, parts))
+    return Picture(
+        "before_after",
+        "Before and after recalibration",
+        f"The predictions as they are, and what {name} makes of rows that it has not seen. {before.caption}",
+        f"Before: {before.description} After {name}: {after.description}",
+        paired(before.tables, after.tables),
+    )

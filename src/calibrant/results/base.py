@@ -1,10 +1,33 @@
 """What all results share."""
 
 import json
+import math
+from collections.abc import Mapping
 from typing import Any
 
-from calibrant.results import markdown, notebook
-from calibrant.results.plain import jsonable
+import numpy as np
+
+from calibrant.results import markup
+
+SCHEMA = "calibrant/1"
+"""Written into every ``to_dict()``; the number grows when a reader of the JSON would have to change."""
+
+
+def jsonable(x: object) -> Any:
+    """``x`` in JSON's own types; numbers JSON lacks (NaN, infinity) become their names."""
+    if isinstance(x, np.ndarray):
+        return [jsonable(v) for v in x.tolist()]
+    if isinstance(x, np.generic):
+        return jsonable(x.item())
+    if isinstance(x, float) and not math.isfinite(x):
+        return str(x)
+    if isinstance(x, Mapping):
+        return {str(k): jsonable(v) for k, v in x.items()}
+    if isinstance(x, list | tuple):
+        return [jsonable(v) for v in x]
+    if hasattr(x, "to_dict"):
+        return jsonable(x.to_dict())
+    return x if x is None or isinstance(x, str | int | float | bool) else repr(x)
 
 
 class Result:
@@ -29,10 +52,10 @@ class Result:
     def to_markdown(self) -> str:
         """The lines in GitHub's Markdown, for a comment on a pull request."""
         (title, headline), *rest = self._lines()
-        cells = [[markdown.escaped(label), markdown.escaped(text, longest=400)] for label, text in rest]
-        head = f"**{markdown.escaped(title)} = {markdown.escaped(headline, longest=400)}**"
-        return f"{head}\n\n{markdown.table(['', ''], cells, [False, False])}" if cells else head
+        cells = [[markup.escaped(label), markup.escaped(text, longest=400)] for label, text in rest]
+        head = f"**{markup.escaped(title)} = {markup.escaped(headline, longest=400)}**"
+        return f"{head}\n\n{markup.table(['', ''], cells, [False, False])}" if cells else head
 
     def _repr_html_(self) -> str:
         (title, headline), *rest = self._lines()
-        return notebook.card(title, headline, rest)
+        return markup.card(title, headline, rest)

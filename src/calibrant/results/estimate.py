@@ -1,14 +1,51 @@
-"""An estimate: a number with what is needed to believe it."""
+"""An estimate: a number with what is needed to believe it, such as its interval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibrant.results.base import Result
-from calibrant.results.interval import Interval, check_level
-from calibrant.results.plain import SCHEMA
+from calibrant.results import markup
+from calibrant.results.base import SCHEMA, Result
 from calibrant.results.table import Table
 from calibrant.results.words import brief, number
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A range with the confidence it holds and how it was found.
+
+    >>> low, high = Interval(0.1, 0.2, 0.95, "bootstrap")
+    >>> low, high
+    (0.1, 0.2)
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{number(self.low)} to {number(self.high)}"
+
+    def _repr_html_(self) -> str:
+        return markup.card(f"{100 * self.level:.4g} % interval", str(self), [("found by", self.method)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"low": self.low, "high": self.high, "level": self.level, "method": self.method}
+
+
+def check_level(level: float) -> None:
+    """A confidence level is a share between none and all."""
+    if not 0 < level < 1:
+        raise ValueError(f"the level must lie strictly between 0 and 1; got {level!r}")
+
 
 USUAL_LEVEL = 0.95
 """The confidence level of intervals where none is asked for."""
@@ -19,8 +56,8 @@ class Estimate(Result):
     """A number with what is needed to believe it.
 
     ``value`` is the estimate, ``n`` the rows it came from, ``estimator`` the resolved settings (its ``repr`` makes it
-    again), ``reduction`` the question asked of multi-class predictions, ``table`` the bins or slices behind it, ``route``
-    how expectations under the predictions were computed, ``notes`` what a reader must know.
+    again), ``lens`` the question asked of multi-class predictions, ``table`` the bins or slices behind it, ``route``
+    how expectations under the predictions were computed and by which loop over pairs of rows, ``notes`` what a reader must know.
     ``standard_error`` and ``interval`` are there when the estimator knows them and they hold; ``limits`` gives the interval
     at any level where it is more than the value and so many standard errors. ``withheld`` says why there is no interval where
     one might be expected. :class:`calibrant.Bootstrap` gives an interval to estimators that resampling of rows suits,
@@ -31,11 +68,11 @@ class Estimate(Result):
     value: Any
     n: int
     estimator: object
-    reduction: str | None = None
+    lens: str | None = None
     standard_error: float | None = None
     interval: Interval | None = None
     table: Table | None = field(default=None, compare=False)
-    route: str | None = None
+    route: str | None = field(default=None, compare=False)
     notes: tuple[str, ...] = ()
     withheld: str | None = None
     limits: Callable[[float], Interval] | None = field(default=None, compare=False)
@@ -90,7 +127,7 @@ class Estimate(Result):
             "value": float(self),
             "n": self.n,
             "estimator": repr(self.estimator),
-            "reduction": self.reduction,
+            "lens": self.lens,
             "standard_error": self.standard_error,
             "interval": None if found is None else found.to_dict(),
             "table": None if self.table is None else self.table.to_dict(),
@@ -107,8 +144,8 @@ class Estimate(Result):
             lines.append(("standard error", number(self.standard_error)))
         if self.withheld is not None:
             lines.append(("interval", f"none: {self.withheld}"))
-        if self.reduction is not None:
-            lines.append(("reduction", self.reduction))
+        if self.lens is not None:
+            lines.append(("lens", self.lens))
         if self.route is not None:
             lines.append(("route", self.route))
         lines += [("note", note) for note in self.notes]

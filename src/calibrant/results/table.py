@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.results import markdown, notebook
+from calibrant.results import markup
 from calibrant.results.words import number
 
 
@@ -60,7 +60,7 @@ class Table(Mapping[str, np.ndarray]):
         | b | |
         """
         rows = [[_written(value) for value in row.values()] for row in self.rows()]
-        return markdown.table([markdown.escaped(name) for name in self], rows, self._is_number)
+        return markup.table([markup.escaped(name) for name in self], rows, self._is_number)
 
     @property
     def _is_number(self) -> list[bool]:
@@ -69,7 +69,7 @@ class Table(Mapping[str, np.ndarray]):
 
     def _repr_html_(self) -> str:
         cells = {name: [_cell(value) for value in column] for name, column in self._columns.items()}
-        return notebook.frame(notebook.grid(cells, self._is_number))
+        return markup.frame(markup.grid(cells, self._is_number))
 
     def __repr__(self) -> str:
         cells = [[name, *map(_cell, column)] for name, column in self._columns.items()]
@@ -88,4 +88,4 @@ def _cell(value: object) -> str:
 
 def _written(value: object) -> str:
     """A cell in Markdown, empty where the number is not known."""
-    return markdown.escaped(str(value)) if not isinstance(value, np.number) else "" if value != value else _cell(value)
+    return markup.escaped(str(value)) if not isinstance(value, np.number) else "" if value != value else _cell(value)

@@ -3,9 +3,6 @@
 Nothing else of calibrant imports scikit-learn.
 """
 
-from calibrant.sklearn.classifier import RecalibratedClassifier
-from calibrant.sklearn.held_out import RecalibrationWarning
-from calibrant.sklearn.regressor import RecalibratedRegressor
-from calibrant.sklearn.scoring import scorer
+from calibrant._names import door
 
-__all__ = ["RecalibratedClassifier", "RecalibratedRegressor", "RecalibrationWarning", "scorer"]
+__getattr__, __dir__, __all__ = door(__name__)

@@ -13,10 +13,10 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 
 from calibrant._validate import InputError
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.default import Default
+from calibrant.recalibration.stacking.default import Default
 from calibrant.results import how_many
 from calibrant.sklearn.held_out import (
-    Part,
+    HeldOutPart,
     RecalibrationWarning,
     as_rows,
     check_recalibrator,
@@ -129,7 +129,7 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return tags
 
 
-def _known(parts: list[Part], y: np.ndarray) -> list[Part]:
+def _known(parts: list[HeldOutPart], y: np.ndarray) -> list[HeldOutPart]:
     """Rows whose class their model had seen, with a warning where others were left out."""
     seen = [np.isin(y[part.rows], part.model.classes_) for part in parts]
     left_out = np.concatenate([y[part.rows[~kept]] for part, kept in zip(parts, seen, strict=True)])
@@ -140,4 +140,4 @@ def _known(parts: list[Part], y: np.ndarray) -> list[Part]:
             RecalibrationWarning,
             stacklevel=3,
         )
-    return [Part(p.model, p.rows[kept], p.predictions[kept]) for p, kept in zip(parts, seen, strict=True)]
+    return [HeldOutPart(p.model, p.rows[kept], p.predictions[kept]) for p, kept in zip(parts, seen, strict=True)]

@@ -27,7 +27,7 @@ class RecalibrationWarning(UserWarning):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class TrainingRows:
     """Inputs, targets and weights of the rows that count, and which of the rows given they are."""
 
     X: Any
@@ -35,26 +35,26 @@ class Rows:
     weights: np.ndarray | None
     numbers: np.ndarray
 
-    def of(self, rows: np.ndarray) -> "Rows":
+    def of(self, rows: np.ndarray) -> "TrainingRows":
         """Some of the rows."""
         w = None if self.weights is None else self.weights[rows]
-        return Rows(_safe_indexing(self.X, rows), self.y[rows], w, self.numbers[rows])
+        return TrainingRows(_safe_indexing(self.X, rows), self.y[rows], w, self.numbers[rows])
 
 
-def as_rows(X: Any, y: np.ndarray, sample_weight: Any) -> Rows:
+def as_rows(X: Any, y: np.ndarray, sample_weight: Any) -> TrainingRows:
     """Rows with weight; those without are left out, as if they had not been given."""
     X, y = indexable(X, y)
     if not len(y):
         raise InputError("X and y have no rows: at least one of each of two folds is needed")
     weights = None if sample_weight is None else as_weights(np.asarray(sample_weight), len(y))
-    rows = Rows(X, y, weights, np.arange(len(y)))
+    rows = TrainingRows(X, y, weights, np.arange(len(y)))
     if rows.weights is None or rows.weights.min() > 0:
         return rows
     return rows.of(np.flatnonzero(rows.weights))
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class HeldOutPart:
     """A fitted model, rows that it has not seen, and its predictions of them."""
 
     model: Any
@@ -64,26 +64,26 @@ class Part:
 
 def held_out(
     estimator: Any,
-    rows: Rows,
+    rows: TrainingRows,
     predict: Callable[[Any, Any], np.ndarray],
     *,
     cv: Any,
     n_jobs: int | None,
     is_classifier: bool,
-) -> list[Part]:
+) -> list[HeldOutPart]:
     """One model a split, with its predictions of the rows left out of it; a frozen estimator predicts all rows as it is."""
     if isinstance(estimator, FrozenEstimator):
-        return [Part(estimator, np.arange(len(rows.y)), predict(estimator, rows.X))]
+        return [HeldOutPart(estimator, np.arange(len(rows.y)), predict(estimator, rows.X))]
     given = replace(rows, weights=_weights_for(estimator, rows.weights))
     splits = _splits(cv, rows, is_classifier=is_classifier)
-    parts: Iterable[Part] = Parallel(n_jobs=n_jobs)(
+    parts: Iterable[HeldOutPart] = Parallel(n_jobs=n_jobs)(
         delayed(_part)(estimator, given.of(learn), _safe_indexing(rows.X, rest), rest, predict)
         for learn, rest in splits
     )
     return list(parts)
 
 
-def pooled(parts: list[Part]) -> tuple[np.ndarray, np.ndarray]:
+def pooled(parts: list[HeldOutPart]) -> tuple[np.ndarray, np.ndarray]:
     """Row numbers and predictions of all parts, in the order of the rows."""
     rows = np.concatenate([part.rows for part in parts])
     order = np.argsort(rows)
@@ -96,7 +96,7 @@ def features_of(model: Any) -> dict[str, Any]:
     return {name: getattr(model, name) for name in names if hasattr(model, name)}
 
 
-def fitted(estimator: Any, rows: Rows) -> Any:
+def fitted(estimator: Any, rows: TrainingRows) -> Any:
     """The estimator fitted on these rows; a frozen one as it is."""
     if isinstance(estimator, FrozenEstimator):
         return estimator
@@ -104,9 +104,11 @@ def fitted(estimator: Any, rows: Rows) -> Any:
     return clone(estimator).fit(rows.X, rows.y, **({} if weights is None else {"sample_weight": weights}))
 
 
-def _part(estimator: Any, learn: Rows, X: Any, rest: np.ndarray, predict: Callable[[Any, Any], np.ndarray]) -> Part:
+def _part(
+    estimator: Any, learn: TrainingRows, X: Any, rest: np.ndarray, predict: Callable[[Any, Any], np.ndarray]
+) -> HeldOutPart:
     model = fitted(estimator, learn)
-    return Part(model, rest, predict(model, X))
+    return HeldOutPart(model, rest, predict(model, X))
 
 
 def _weights_for(estimator: Any, weights: np.ndarray | None) -> np.ndarray | None:
@@ -117,7 +119,7 @@ def _weights_for(estimator: Any, weights: np.ndarray | None) -> np.ndarray | Non
     return None
 
 
-def _splits(cv: Any, rows: Rows, *, is_classifier: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+def _splits(cv: Any, rows: TrainingRows, *, is_classifier: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to learn from and rows to hold out, none of which twice: a map fitted on copies would be judged by copies."""
     if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
         splits = list(check_cv(cv, rows.y, classifier=is_classifier).split(rows.X, rows.y))

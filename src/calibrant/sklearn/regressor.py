@@ -10,11 +10,11 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.normal import Normal
+from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.quantile import QuantileRecalibration
-from calibrant.recalibration.stack import Best
-from calibrant.recalibration.variance import VarianceScaling
+from calibrant.recalibration.predictive.quantile import QuantileRecalibration
+from calibrant.recalibration.predictive.variance import VarianceScaling
+from calibrant.recalibration.stacking.stack import Best
 from calibrant.sklearn.held_out import as_rows, check_recalibrator, features_of, fitted, held_out, learnt, pooled
 from calibrant.sklearn.outputs import means_and_spreads
 

@@ -5,9 +5,6 @@
 2
 """
 
-from calibrant.streams.choose import from_dict, state
-from calibrant.streams.frames import frame_states, merged
-from calibrant.streams.metric import Metric
-from calibrant.streams.sql import bin_query, from_bins
+from calibrant._names import door
 
-__all__ = ["Metric", "bin_query", "frame_states", "from_bins", "from_dict", "merged", "state"]
+__getattr__, __dir__, __all__ = door(__name__)

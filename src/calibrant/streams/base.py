@@ -1,18 +1,158 @@
 """What all states share: values that are updated, merged, finished, and travel as JSON."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from calibrant import kernels
+from calibrant._numerics.exact_sums import UNIT, dot, from_text, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.bernoulli import Bernoulli
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_part
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_part
+from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
+from calibrant.estimators.binned.binning import Edges, EqualWidth
+from calibrant.estimators.binned.debiased import DebiasedECE
+from calibrant.estimators.binned.ece import ECE
+from calibrant.estimators.forecast_errors.pit_error import CentralCoverage
+from calibrant.estimators.forecast_errors.spread import MeanStd, MeanWidth, ZMean
+from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE
+from calibrant.estimators.kernel_errors.skce import SKCE
+from calibrant.estimators.kernel_errors.ucme import UCME, OptimisedLocations, SampledLocations
+from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, IntervalScore, Pinball
+from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
+from calibrant.estimators.smooth.weak_calibration import CalibrationRatio
+from calibrant.kernels import Kernel
+from calibrant.lenses.class_lenses import ClassWise, MultiLabel, PositiveClass, TopLabel
+from calibrant.lenses.countwise import CountWise
+from calibrant.lenses.thresholds import Exceeds, Within
+from calibrant.residuals.embedding import Route
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike
+
+
+@dataclass(frozen=True)
+class PairSums:
+    """``sum a``, ``sum b``, ``sum a^2``, ``sum ab`` and ``sum b^2`` without rounding, as whole numbers of a tiny unit.
+
+    So sums of squares lose no digits where the spread is small beside the mean, and parts add up to the whole in any order.
+    Infinite values of a are added up on their own, in ``special``.
+
+    >>> pairs = PairSums.of(np.array([1e9, 1e9 + 1, 1e9 + 2]), np.ones(3))
+    >>> pairs.ratio, pairs.squares
+    (1000000001.0, 2.0)
+    """
+
+    sums: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0)
+    special: float = 0.0
+
+    @classmethod
+    def of(cls, a: np.ndarray, b: np.ndarray | None = None) -> Self:
+        """The sums of some pairs; b is 1 where it is not given."""
+        finite = np.isfinite(a)
+        special = 0.0
+        if not finite.all():
+            with np.errstate(invalid="ignore"):  # infinities of both signs have no sum
+                special = float(a[~finite].sum())
+            a = np.where(finite, a, 0.0)
+        if b is None:
+            count, first = len(a) << UNIT, total(a)
+            return cls((first, count, dot(a, a), first, count), special)
+        return cls((total(a), total(b), dot(a, a), dot(a, b), dot(b, b)), special)
+
+    def __add__(self, other: "PairSums") -> "PairSums":
+        added: Any = tuple(x + y for x, y in zip(self.sums, other.sums, strict=True))
+        return PairSums(added, self.special + other.special)
+
+    @property
+    def first(self) -> float:
+        """``sum a``."""
+        return quotient(self.sums[0], 1 << UNIT) + self.special
+
+    @property
+    def second(self) -> float:
+        """``sum b``."""
+        return quotient(self.sums[1], 1 << UNIT)
+
+    @property
+    def ratio(self) -> float:
+        """``R = sum a / sum b``."""
+        return quotient(self.sums[0], self.sums[1]) + self.special
+
+    @property
+    def squares(self) -> float:
+        """``sum (a - R b)^2``; not a number where some a are infinite."""
+        if self.special != 0:
+            return np.nan
+        a, b, aa, ab, bb = self.sums
+        return quotient(aa * b * b - 2 * a * b * ab + a * a * bb, b * b << UNIT)
+
+    def to_list(self) -> list[str]:
+        """Texts for JSON."""
+        return [*to_text(self.sums), repr(self.special)]
+
+    @classmethod
+    def from_list(cls, texts: Sequence[str]) -> Self:
+        """The sums of :meth:`to_list`."""
+        *sums, special = texts
+        exact: Any = tuple(int(x) for x in from_text(sums))
+        return cls(exact, float(special))
+
+
+def quotient(a: int, b: int) -> float:
+    """The nearest double; infinite where there is none."""
+    try:
+        return a / b
+    except OverflowError:
+        return np.inf if (a > 0) == (b > 0) else -np.inf
+
+
+NAMES: Mapping[str, Callable[..., Any]] = {
+    kind.__name__: kind
+    for kind in (
+        *(
+            ECE,
+            DebiasedECE,
+            EqualWidth,
+            Edges,
+            CalibrationRatio,
+            SKCE,
+            UCME,
+            RandomFeatureSKCE,
+            SampledLocations,
+            OptimisedLocations,
+        ),
+        *(Brier, LogLoss, CRPS, EnergyScore, IntervalScore, CentralCoverage, Pinball, MeanStd, MeanWidth, ZMean),
+        *(PositiveClass, TopLabel, ClassWise, MultiLabel, CountWise, Exceeds, Within, Route),
+        *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
+        *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
+        *(BuresWasserstein, MixtureWasserstein),
+    )
+}
+
+
+def check_kernels(estimator: Any) -> None:
+    """Refuse kernels with open length scales: medians of all data cannot be known before the last row."""
+    for name in ("on_predictions", "on_targets"):
+        kernel: Kernel | None = getattr(estimator, name)
+        if kernel is not None and kernel.is_open:
+            raise InputError(
+                f"{name}={kernel!r} takes its length scale from the data, which a stream does not know yet: give one, such as "
+                f"{type(kernel).__name__}(0.1), or take it from a first sample, state(..., like=(y_true, y_pred))"
+            )
+
+
+def check_target_kernel(estimator: Any, predictions: Distribution) -> None:
+    """Refuse the default kernel on targets where that is not the identity of classes."""
+    if estimator.on_targets is None and not isinstance(predictions, Categorical):
+        raise InputError(
+            f"on_targets must be given for a stream of {type(predictions).__name__} predictions, such as "
+            "on_targets=Gaussian(1.0), or taken from a first sample, state(..., like=(y_true, y_pred))"
+        )
 
 
 @runtime_checkable

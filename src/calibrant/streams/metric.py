@@ -5,14 +5,16 @@ from typing import Any
 
 from calibrant._validate import InputError, as_array
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import is_fractional
-from calibrant.streams.choose import from_dict, state
+from calibrant.distributions.reading.conversion import is_fractional
+from calibrant.streams.states import from_dict, state
 from calibrant.typing import ArrayLike
 
-SWAPPED = "the arguments look swapped: a Metric takes predictions first, update(preds, target), as torchmetrics does"
+SWAPPED = (
+    "the arguments look swapped: a StreamMetric takes predictions first, update(preds, target), as torchmetrics does"
+)
 
 
-class Metric:
+class StreamMetric:
     """An estimator (or several) that is fed batch by batch, in loops that were written for torchmetrics.
 
     **Predictions come first**, ``update(preds, target)``, as in torchmetrics and unlike everywhere else in calibrant;
@@ -22,7 +24,7 @@ class Metric:
     the estimate of all rows: merging is exact, so it does not depend on their number. ``like`` is that of :func:`~calibrant.state`.
 
     >>> from calibrant import ECE
-    >>> metric = Metric(ECE())
+    >>> metric = StreamMetric(ECE())
     >>> metric.update(preds=[0.9, 0.2], target=[1, 0])
     >>> metric.update([0.7, 0.4, 0.6], [1, 0, 1])
     >>> round(float(metric.compute()), 4)
@@ -78,7 +80,7 @@ class Metric:
         self.state = self._empty
 
     def __repr__(self) -> str:
-        return f"<Metric: {self.state.n:,} rows of {self._empty!r}>"
+        return f"<StreamMetric: {self.state.n:,} rows of {self._empty!r}>"
 
 
 def _check_order(preds: ArrayLike, target: ArrayLike) -> None:

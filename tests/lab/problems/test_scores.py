@@ -7,22 +7,10 @@ import pytest
 from scipy.special import betaln
 from scipy.stats import binom, kstest
 
-from calibrant import ECE, SKCE, Brier, ClassWise, EqualMass, PositiveClass, TopLabel
+from calibrant import ECE, SKCE, Brier, ClassWise, DebiasedECE, EqualMass, PositiveClass, Sweep, TopLabel
 from calibrant._validate import InputError
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.sweep import Sweep
 from calibrant.kernels import Exponential
-from calibrant.lab.problems import (
-    GLM,
-    BetaScores,
-    EmpiricalScores,
-    Logistic,
-    Power,
-    Scores,
-    ScoreWorld,
-    Shifted,
-    tce,
-)
+from calibrant.lab import GLM, BetaScores, EmpiricalScores, LogisticCurve, Power, Scores, ScoreWorld, Shifted, tce
 from studies.roelofs.fits import FITS
 
 CONFIDENT = BetaScores(2.8, 0.05)
@@ -98,7 +86,7 @@ def test_errors_by_hand():
     assert tce(ScoreWorld(uniform, Power(3)), 1) == pytest.approx(1 / 4, rel=1e-10)
     assert tce(ScoreWorld(uniform, Power(2)), np.inf) == pytest.approx(1 / 4, rel=1e-10)
     assert tce(ScoreWorld(uniform, Shifted(0.02)), 1) == pytest.approx(0.0198, rel=1e-8)
-    assert tce(ScoreWorld(uniform, Logistic(0, 0)), 1) == pytest.approx(1 / 4, rel=1e-8)  # crosses at one half
+    assert tce(ScoreWorld(uniform, LogisticCurve(0, 0)), 1) == pytest.approx(1 / 4, rel=1e-8)  # crosses at one half
     assert tce(ScoreWorld(CONFIDENT)) == 0
 
 
@@ -208,7 +196,7 @@ def test_other_truths_are_those_of_every_world():
         (lambda: EmpiricalScores([0.2, 1.2]), r"scores must lie in \[0, 1\]; found 1.2"),
         (lambda: EmpiricalScores([[0.2, 0.8]]), r"scores must be one probability a row; got shape \(1, 2\)"),
         (lambda: ScoreWorld(0.5), r"scores must be a distribution such as BetaScores\(\) .*; got 0.5"),
-        (lambda: ScoreWorld(BetaScores(), np.sqrt), r"curve must be a Curve such as Diagonal\(\)"),
+        (lambda: ScoreWorld(BetaScores(), np.sqrt), r"curve must be a TrueCurve such as Diagonal\(\)"),
         (lambda: tce(ScoreWorld(BetaScores(), Power(2)), 0.5), "norm must be a number of at least 1, or inf; got 0.5"),
     ],
 )

@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, KCE, KDE, SKCE, UCME, Brier, ClassWise, LogLoss, PositiveClass, TangentKDE, TopLabel
+from calibrant import ECE, KCE, KDE, SKCE, Brier, ClassWise, LogLoss, PositiveClass, TopLabel
 from calibrant._validate import InputError
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.ucme import GivenLocations
+from calibrant.estimators import UCME, CanonicalECE, GivenLocations, TangentKDE
 from calibrant.kernels import Energy, Exponential, Gaussian, Matern
-from calibrant.lab.problems import (
+from calibrant.lab import (
     LeastSquares,
     Localised,
     Sharp,

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binom
 
 from calibrant import Bootstrap, Brier, ExactTest
-from calibrant.lab.problems.scores import BetaScores, ScoreWorld
+from calibrant.lab import BetaScores, ScoreWorld
 from calibrant.results import Estimate, Interval
 from studies.coverage.claims import Estimated, Finding, Judged, Rejected, holds, share_held, size_of_error, stated
 from studies.coverage.worlds import Setting

@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, Brier, Categorical, EqualMass
-from calibrant.inference.comparison import PairedDifference
-from calibrant.lab.problems.curves import Shifted
-from calibrant.lab.problems.scores import BetaScores, ScoreWorld
+from calibrant import ECE, Brier, Categorical, EqualMass, PairedDifference
+from calibrant.lab import BetaScores, ScoreWorld, Shifted
 from studies.coverage import reported
 from studies.coverage.worlds import SETTINGS, DataSet, Setting
 

@@ -2,13 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from calibrant import ECE, KDE, SKCE, Brier, DebiasedECE, EqualMass, LogLoss, Lp, TopLabel, Variational
-from calibrant.estimators.logistic import CalibrationSlope
-from calibrant.estimators.ratio import CalibrationRatio
+from calibrant import ECE, KDE, SKCE, Brier, DebiasedECE, EqualMass, LogLoss, TopLabel, Variational
+from calibrant.estimators import CalibrationRatio, CalibrationSlope, Lp
 from calibrant.kernels import Exponential
-from calibrant.lab.problems.classification import Tempered
-from calibrant.lab.problems.curves import GLM, Shifted
-from calibrant.lab.problems.scores import BetaScores, ScoreWorld, tce
+from calibrant.lab import GLM, BetaScores, ScoreWorld, Shifted, Tempered, tce
 from studies.coverage.truths import population, truth_of
 from studies.coverage.worlds import SETTINGS, Constant, Setting
 

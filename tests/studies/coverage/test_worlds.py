@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant.lab.problems.scores import BetaScores, ScoreWorld
+from calibrant.lab import BetaScores, ScoreWorld
 from studies.coverage.worlds import SETTINGS, Dominant, GivenQuantiles, Setting, Softened, TopFails, Votes
 
 

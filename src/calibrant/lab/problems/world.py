@@ -10,21 +10,20 @@ from scipy.stats.qmc import Sobol
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.estimators.binned import ECE
-from calibrant.estimators.canonical import CanonicalECE
-from calibrant.estimators.counts import lp_norm
-from calibrant.estimators.debiased import DebiasedECE
-from calibrant.estimators.kce import KCE, MMCE
-from calibrant.estimators.kde import KDE
-from calibrant.estimators.kernel_problem import resolve_kernels
-from calibrant.estimators.scores import Score
-from calibrant.estimators.skce import SKCE
-from calibrant.estimators.tangent import TangentKDE
-from calibrant.estimators.ucme import UCME
-from calibrant.expectation import expectation
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.estimators.binned.bin_sums import lp_norm
+from calibrant.estimators.binned.canonical import CanonicalECE
+from calibrant.estimators.binned.debiased import DebiasedECE
+from calibrant.estimators.binned.ece import ECE
+from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
+from calibrant.estimators.kernel_errors.skce import KCE, MMCE, SKCE
+from calibrant.estimators.kernel_errors.ucme import UCME
+from calibrant.estimators.scoring_rules.proper_scores import Score
+from calibrant.estimators.simplex.kde import KDE
+from calibrant.estimators.simplex.tangent import TangentKDE
 from calibrant.kernels import Gaussian, Identity
-from calibrant.lenses import PositiveClass
+from calibrant.kernels.closed_forms import expectation
+from calibrant.lenses.class_lenses import PositiveClass
 
 POINTS = 17
 """Binary logarithm of the points that replace quadrature over three features and more."""

@@ -1,0 +1,106 @@
+"""Which loop goes over the pairs of rows, plain or compiled, and what results say of it.
+
+Compiled code is loaded for more than :data:`MAX_PLAIN_ROWS` rows of NumPy arrays, and of tensors on a GPU; everything else
+is computed by plain array operations, tile by tile.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from calibrant._array import on_gpu
+from calibrant.typing import Array
+
+MAX_PLAIN_ROWS = 2000
+"""Up to so many rows plain tiles take a fraction of a second, less than it takes to load compiled code."""
+
+MAX_ROWS_OF_ONE_THREAD = 3000
+"""Pairs of fewer rows are done before threads are started."""
+
+PLAIN = "plain"
+NOT_COMPILED = "plain, as nothing is compiled for these kernels and arrays"
+SORTED = "running sums over sorted points"
+ON_GPU = "compiled, GPU"
+BY_ENGINE = "tasks of an engine"
+
+_loops: ContextVar[list[str] | None] = ContextVar("loops", default=None)
+
+
+def is_long(n: int, most: int | None = None) -> bool:
+    """Whether n rows are worth loading compiled code, or more than ``most``.
+
+    >>> is_long(2000), is_long(2001), is_long(2001, most=5000)
+    (False, True, False)
+    """
+    return n > (MAX_PLAIN_ROWS if most is None else most)
+
+
+def library_of(*arrays: Array) -> Any:
+    """The module of compiled code for where the arrays are; ``None`` where there is none.
+
+    >>> library_of(np.ones(2), np.ones(3)).__name__, library_of([1.0])
+    ('calibrant._compiled.cpu', None)
+    """
+    if on_gpu(*arrays):
+        return import_module("calibrant._compiled.cuda")
+    return import_module("calibrant._compiled.cpu") if all(isinstance(x, np.ndarray) for x in arrays) else None
+
+
+def has_triton() -> bool:
+    """Whether code for a GPU can be compiled."""
+    return find_spec("triton") is not None
+
+
+def threads_for(pairs: int, threads: int | None = None) -> int:
+    """The threads that share so many pairs on the CPU: those asked for, one where that is quick, else all that numba may use.
+
+    >>> threads_for(100), threads_for(10**9, 3)
+    (1, 3)
+    """
+    if threads is not None:
+        return threads
+    if pairs < MAX_ROWS_OF_ONE_THREAD**2:
+        return 1
+    import numba
+
+    return int(vars(numba.config)["NUMBA_NUM_THREADS"])
+
+
+def compiled_loop(coords: Array) -> str:
+    """The compiled loop over all pairs of rows of these coordinates, in words.
+
+    >>> compiled_loop(np.ones((2500, 1)))
+    'compiled, as rows are more than 2,000'
+    """
+    if not isinstance(coords, np.ndarray):
+        return ON_GPU
+    return f"compiled, as rows are more than {MAX_PLAIN_ROWS:,}"
+
+
+@contextmanager
+def routed() -> Iterator[list[str]]:
+    """The loops that are taken inside the block, each once, in words.
+
+    >>> with routed() as loops:
+    ...     tell(PLAIN)
+    >>> loops
+    ['plain']
+    """
+    found: list[str] = []
+    token = _loops.set(found)
+    try:
+        yield found
+    finally:
+        _loops.reset(token)
+
+
+def tell(loop: str) -> None:
+    """Say which loop is taken, to whoever listens."""
+    found = _loops.get()
+    if found is not None and loop not in found:
+        found.append(loop)

@@ -1,1 +1,0 @@
-"""Pair sums compiled for one machine; imported only where they are used."""

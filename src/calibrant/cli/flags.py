@@ -1,0 +1,121 @@
+"""What commands share: options, outputs, JSON."""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from calibrant import io
+from calibrant._validate import InputError
+from calibrant.cli import console
+from calibrant.cli.pipes import DASH, is_stream, local
+from calibrant.cli.program import DATA, OUTPUT, SETTINGS
+from calibrant.results import jsonable
+
+
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class Fields:
+    """Which columns of the file hold what."""
+
+    y_true: Annotated[str | None, Parameter(help="column of the truth; 'y_*' for several labels a row")] = None
+    y_pred: Annotated[str | None, Parameter(help="column of probabilities; 'p_*' for a column a class")] = None
+    predict: Annotated[
+        str | None, Parameter(help="a family and its columns: \"Categorical.from_logits(logits='z_*')\"")
+    ] = None
+    sample_weight: Annotated[str | None, Parameter(help="column of weights")] = None
+    pos_label: Annotated[str | None, Parameter(help="the label whose probability a single column gives")] = None
+    input_format: Annotated[
+        Literal["csv", "parquet", "jsonl", "npz"] | None,
+        Parameter(help="format of FILE, where neither its ending nor, of a pipe, its first bytes say it"),
+    ] = None
+
+    def read(self, file: Path) -> io.Dataset:
+        """The file's targets and predictions."""
+        said = asdict(self)
+        format = said.pop("input_format")
+        found = io.read(local(file, format), **said, format=format)
+        for note in found.notes:
+            console.complain(f"Note: {note}.")
+        return found
+
+    def source(self, file: Path) -> list[str]:
+        """The words that name the file and its columns to other commands; of a pipe, a file to be saved first."""
+        said = {f.name: getattr(self, f.name) for f in fields(Fields) if getattr(self, f.name) is not None}
+        words = [word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", value)]
+        return ["FILE" if is_stream(file) else str(file), *words]
+
+
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class Data(Fields):
+    """Which columns of the file hold what, and which slice it."""
+
+    by: Annotated[
+        tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="", show_default=False)
+    ] = ()
+
+
+File = Annotated[Path, Parameter(help="predictions and truth: CSV, Parquet, JSONL or NPZ; - reads from a pipe")]
+Others = Annotated[Path, Parameter(help="further files of the same rows, one a model, to compare with", show=True)]
+Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or programs", group=OUTPUT)]
+Comment = Annotated[
+    Literal["table", "json", "markdown"],
+    Parameter(name="--format", help="for people, programs or pull requests", group=OUTPUT),
+]
+Texts = tuple[str, ...]
+Gates = Annotated[
+    Texts,
+    Parameter(
+        name="--fail-if",
+        help="leave with code 1 if this holds: 'ECE > 0.05'; may be repeated",
+        negative="",
+        show_default=False,
+        group=OUTPUT,
+    ),
+]
+Seed = Annotated[int, Parameter(help="seed of all random draws", group=SETTINGS)]
+Place = Annotated[
+    str | None,
+    Parameter(name="--engine", help="where to work: threads:8, processes:4, gpus or dask://host:8786", group=SETTINGS),
+]
+
+
+def opened(engine: str | None) -> Any:
+    """The engine of a text, for ``with``; nothing without one."""
+    if engine is None:
+        return nullcontext()
+    from calibrant.engines import connect
+
+    return connect(engine)
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Refuse a place where no file can be."""
+    if path == DASH:
+        raise InputError(f"{option} takes a file: the standard output has no room for it")
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
+    if path.is_dir():
+        raise InputError(f"{option} {str(path)!r} is a folder: name a file in it")
+
+
+def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) -> None:
+    """Refuse to write where nothing can be, over what is read, and twice to one place."""
+    taken = {path.resolve() for path in inputs}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        check_writable(path, option)
+        if path.resolve() in taken:
+            raise InputError(f"{option} {str(path)!r} is in use by this very command: choose another name")
+        taken.add(path.resolve())
+
+
+def print_json(value: object) -> None:
+    """For programs."""
+    print(json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False))

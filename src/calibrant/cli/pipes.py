@@ -1,0 +1,84 @@
+"""Predictions from a pipe, and results into one: ``-`` is the standard input or output."""
+
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+
+from calibrant import cli
+from calibrant._validate import InputError
+
+DASH = Path(cli.DASH)
+"""The standard input or output."""
+
+ENOUGH = 4096
+"""Bytes that tell the format."""
+
+_folders: list[TemporaryDirectory[str]] = []  # removed when the program ends
+
+
+def is_stream(path: Path) -> bool:
+    """Whether this is no file that can be read twice: the standard input, or a pipe such as ``<(zcat x.csv.gz)``."""
+    return path == DASH or path.is_fifo() or path.is_char_device()
+
+
+def local(path: Path, format: str | None = None) -> Path:
+    """The file itself; of a pipe, a file with what came through, its ending by the format that was said or found."""
+    if not is_stream(path):
+        return path
+    if path != DASH:
+        with path.open("rb") as pipe:
+            return _kept(pipe, format, "the pipe")
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("- reads from a pipe, and there is none: cat predictions.csv | calibrant report -")
+    return _kept(sys.stdin.buffer, format, "the standard input")
+
+
+def name_of(path: Path) -> str:
+    """What to call a file in a heading."""
+    return "the standard input" if is_stream(path) else path.name
+
+
+def beside(name: str) -> Path:
+    """A place for a file that is needed until the program ends."""
+    _folders.append(TemporaryDirectory(prefix="calibrant-", ignore_cleanup_errors=True))
+    return Path(_folders[-1].name) / name
+
+
+def pour(path: Path) -> None:
+    """A file into the standard output, as it is."""
+    sys.stdout.flush()
+    with path.open("rb") as source:
+        shutil.copyfileobj(source, sys.stdout.buffer)
+    sys.stdout.flush()
+
+
+def sniffed(head: bytes, source: str) -> str:
+    """The format that the first bytes show.
+
+    >>> sniffed(b"y,p\\n1,0.9", "x"), sniffed(b' {"y": 1}', "x"), sniffed(b"PAR1...", "x"), sniffed(b"PK\\x03\\x04...", "x")
+    ('csv', 'jsonl', 'parquet', 'npz')
+    """
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start:
+        raise InputError(f"nothing came through {source}")
+    if head.startswith(b"\x1f\x8b"):
+        raise InputError(f"{source} is compressed: unpack it first, zcat predictions.csv.gz | calibrant report -")
+    for mark, format in ((b"PAR1", "parquet"), (b"PK\x03\x04", "npz"), (b"{", "jsonl")):
+        if start.startswith(mark):
+            return format
+    if start.startswith(b"["):
+        raise InputError(f"{source} is one JSON list: give one object a line, jq -c '.[]' | calibrant report -")
+    if b"\0" in head:
+        raise InputError(f"{source} is of no known format: say which with --input-format csv, jsonl, parquet or npz")
+    return "csv"
+
+
+def _kept(pipe: IO[bytes], format: str | None, source: str) -> Path:
+    head = pipe.read(ENOUGH)
+    path = beside(f"stdin.{format or sniffed(head, source)}")
+    with path.open("wb") as copy:
+        copy.write(head)
+        shutil.copyfileobj(pipe, copy)
+    return path

@@ -1,0 +1,83 @@
+"""The program: its commands, each loaded when it is run."""
+
+import ast
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.resources import files
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Group, Parameter
+
+from calibrant import __version__
+from calibrant.cli import console, manual
+
+HOMES = {
+    "demo": "demo:demo",
+    "report": "reporting:report",
+    "test": "commands:exact_test",
+    "estimate": "commands:estimate",
+    "recalibrate": "recalibrate:recalibrate",
+    "monitor": "monitor_command:monitor",
+    "simulate": "simulate:simulate",
+    "plan": "plan_command:plan",
+    "doctor": "doctor:doctor",
+    "completion": "program:completion",
+}
+"""The module and the function of each command."""
+
+DATA = Group("Data", sort_key=1)
+OUTPUT = Group("Output", sort_key=2)
+SETTINGS = Group("Settings", sort_key=3)
+
+
+def program(words: Sequence[str] | None = None) -> App:
+    """The program that is to run some words: other commands than theirs are not imported. Without words, all are."""
+    app = App(
+        name="calibrant",
+        version=__version__,
+        help=manual.QUESTION,
+        help_epilogue=manual.front_page(),
+        help_format="plaintext",
+        console=console.out,
+        error_console=console.err,
+        suppress_keyboard_interrupt=False,
+    )
+    app.register_install_completion_command(
+        help="Let the tab key complete commands and options, in this shell from now on."
+    )
+    for name, home in HOMES.items():
+        module, _, function = home.partition(":")
+        help = manual.description(_docstring(module, function))
+        settings: dict[str, Any] = {"name": name, "help": help, "sort_key": manual.place(name)}
+        settings |= {"help_epilogue": manual.last_page(name), "group_parameters": SETTINGS}
+        if words is None or name in words:
+            app.command(getattr(import_module(f"calibrant.cli.{module}"), function), **settings)
+        else:
+            app.command(f"calibrant.cli.{home}", **settings)
+    return app
+
+
+def _docstring(module: str, function: str) -> str:
+    """What a function says of itself, read from its file."""
+    tree = ast.parse(files("calibrant.cli").joinpath(f"{module}.py").read_text("utf-8"))
+    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    return ast.get_docstring(found, clean=False) or ""
+
+
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="whose script to print")],
+    /,
+) -> int:
+    """Print the script that lets the tab key complete commands and options.
+
+    ``calibrant --install-completion`` puts it where the shell finds it.
+    """
+    print(program().generate_completion(shell=shell))
+    return 0
+
+
+def __getattr__(name: str) -> App:
+    """``app``, the program with all its commands, for the reference."""
+    if name == "app":
+        return program()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Families of numbers given by a few parameters per row."""

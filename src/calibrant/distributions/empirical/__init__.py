@@ -1,0 +1,1 @@
+"""Predictions given by values instead of parameters: members, quantiles, bins."""

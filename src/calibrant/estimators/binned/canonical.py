@@ -1,0 +1,264 @@
+"""The binned error of whole prediction vectors, and the cells that it is taken over."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, check_count
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.binned.bin_sums import lp_norm
+from calibrant.estimators.binned.binning import unit_of
+from calibrant.estimators.limits import ErrorLimits, RootOfSquares, Slack, SumOfGaps, noise_of_rows, scaled
+from calibrant.results import Estimate, Table
+from calibrant.typing import Array
+
+ROUNDS = 100
+"""Rounds of k-means at most."""
+
+
+class Partition(ABC):
+    """A rule that puts prediction vectors into cells; subclasses are frozen dataclasses.
+
+    Cells depend on predictions alone, never on the order of the rows nor on what happened.
+    """
+
+    def cells(self, points: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+        """The cell of each row of ``(n, k)``, from 0 on; rows without weight have no say, and of others only the ratios."""
+        if weights is not None:
+            weights = weights / (unit_of(weights) or float(weights @ weights / weights.sum()))
+        distinct, which = np.unique(points.astype(np.float64), axis=0, return_inverse=True)
+        mass = np.bincount(which.ravel(), weights=weights, minlength=len(distinct)).astype(np.float64)
+        cell = np.zeros(len(distinct), dtype=np.intp)
+        heavy = mass > 0
+        cell[heavy] = self.of_distinct(distinct[heavy], mass[heavy])
+        return cell[which.ravel()]
+
+    @abstractmethod
+    def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """The cell of each of some different points in lexicographic order, with the weight of their rows."""
+
+
+@dataclass(frozen=True)
+class MedianVariance(Partition):
+    """Cells are halved, at the median of the class whose probability varies most, while halves hold ``min_rows`` rows.
+
+    Widmann, Lindsten & Zachariah (2019).
+
+    >>> MedianVariance(2).cells(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.9, 0.1]]))
+    array([0, 0, 1, 1])
+    """
+
+    min_rows: int = 10
+
+    def __post_init__(self) -> None:
+        check_count(self.min_rows, "min_rows")
+
+    def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """Halve until the halves are small."""
+        cell, todo, done = np.zeros(len(points), dtype=np.intp), [np.arange(len(points))], 0
+        while todo:
+            rows = todo.pop()
+            low = _below_median(points[rows], mass[rows])
+            if low is not None and min(mass[rows][low].sum(), mass[rows][~low].sum()) >= self.min_rows:
+                todo += [rows[~low], rows[low]]
+            else:
+                cell[rows] = done
+                done += 1
+        return cell
+
+
+def _below_median(points: np.ndarray, mass: np.ndarray) -> np.ndarray | None:
+    """Which points lie up to the median of the column of largest variance; ``None`` where all are the same."""
+    mean = mass @ points / mass.sum()
+    variance = mass @ (points - mean) ** 2
+    column = points[:, int(np.argmax(variance > variance.max() * (1 - 1e-12)))]
+    if column.min() == column.max():
+        return None
+    order = np.argsort(column, kind="stable")
+    reached = np.cumsum(mass[order])
+    median = column[order[np.searchsorted(reached, reached[-1] / 2)]]
+    return column <= median if median < column.max() else column < median
+
+
+@dataclass(frozen=True)
+class Grid(Partition):
+    """Cells of equal width, ``bins`` along each class: most stay empty, and their number grows with the power of classes.
+
+    >>> Grid(2).cells(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.9, 0.1]]))
+    array([0, 0, 1, 1])
+    """
+
+    bins: int = 10
+
+    def __post_init__(self) -> None:
+        check_count(self.bins, "bins")
+
+    def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """The cells that are not empty, in lexicographic order."""
+        index = np.minimum((points * self.bins).astype(np.int64), self.bins - 1)
+        return np.unique(index, axis=0, return_inverse=True)[1].ravel()
+
+
+@dataclass(frozen=True)
+class KMeans(Partition):
+    """At most ``n_cells`` cells around centres that k-means finds; centres are first spread out at random, by the seed.
+
+    >>> KMeans(2).cells(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.9, 0.1]])).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    True
+    """
+
+    n_cells: int = 15
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count(self.n_cells, "n_cells")
+        check_count(self.seed, "seed", least=0)
+
+    def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """Lloyd's rounds from centres chosen as Arthur & Vassilvitskii (2007) do."""
+        centres = self._spread(points, mass)
+        cell = _nearest(points, centres)
+        for _ in range(ROUNDS):
+            total = np.bincount(cell, weights=mass, minlength=len(centres))
+            sums = np.stack([np.bincount(cell, weights=mass * x, minlength=len(centres)) for x in points.T], axis=1)
+            centres = np.where(total[:, None] > 0, sums / np.where(total > 0, total, 1)[:, None], centres)
+            moved = _nearest(points, centres)
+            if np.array_equal(moved, cell):
+                break
+            cell = moved
+        return cell
+
+    def _spread(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        rng = np.random.default_rng(self.seed)
+        distance = np.full(len(points), np.inf)
+        chosen: list[int] = []
+        share = mass / mass.sum()
+        for _ in range(min(self.n_cells, len(points))):
+            chosen.append(int(rng.choice(len(points), p=share)))
+            distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
+            if not np.any(distance):
+                break
+            share = mass * distance / (mass @ distance)
+        return points[chosen]
+
+
+def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The nearest centre of each point; products are taken around the middle of the centres."""
+    middle = centres.mean(axis=0)
+    points, centres = points - middle, centres - middle
+    return np.argmin((centres**2).sum(axis=1) - 2 * points @ centres.T, axis=1)
+
+
+@dataclass(frozen=True)
+class CanonicalECE(BaseEstimator):
+    """Expected calibration error over cells of the simplex: is the whole vector of probabilities right?
+
+    ``(sum_b w_b sum_c |fbar_bc - ybar_bc|^p)^(1/p)`` with ``w_b`` the share of rows in cell b, ``fbar_b`` their mean
+    prediction, ``ybar_b`` the frequencies of the classes and ``p = norm`` (``inf``: the largest gap). With two classes
+    and p = 1 it counts every gap twice. Biased upwards, the more so the more cells and classes there are: read it beside
+    the null band of :class:`~calibrant.ExactTest`. Vaicenavicius et al. (2019).
+
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet(np.ones(3), 300)
+    >>> y = [rng.choice(3, p=row) for row in p]
+    >>> round(CanonicalECE(KMeans(10))(y, p).value, 2)
+    0.2
+    """
+
+    least = 0.0
+
+    cells: Partition = KMeans(15)  # frozen
+    norm: float = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, Partition):
+            raise InputError(f"cells must be a partition such as KMeans(15) or MedianVariance(); got {self.cells!r}")
+        if not self.norm >= 1:
+            raise InputError(f"norm must be a number of at least 1, or inf; got {self.norm!r}")
+
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The error with a row a cell."""
+        counts = CellCounts.of(self, predictions, weights)
+        gap = counts.gaps(to_numpy(targets)[None])[0]
+        size = lp_norm(gap, np.ones(gap.shape[1]), np.inf)
+        table = Table(cell=np.arange(len(gap)), weight=counts.weight, gap=size)
+        value = float(counts.error(gap[None])[0])
+        found = Estimate("canonical ECE", value, len(predictions), self, "canonical", table=table)
+        if self.norm not in (1, 2):
+            return replace(found, withheld=f"none is known for norm={self.norm:g}; norm=1 and norm=2 have one")
+        p = to_numpy(predictions.matrix).astype(np.float64)  # type: ignore[attr-defined]
+        slack = counts.slack(gap, p, to_numpy(targets))
+        return replace(found, limits=ErrorLimits(value, (slack,)))
+
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+        """Cells are found once; each redraw counts the classes in them."""
+        return CellCounts.of(self, predictions, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """Sums of weights and of predictions in each cell, and what redrawn targets show there."""
+
+    norm: float
+    cell: np.ndarray
+    weights: np.ndarray | None
+    weight: np.ndarray
+    predicted: np.ndarray
+
+    @classmethod
+    def of(cls, estimator: CanonicalECE, predictions: Distribution, weights: np.ndarray | None) -> Self:
+        """Rows in the cells of an estimator."""
+        if not isinstance(predictions, Categorical):
+            raise InputError(f"CanonicalECE looks at class probabilities; got {type(predictions).__name__} predictions")
+        p = to_numpy(predictions.matrix).astype(np.float64)
+        return cls.in_cells(estimator.cells.cells(p, weights), p, weights, estimator.norm)
+
+    @classmethod
+    def in_cells(cls, cell: np.ndarray, p: np.ndarray, weights: np.ndarray | None, norm: float = 1) -> Self:
+        """Rows in given cells, with probabilities ``(n, classes)``."""
+        weight = np.bincount(cell, weights=weights).astype(np.float64)
+        w = np.ones(len(p)) if weights is None else weights
+        predicted = np.stack([np.bincount(cell, weights=w * column) for column in p.T], axis=1)
+        return cls(norm, cell, weights, weight, predicted)
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The error of each redraw."""
+        return self.error(self.gaps(targets))
+
+    def gaps(self, targets: np.ndarray) -> np.ndarray:
+        """Mean prediction minus frequencies, ``(m, cells, classes)``."""
+        m, (cells, classes) = len(targets), self.predicted.shape
+        index = self.cell * classes + targets + (cells * classes * np.arange(m))[:, None]
+        w = None if self.weights is None else np.broadcast_to(self.weights, targets.shape).ravel()
+        seen = np.bincount(index.ravel(), weights=w, minlength=m * cells * classes).reshape(m, cells, classes)
+        return (self.predicted - seen) / np.where(self.weight > 0, self.weight, 1)[:, None]
+
+    def slack(self, gaps: np.ndarray, p: np.ndarray, targets: np.ndarray) -> Slack:
+        """How far the error may lie from the truth, from gaps ``(cells, classes)``; a row is in one gap of every class."""
+        n, size = len(p), len(self.weight)
+        w = np.ones(n) if self.weights is None else self.weights
+        total, step = float(w.sum()), float(w.max() / w.sum())
+        happened = targets[:, None] == np.arange(p.shape[1])
+        columns = zip(p.T, happened.T, strict=True)
+        noise = np.stack([noise_of_rows(c, h, self.cell, w, size) for c, h in columns], axis=1)
+        if self.norm == 1:
+            missed = 2 * (1 - p[np.arange(n), targets])  # the sum of the sizes of a row's residuals
+            expected = (4 * p * (1 - p) ** 2).sum(axis=1)
+            whole = max(float(w**2 @ missed**2), float(w**2 @ expected)) / total**2
+            shares = (gaps * (self.weight / total)[:, None]).ravel()
+            return SumOfGaps(shares, noise.ravel() / total**2, 2 * step, whole)
+        full = self.weight > 0
+        size_of_gap, together = np.sqrt((gaps**2).sum(axis=1)), noise.sum(axis=1)
+        parts = scaled(self.weight[full], size_of_gap[full], together[full], 2 * step)
+        return RootOfSquares(*parts[:3], np.ones(int(full.sum())), float(np.sqrt((parts[0] ** 2).sum())))
+
+    def error(self, gaps: np.ndarray) -> np.ndarray:
+        """The weighted norm over cells and classes, ``(m,)``."""
+        m, _, classes = gaps.shape
+        mean = lp_norm(gaps.reshape(m, -1), np.repeat(self.weight, classes), self.norm)
+        return mean if np.isinf(self.norm) else mean * classes ** (1 / self.norm)  # a sum over classes, not a mean

@@ -1,0 +1,151 @@
+"""The expected calibration error over bins of the predicted probability."""
+
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+
+from calibrant._validate import InputError
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.base import Statistic
+from calibrant.estimators.binned.bin_sums import BinnedStatistic, ClassCounts, EventCounts, Tally, lp_norm, tally
+from calibrant.estimators.binned.binning import Binning, EqualWidth
+from calibrant.estimators.events import LensedEstimator
+from calibrant.estimators.limits import ErrorLimits, binned_slack, noise_of, noise_of_rows
+from calibrant.lenses.class_lenses import ClassWise, Event, Lens
+from calibrant.results import Estimate, Table
+from calibrant.typing import Array
+
+ADAPTIVE = "the bins depend on what happened; bins that do not, such as EqualMass(15), have one"
+"""Why an error of adaptive bins has no interval."""
+
+
+@dataclass(frozen=True)
+class ECE(LensedEstimator):
+    """Expected calibration error: the mean distance of predicted from observed frequency over bins.
+
+    ``(sum_b w_b |fbar_b - ybar_b|^p)^(1/p)`` with ``w_b`` the share of rows in bin b, ``fbar_b`` their mean predicted
+    probability, ``ybar_b`` how often the event happened, and ``p = norm`` (``inf``: the largest gap). With
+    ``label_binned`` every row's own probability is compared with ``ybar_b``. Several events (``lens=ClassWise()``)
+    are averaged in the same norm.
+
+    Never negative, hence biased upwards: read it beside the null band of :class:`~calibrant.ExactTest`. With norm 1, 2 or
+    ``inf``, ``confidence_interval()`` covers the error that these bins would show with the true frequencies of the predictions;
+    it reaches down to zero where chance explains the error, and there is none for bins that depend on what happened. O(n)
+    time with equal widths, O(n log n) with equal mass. Naeini, Cooper & Hauskrecht (2015); Roelofs et al. (2022).
+
+    >>> from calibrant import ECE, EqualWidth
+    >>> ECE(bins=EqualWidth(10))([1, 0], [0.95, 1.0])
+    ECE = 0.475
+      lens       positive class (1)
+      n          2
+      estimator  ECE(bins=EqualWidth(n_bins=10), lens=PositiveClass())
+    """
+
+    least = 0.0
+    most = 1.0
+
+    bins: Binning = EqualWidth(15)  # noqa: RUF009  # frozen
+    norm: float = 1
+    lens: Lens | None = None
+    label_binned: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bins, Binning):
+            raise InputError(f"bins must be a binning such as EqualWidth(15) or EqualMass(15); got {self.bins!r}")
+        if not isinstance(self.norm, Real) or not self.norm >= 1:
+            raise InputError(f"norm must be a number of at least 1, or inf; got {self.norm!r}")
+        super().__post_init__()
+
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The error with its bin table."""
+        settled, events, lens = self.look(predictions)
+        tallies = [self._tally(e, e.happened(targets), weights) for e in events]
+        names = [event.name for event in events]
+        values = None
+        if self.label_binned:
+            values = [_label_binned(e, t, self.norm, weights) for e, t in zip(events, tallies, strict=True)]
+        notes = self.bins.notes([t.bins for t in tallies])
+        noises, step = None, 1 / len(predictions)
+        if weights is not None:
+            noises = [self._noise(e, e.happened(targets), t, weights) for e, t in zip(events, tallies, strict=True)]
+            step = float(weights.max() / weights.sum())
+        found = binned_estimate(settled, len(predictions), lens, names, tallies, values, notes)
+        return with_limits(found, settled, tallies, step, noises)
+
+    def _noise(self, event: Event, happened: np.ndarray, t: Tally, weights: np.ndarray) -> np.ndarray:
+        p = event.probability
+        return noise_of_rows(p.astype(np.float64), happened, t.bins.of_rows(p, slice(None)), weights, len(t.bins))
+
+    def _tally(self, event: Event, happened: np.ndarray, weights: np.ndarray | None) -> Tally:
+        p = event.probability
+        return tally(p, happened, self.bins.bins(p, weights, happened), weights)
+
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+        """Bins, and sums of the predictions in them, are found once; each redraw only counts what happened."""
+        if self.label_binned:
+            return super().given(predictions, weights)
+        settled, events, _ = self.look(predictions)
+        if self.bins.is_adaptive:
+            return self.bins.statistic(events, weights, self.norm)
+        bins = [self.bins.bins(e.probability, weights) for e in events]
+        if isinstance(settled.lens, ClassWise):
+            return BinnedStatistic(self.norm, (ClassCounts.of(events, bins, weights),))
+        return BinnedStatistic(
+            self.norm, tuple(EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True))
+        )
+
+
+def _label_binned(event: Event, t: Tally, norm: float, weights: np.ndarray | None) -> np.ndarray:
+    """Each row's probability against the frequency of its bin."""
+    frequency = t.observed / np.where(t.weight > 0, t.weight, 1)
+    gap = event.probability - frequency[t.bins.of_rows(event.probability, slice(None))]
+    return lp_norm(gap, np.ones(len(gap)) if weights is None else weights, norm)
+
+
+def binned_estimate(
+    ece: ECE,
+    n: int,
+    lens: str | None,
+    names: list[str],
+    tallies: list[Tally],
+    errors: list[np.ndarray] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Estimate:
+    """The estimate from what fell into the bins of each event; errors of events where they are others."""
+    values = [lp_norm(t.gap, t.weight, ece.norm) for t in tallies] if errors is None else errors
+    value = lp_norm(np.array(values), np.ones(len(values)), ece.norm)
+    return Estimate("ECE", float(value), n, ece, lens, table=bin_table(names, tallies), notes=notes)
+
+
+def with_limits(
+    found: Estimate, ece: ECE, tallies: list[Tally], step: float, noises: list[np.ndarray] | None = None
+) -> Estimate:
+    """The estimate with the limits of its norm, or with the reason why it has none; noise from tallies where not given."""
+    if ece.bins.is_adaptive:
+        return replace(found, withheld=ADAPTIVE)
+    if ece.label_binned:
+        return replace(found, withheld="none is known with label_binned=True; label_binned=False has one")
+    if ece.norm not in (1, 2, np.inf):
+        return replace(found, withheld=f"none is known for norm={ece.norm:g}; norm=1 and norm=2 have one")
+    if np.isinf(ece.norm) and (len(tallies) > 1 or noises is not None):
+        return replace(found, withheld="the largest gap has one for a single event without sample_weight")
+    noises = [noise_of(t) for t in tallies] if noises is None else noises
+    slacks = tuple(binned_slack(t, v, step, ece.norm) for t, v in zip(tallies, noises, strict=True))
+    return replace(found, limits=ErrorLimits(float(found), slacks, ece.norm, ece.most))
+
+
+def bin_table(names: list[str], tallies: list[Tally]) -> Table:
+    """One row a bin that is not empty, of each event in turn."""
+    full = [t.weight > 0 for t in tallies]
+    pairs = list(zip(tallies, full, strict=True))
+    columns = {
+        "lower": [t.bins.edges[:-1][f] for t, f in pairs],
+        "upper": [t.bins.edges[1:][f] for t, f in pairs],
+        "weight": [t.weight[f] for t, f in pairs],
+        "predicted": [t.predicted[f] / t.weight[f] for t, f in pairs],
+        "observed": [t.observed[f] / t.weight[f] for t, f in pairs],
+        "gap": [t.gap[f] for t, f in pairs],
+    }
+    name = {} if len(names) == 1 else {"event": np.repeat(names, [f.sum() for f in full])}
+    return Table({**name, **{key: np.concatenate(parts) for key, parts in columns.items()}})

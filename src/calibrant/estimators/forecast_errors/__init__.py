@@ -1,0 +1,1 @@
+"""Errors of forecast distributions: PIT values, quantiles, thresholds and spread."""

@@ -1,0 +1,1 @@
+"""Kernel calibration errors of any predictive distribution: SKCE, KCE, MMCE and UCME."""

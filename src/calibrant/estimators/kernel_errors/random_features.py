@@ -1,0 +1,320 @@
+"""The kernel error by random features: a statistic that is affordable at any number of rows."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, check_count
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.characteristic_functions import around, origin_of
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels, unit_weights
+from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
+from calibrant.residuals.spectral import extent
+from calibrant.results import Estimate
+from calibrant.typing import Array
+
+WAVES = 64
+"""Random frequencies on targets, where a kernel has no exact ones."""
+
+
+class _Features(Protocol):
+    """Vectors whose inner products are the kernel on targets."""
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """One vector a target, ``(n, width)``."""
+        ...
+
+    def of_redraws(self, targets: np.ndarray) -> np.ndarray:
+        """Those of many redraws ``(m, n, ...)``, ``(n, m, width)``."""
+        ...
+
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Squared lengths of ``features - expected``, ``(n,)``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TargetFeatures:
+    """``features(y) - E features(Z)`` of every row, for targets y ``(n, ...)``."""
+
+    of_targets: _Features
+    expected: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return self.expected.shape[1]
+
+    def squares(self, targets: np.ndarray) -> np.ndarray:
+        """Squared lengths of the residuals, ``(n,)``."""
+        return self.of_targets.residual_squares(targets, self.expected)
+
+
+@dataclass(frozen=True, eq=False)
+class _OneHot:
+    """Rows of a root of the matrix of similarities; ``lengths`` of all residuals that a row may have, ``(n, k)``."""
+
+    root: np.ndarray
+    lengths: np.ndarray
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """Looked up, in single precision."""
+        return self.root.astype(np.float32)[targets]
+
+    def of_redraws(self, targets: np.ndarray) -> np.ndarray:
+        """All at once; classes are known to be in range, and not to ask for it is six times as fast."""
+        return np.take(self.root.astype(np.float32), np.ascontiguousarray(targets.T), axis=0, mode="clip")
+
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Looked up as well."""
+        return np.take_along_axis(self.lengths, targets[:, None], axis=1)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class _FourierFeatures:
+    """Cosines and sines of the targets, as seen from an origin, a number or a vector."""
+
+    frequencies: np.ndarray
+    roots: np.ndarray
+    origin: Any = None
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """Twice as many features as frequencies, in single precision."""
+        if self.origin is not None:
+            targets = targets - self.origin
+        phase = targets[:, None] * self.frequencies if targets.ndim == 1 else targets @ self.frequencies.T
+        phase = np.remainder(phase, 2 * np.pi).astype(np.float32)
+        roots = self.roots.astype(np.float32)
+        return np.concatenate([np.cos(phase) * roots, np.sin(phase) * roots], axis=1)
+
+    def of_redraws(self, targets: np.ndarray) -> np.ndarray:
+        """One redraw after the other."""
+        return np.stack([self(y) for y in targets], axis=1)
+
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Of the features themselves."""
+        difference = self(targets) - expected
+        return np.einsum("nq,nq->n", difference, difference)
+
+
+def target_features(kernel: Kernel, predictions: Distribution, rng: np.random.Generator) -> Any:
+    """Features of the kernel on targets, exact where it has them, random otherwise; or ``NotImplemented``.
+
+    >>> from calibrant import Categorical
+    >>> features = target_features(Identity(), Categorical([0.25, 0.5]), np.random.default_rng(0))
+    >>> features.expected
+    array([[0.75, 0.25],
+           [0.5 , 0.5 ]])
+    >>> features.squares(np.array([1, 0]))
+    array([1.125, 0.5  ])
+    """
+    if isinstance(predictions, Categorical):
+        if not isinstance(kernel, Identity | LabelMatrix):
+            return NotImplemented
+        root = np.eye(predictions.n_classes) if isinstance(kernel, Identity) else kernel.root
+        expected = to_numpy(predictions.matrix).astype(np.float64) @ root
+        lengths = (root**2).sum(axis=1) - 2 * expected @ root.T + (expected**2).sum(axis=1)[:, None]
+        return TargetFeatures(_OneHot(root, lengths), expected)
+    waves = _exact_waves(kernel, predictions)
+    if waves is NotImplemented:
+        one = predictions[:1].sample(rng, 1)[0]
+        frequencies = kernel.frequencies(rng, WAVES, one.reshape(1, -1).shape[1])
+        if frequencies is NotImplemented:
+            return NotImplemented
+        frequencies = frequencies[:, 0] if one.ndim == 1 else frequencies
+        waves = _FourierFeatures(frequencies, np.full(WAVES, WAVES**-0.5))
+    origin = origin_of(predictions)
+    (moved,) = around(origin, predictions)
+    parts = moved.cf(waves.frequencies)
+    if parts is NotImplemented:
+        return NotImplemented
+    expected = np.concatenate([to_numpy(part).astype(np.float64) * waves.roots for part in parts], axis=1)
+    return TargetFeatures(replace(waves, origin=None if moved is predictions else origin), expected)
+
+
+def _exact_waves(kernel: Kernel, predictions: Distribution) -> Any:
+    """Where the kernel has a spectrum: exact for targets in the range that the predictions leave likely."""
+    ends = extent(predictions)
+    spectrum = NotImplemented if ends is None else kernel.spectrum(ends[1] - ends[0])
+    if spectrum is NotImplemented or len(spectrum[0]) > WAVES:
+        return NotImplemented
+    return _FourierFeatures(spectrum[0], np.sqrt(spectrum[1]))
+
+
+MOST_WAVES = 1024
+LEAST_WAVES = 16
+MAKING = 50
+"""Multiplications that it takes to make one feature of one redrawn target, roughly."""
+
+BATCH = 8_000_000
+"""Numbers that the features of redraws made together may take: room below 32 MiB is used again without being cleared."""
+
+CACHED = 1_000_000
+"""The same where rows are fewer than waves, and little else is read."""
+
+ROOM = 100_000_000
+"""Numbers that the waves of all rows may take."""
+
+
+@dataclass(frozen=True)
+class RandomFeatureSKCE(BaseEstimator):
+    """The unbiased :class:`SKCE` with the kernel on predictions replaced by ``n_features`` random waves.
+
+    ``k(x, y) = E cos(f (x - y))`` over random frequencies f, so that the double sum over rows becomes the square of one sum:
+    O(n D) instead of O(n^2). In an exact test this costs power, never validity. Rahimi & Recht (2007).
+
+    >>> from calibrant import SKCE
+    >>> from calibrant.kernels import Exponential
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.dirichlet([1, 1, 1], 500)
+    >>> y_true = np.zeros(500, dtype=int)
+    >>> exact, waves = SKCE(Exponential(0.5))(y_true, y_pred), RandomFeatureSKCE(Exponential(0.5), n_features=4000)(y_true, y_pred)
+    >>> bool(abs(waves.value / exact.value - 1) < 0.05)
+    True
+    """
+
+    on_predictions: Kernel = Exponential()  # noqa: RUF009  # frozen
+    on_targets: Kernel | None = None
+    n_features: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count(self.n_features, "n_features")
+
+    def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
+        """The statistic of the observed targets."""
+        n = len(predictions)
+        if n < 2:
+            raise InputError("the unbiased SKCE needs at least two rows; got 1")
+        statistic = self.given(predictions, weights)
+        w = statistic.weights
+        sums, diagonal = statistic.sums(to_numpy(targets))
+        value = float(((sums**2).sum() - diagonal) / (n**2 - w @ w))
+        return self.settled(statistic.on_predictions, statistic.on_targets).of_value(value, n)
+
+    def settled(self, on_predictions: Kernel, on_targets: Kernel) -> "RandomFeatureSKCE":
+        """The estimator with its kernels resolved."""
+        return replace(self, on_predictions=on_predictions, on_targets=on_targets)
+
+    def of_value(self, value: float, n: int) -> Estimate:
+        """The estimate of a resolved estimator from n rows."""
+        return Estimate("SKCE", value, n, self, route="random features")
+
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> "_RandomFeatureSums":
+        """Waves of the predictions are made once."""
+        on_predictions, on_targets, coords = resolve_kernels(self.on_predictions, self.on_targets, predictions)
+        points = to_numpy(coords).astype(np.float64)
+        rng = np.random.default_rng(self.seed)
+        frequencies = on_predictions.frequencies(rng, self.n_features, points.shape[1])
+        if frequencies is NotImplemented:
+            raise InputError(f"{on_predictions!r} has no random waves: Exponential, Gaussian and Matern have")
+        features = target_features(on_targets, predictions, rng)
+        if features is NotImplemented:
+            raise InputError(f"{on_targets!r} has no features under {type(predictions).__name__} predictions")
+        w = unit_weights(weights, len(predictions))
+        return _RandomFeatureSums(on_predictions, on_targets, points, frequencies, features, w)
+
+
+def affordable_waves(
+    on_predictions: Kernel, on_targets: Kernel, predictions: Distribution, n_redraws: int, budget: float
+) -> int | None:
+    """How many random waves stay within so many multiplications and the room; ``None`` where kernels have no waves."""
+    rng = np.random.default_rng(0)
+    features = target_features(on_targets, predictions[:2], rng)
+    if on_predictions.frequencies(rng, 1, 1) is NotImplemented or features is NotImplemented:
+        return None
+    return waves_within(len(predictions), features.width, n_redraws, budget)
+
+
+def waves_within(n: int, width: int, n_redraws: int, budget: float) -> int:
+    """How many waves of n rows, with targets of so many features, stay within so many multiplications and the room.
+
+    >>> waves_within(10_000, 10, 999, 2e11), waves_within(10**7, 10, 999, 2e11)
+    (976, 16)
+    """
+    a_row = budget / (n * width * n_redraws) - MAKING
+    return max(LEAST_WAVES, int(min(a_row / 2, ROOM / (2 * n), MOST_WAVES)))
+
+
+def work_of_waves(n: int, width: int, n_features: int) -> float:
+    """Multiplications that one redraw of n targets, of so many features each, costs: the inverse of the above.
+
+    >>> work_of_waves(10_000, 10, 975)
+    200000000.0
+    """
+    return n * width * (MAKING + 2.0 * n_features)
+
+
+@dataclass(frozen=True, eq=False)
+class _RandomFeatureSums:
+    """``(|sum_i w_i phi(P_i) r_i|^2 - sum_i w_i^2 |r_i|^2) / (n^2 - sum_i w_i^2)`` for stacks of redrawn targets."""
+
+    on_predictions: Kernel
+    on_targets: Kernel
+    points: np.ndarray
+    frequencies: np.ndarray
+    features: TargetFeatures
+    weights: np.ndarray
+
+    def sums(self, targets: np.ndarray) -> tuple[np.ndarray, float]:
+        """``sum_i w_i phi(P_i) r_i``, ``(2 D, q)``, and ``sum_i w_i^2 |r_i|^2``, in double precision."""
+        total = np.zeros((2 * len(self.frequencies), self.features.width))
+        size = max(1, BATCH // (4 * len(total)))
+        for start in range(0, len(targets), size):
+            rows = slice(start, start + size)
+            phase = self.frequencies @ self.points[rows].T
+            residuals = self.features.of_targets(targets[rows]) - self.features.expected[rows]
+            residuals *= self.weights[rows, None]
+            total += np.concatenate([np.cos(phase), np.sin(phase)]) @ residuals
+        return total * len(self.frequencies) ** -0.5, float(self.weights**2 @ self.features.squares(targets))
+
+    @cached_property
+    def _fixed(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted waves ``(2 D, n)`` in single precision, and their sums with the expected features.
+
+        Rounding is far below what random waves leave out.
+        """
+        phase = np.remainder(self.frequencies @ self.points.T, 2 * np.pi).astype(np.float32)
+        waves = np.concatenate([np.cos(phase), np.sin(phase)]) * np.float32(len(self.frequencies) ** -0.5)
+        waves *= self.weights.astype(np.float32)
+        return waves, waves @ self.features.expected.astype(np.float32)
+
+    @cached_property
+    def _pairs(self) -> np.ndarray:
+        """Inner products of the weighted waves of different rows, ``(n, n)``."""
+        waves, _ = self._fixed
+        pairs = waves.T @ waves
+        np.fill_diagonal(pairs, 0.0)
+        return pairs
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The statistic of each redraw, ``(m,)``; of fewer rows than waves from their pairs."""
+        n, is_few = len(self.points), len(self.points) < 2 * len(self.frequencies)
+        size = max(1, (CACHED if is_few else BATCH) // (n * self.features.width))  # redraws that read the waves once
+        values = self._by_pairs if is_few else self._by_sums
+        found = [values(targets[start : start + size]) for start in range(0, len(targets), size)]
+        return np.concatenate(found) / (n**2 - (self.weights**2).sum())
+
+    def _by_pairs(self, targets: np.ndarray) -> np.ndarray:
+        """``sum_{i != j} w_i w_j <phi(P_i), phi(P_j)> <r_i, r_j>``."""
+        expected = self.features.expected.astype(np.float32)
+        residuals = self.features.of_targets.of_redraws(targets) - expected[:, None, :]  # (n, m, q)
+        product = (self._pairs @ residuals.reshape(len(expected), -1)).reshape(residuals.shape)
+        product *= residuals
+        return product.sum(axis=(0, 2), dtype=np.float64)
+
+    def _by_sums(self, targets: np.ndarray) -> np.ndarray:
+        """The square of the sum less its diagonal."""
+        waves, expected = self._fixed
+        features = self.features.of_targets.of_redraws(targets)  # (n, m, q)
+        sums = (waves @ features.reshape(len(features), -1)).reshape(-1, *features.shape[1:]) - expected[:, None, :]
+        diagonal = np.array([self.weights**2 @ self.features.squares(y) for y in targets])
+        return np.square(sums, dtype=np.float64).sum(axis=(0, 2)) - diagonal
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("_fixed", "_pairs")}

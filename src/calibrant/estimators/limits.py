@@ -1,0 +1,375 @@
+"""Confidence limits: of means whose values may be skewed or rare, and of errors that are norms of residuals.
+
+What is covered is the error of the same bins (or curves) with the true frequencies of these predictions in the place of the
+observed ones. It is at most the error of every single prediction, which no data shows.
+
+An error is a norm: ``T = ||g||`` of observed gaps, ``theta = ||delta||`` of the true ones, and ``g = delta + noise``. Two facts
+give limits that hold for calibrated models, for models far from it, and in between, without resampling:
+
+* ``theta = <u, delta>`` for a weight u of size one, so that ``theta <= T - <u, noise>``. That is a mean over rows. Its spread
+  is at most that of all residuals, whatever u is.
+* ``T - theta <= ||noise||``, whose mean and spread are those of normal noise. Gaps that are far from zero keep their sign:
+  their noise averages out, and only that of the others adds up.
+
+The variance of the noise is taken from residuals or from the predictions, whichever is larger: where no event was seen the
+residuals show none. An event that was not seen is allowed for as in Wilson's interval of a share.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy.special import betaincinv, gammaincinv, ndtri, stdtrit
+
+from calibrant.estimators.binned.bin_sums import Tally, lp_norm
+from calibrant.results import Interval
+
+SYMMETRIC = 1e-3
+"""Skewness below which quantiles are those of the normal law, with their first correction."""
+
+
+@dataclass(frozen=True)
+class MeanLimits:
+    """Confidence limits of a weighted mean of n values, from its first three moments.
+
+    The mean of skewed values is skewed, and its estimated variance goes up and down with it. Together they make the distance of
+    the mean from the truth, in estimated standard errors, twice as skewed as the mean, the other way round. So limits are
+    quantiles of a Pearson III law (a shifted gamma) with the mean, the variance and twice the skewness g of the mean:
+    ``mean + se (t / z) Q_2g(tail)``. One more value is added first, the ``highest`` likely one for the upper limit and the
+    ``lowest`` for the lower, so that limits hold where something rare has not been seen yet. For counts of rare events this
+    is Garwood's exact interval (1936); for weighted counts, that of Fay & Feuer (1997).
+
+    ``squares`` and ``cubes`` are ``sum (share (value - mean))^2`` and ``^3``, shares adding up to one; ``share`` is the largest.
+
+    >>> few = MeanLimits.of(np.repeat([1.0, 0.0], [3, 99_997]), lowest=0.0, highest=1.0)
+    >>> [round(1e5 * end, 2) for end in few(0.95)]                # three events; exact: 0.62 to 8.77
+    [0.62, 8.77]
+    """
+
+    mean: float
+    n: int
+    squares: float
+    cubes: float
+    share: float
+    lowest: float
+    highest: float
+    least: float = -np.inf
+    most: float = np.inf
+
+    @classmethod
+    def of(
+        cls,
+        values: np.ndarray,
+        weights: np.ndarray | None = None,
+        *,
+        lowest: float | None = None,
+        highest: float | None = None,
+        least: float = -np.inf,
+        most: float = np.inf,
+    ) -> Self:
+        """Of values ``(n,)``; the lowest and highest likely ones are those seen unless they are known."""
+        x = np.asarray(values, dtype=np.float64)
+        w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
+        share = w / w.sum()
+        mean = float(share @ x)
+        off = share * (x - mean)
+        square = off * off
+        return cls(
+            mean=mean,
+            n=int(np.count_nonzero(w)),
+            squares=float(square.sum()),
+            cubes=float(square @ off),
+            share=float(share.max()),
+            lowest=float(x[w > 0].min()) if lowest is None else lowest,
+            highest=float(x[w > 0].max()) if highest is None else highest,
+            least=least,
+            most=most,
+        )
+
+    def __call__(self, level: float) -> Interval:
+        """The interval of a confidence level."""
+        tail = (1 - level) / 2
+        low, high = self._end(min(self.lowest, self.mean), tail), self._end(max(self.highest, self.mean), 1 - tail)
+        low, high = min(low, self.mean), max(high, self.mean)
+        return Interval(max(low, self.least), min(high, self.most), level, "skewness-corrected")
+
+    def _end(self, added: float, chance: float) -> float:
+        """The quantile of one end, with a value added to those seen."""
+        step = self.share * (added - self.mean)
+        n = max(self.n, 2)
+        squares = self.squares * n / (n - 1) + step**2
+        if squares <= 0:
+            return self.mean
+        cubes = self.cubes + step**3 - 3 * step * self.squares / n
+        heavier = stdtrit(n - 1, chance) / ndtri(chance)
+        return float(self.mean + step + np.sqrt(squares) * heavier * skewed_quantile(2 * cubes / squares**1.5, chance))
+
+
+@dataclass(frozen=True, eq=False)
+class ReckonedLimits:
+    """Limits that reckon with losses which were not seen; those are found when an interval is asked for.
+
+    ``likely`` gives the lowest and the highest of them from those that were seen.
+    """
+
+    seen: MeanLimits
+    likely: Callable[[np.ndarray], tuple[float, float]]
+
+    def __call__(self, level: float) -> Interval:
+        """The interval of a confidence level."""
+        lowest, highest = self.likely(np.array([self.seen.lowest, self.seen.highest]))
+        return replace(self.seen, lowest=lowest, highest=highest)(level)
+
+
+def skewed_quantile(skewness: float, chance: float) -> float:
+    """The quantile of the Pearson III law with mean 0 and variance 1.
+
+    >>> skewed_quantile(0.0, 0.975), skewed_quantile(2.0, 0.975)   # normal; exponential less its mean
+    (1.959..., 2.688...)
+    """
+    z = float(ndtri(chance))
+    if abs(skewness) < SYMMETRIC:
+        return z + (z * z - 1) * skewness / 6
+    shape = 4 / skewness**2
+    found = gammaincinv(shape, chance if skewness > 0 else 1 - chance)
+    return float((found - shape) / np.sqrt(shape) * np.sign(skewness))
+
+
+SURE = 4.0
+"""Standard errors from zero at which the sign of a gap is taken as known."""
+
+HALF_NORMAL = (np.sqrt(2 / np.pi), 1 - 2 / np.pi, np.sqrt(2 / np.pi) * (4 / np.pi - 1))
+"""Mean, variance and third central moment of the size of standard normal noise."""
+
+Slack = Callable[[float], tuple[float, float]]
+"""The chance that each side may fail, to how far the truth may lie below the error and above."""
+
+
+@dataclass(frozen=True)
+class ErrorLimits:
+    """Limits of an error, or of several in one norm: each adds its own uncertainty, as if all erred together."""
+
+    value: float
+    slacks: tuple[Slack, ...]
+    norm: float = 1
+    most: float = np.inf
+
+    def __call__(self, level: float) -> Interval:
+        """The interval of a confidence level."""
+        sides = np.array([slack((1 - level) / 2) for slack in self.slacks]).T
+        below, above_ = (float(lp_norm(np.maximum(side, 0.0), np.ones(len(side)), self.norm)) for side in sides)
+        high = max(min(self.value + above_, self.most), 0.0)
+        return Interval(max(self.value - below, 0.0), high, level, "normal noise")
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfGaps:
+    """How far the sum of sizes of gaps (norm 1) may lie from the truth; gaps and the variances of their noise, ``(bins,)``.
+
+    Gaps are shares of all rows, ``w_b |f_b - y_b|``; one row changes their sum by at most ``step``. ``whole`` is the largest
+    variance of a sum of the noise with signs: that of all bins where a row lies in one alone, more where gaps share rows.
+    """
+
+    gaps: np.ndarray
+    variances: np.ndarray
+    step: float
+    whole: float | None = None
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        spread = np.sqrt(self.variances)
+        mean, variance, third = HALF_NORMAL
+        is_sure = np.abs(self.gaps) > SURE * spread
+        loose = np.where(is_sure, 0.0, spread)
+        total = float((np.where(is_sure, spread, 0.0) ** 2).sum() + variance * (loose**2).sum())
+        skewness = third * float((loose**3).sum()) / total**1.5 if total > 0 else 0.0
+        if self.whole is not None:
+            total, skewness = self.whole, 0.0
+        below = mean * float(loose.sum()) + np.sqrt(total) * skewed_quantile(skewness, 1 - tail)
+        whole = float(self.variances.sum()) if self.whole is None else self.whole
+        return float(below), above(whole, self.step, tail, is_one_sided=self.whole is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """The slack of an error, for an estimate that lies ``less`` below it."""
+
+    slack: Slack
+    less: float
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        below, over = self.slack(tail)
+        return below - self.less, over + self.less
+
+
+def above(variance: float, step: float, tail: float, *, is_one_sided: bool = False) -> float:
+    """How far a mean over rows may lie above what was seen, where one row adds at most ``step``.
+
+    ``step (1 - 2q) z^2 / 2 + z sqrt(variance + step^2 z^2 / 4)``, Wilson's limit, with ``q (1 - q)`` the variance of a row; rows
+    that are one-sided have q = 0.
+
+    >>> round(1e5 * (3e-5 + above(3e-10, 1e-5, 0.025)), 1)  # three events among many rows; exact: 8.8
+    8.8
+    """
+    z = -float(ndtri(tail))
+    lean = 1.0 if is_one_sided else np.sqrt(max(1 - 4 * variance / step, 0.0))  # step is 1 / n
+    return float(step * lean * z * z / 2 + z * np.sqrt(variance + (step * z) ** 2 / 4))
+
+
+@dataclass(frozen=True, eq=False)
+class RootOfSquares:
+    """How far the root of the mean square gap (norm 2) may lie from the truth.
+
+    With gaps times the roots of their shares, of variances ``v_b``, ``T^2 - sum v`` is ``theta^2`` on average, with the variance
+    ``4 theta^2 max v + 2 sum v^2`` at most; the lower limit is the least theta for which T is not too large. ``square`` is an
+    estimate of ``theta^2`` without bias, where there is one: it gives a second upper limit, and the smaller counts. ``steps`` are
+    what one row adds to each gap at most, ``leans`` how much more likely a row is to go one way than the other.
+    ``unseen`` is the mean square of gaps that were left out, at most.
+    """
+
+    gaps: np.ndarray
+    variances: np.ndarray
+    steps: np.ndarray
+    leans: np.ndarray
+    value: float
+    square: float | None = None
+    unseen: float = 0.0
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        root = float(np.sqrt((self.gaps**2).sum()))
+        low, high = self._low(root**2, tail), self._high(root, tail)
+        return self.value - low, high - self.value
+
+    def _low(self, square: float, tail: float) -> float:
+        fourth = float((self.variances**2).sum())
+        if fourth == 0:
+            return float(np.sqrt(square))
+        skewness = 8 * float((self.variances**3).sum()) / (2 * fourth) ** 1.5
+        z = max(skewed_quantile(skewness, 1 - tail), -float(ndtri(tail)))
+        least, _ = squares_within(square - float(self.variances.sum()), float(self.variances.max()), 2 * fourth, z)
+        return float(np.sqrt(least))
+
+    def _high(self, root: float, tail: float) -> float:
+        z = -float(ndtri(tail))
+        shift = self.steps * self.leans * z * z / 2
+        spread = z * np.sqrt(self.variances + (self.steps * z) ** 2 / 4)
+        more = float(np.max(np.minimum(shift + spread, 1.0), initial=0.0))
+        if self.square is None:
+            return root + more
+        fourth = 2 * float((self.variances**2).sum())
+        _, most = squares_within(max(self.square, 0.0), float(self.variances.max(initial=0.0)), fourth, z)
+        rare = float(np.max(self.steps * self.leans, initial=0.0)) * z * z
+        return min(root + more, float(np.sqrt(most + self.unseen)) + rare)
+
+
+def squares_within(square: float, variance: float, fourth: float, z: float) -> tuple[float, float]:
+    """The least and the largest x with ``|square - x| <= z sqrt(4 x variance + fourth)``, and x >= 0."""
+    middle = square + 2 * z * z * variance
+    under = 4 * z * z * variance * square + 4 * (z * z * variance) ** 2 + z * z * fourth
+    half = np.sqrt(max(under, 0.0))
+    least = 0.0 if square <= z * np.sqrt(fourth) else max(middle - half, 0.0)
+    return least, max(middle + half, 0.0)
+
+
+@dataclass(frozen=True)
+class WalkGap:
+    """How far the range of a walk of residuals may lie from the truth: noise is a Brownian motion in the time of its variance.
+
+    The chance that it strays by more than x from where it began is at most ``4 (1 - Phi(x))``, and that its range exceeds x at
+    most ``8 (1 - Phi(x))``: ``ways`` is 4 or 8. Feller (1951).
+    """
+
+    variance: float
+    step: float
+    ways: int
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        return -float(ndtri(tail / self.ways)) * self.variance**0.5, above(self.variance, self.step, tail)
+
+
+@dataclass(frozen=True)
+class SmoothedGap:
+    """How far an integral of smoothed residuals may lie from the truth: ``expected`` is what noise alone adds at most."""
+
+    expected: float
+    variance: float
+    step: float
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        return self.expected - float(ndtri(tail)) * self.variance**0.5, above(self.variance, self.step, tail)
+
+
+@dataclass(frozen=True, eq=False)
+class _LargestGap:
+    """How far the largest gap may lie from the truth: exact limits of every frequency, for all bins at once."""
+
+    predicted: np.ndarray
+    happened: np.ndarray
+    rows: np.ndarray
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        chance, n, x = tail / len(self.rows), self.rows, self.happened
+        low = np.where(x > 0, betaincinv(np.maximum(x, 0.5), n - x + 1, chance), 0.0)
+        high = np.where(x < n, betaincinv(x + 1, np.maximum(n - x, 0.5), 1 - chance), 1.0)
+        value = float(np.abs(self.predicted - x / n).max())
+        least = np.maximum(np.maximum(low - self.predicted, self.predicted - high), 0.0)
+        most = np.maximum(high - self.predicted, self.predicted - low)
+        return value - float(least.max()), float(most.max()) - value
+
+
+def noise_of(t: Tally) -> np.ndarray:
+    """The variance of the sum of residuals of each bin: that of residuals or of predictions, whichever is larger.
+
+    Squares of scores are not kept; within the edges a and b of a bin, ``f^2 <= (a + b) f - a b``.
+    """
+    lower, upper = t.bins.edges[:-1].astype(np.float64), t.bins.edges[1:].astype(np.float64)
+    squares = np.clip((lower + upper) * t.predicted - lower * upper * t.weight, 0.0, t.predicted)
+    residuals = squares - 2 * t.predicted_where_observed + t.observed
+    mean = t.predicted / np.where(t.weight > 0, t.weight, 1)
+    return np.maximum(residuals, t.predicted * (1 - mean))
+
+
+def noise_of_rows(
+    scores: np.ndarray, happened: np.ndarray, cell: np.ndarray, weights: np.ndarray | None, size: int
+) -> np.ndarray:
+    """The same from rows, each of which counts by the square of its weight."""
+    square = np.ones(len(scores)) if weights is None else weights**2
+    found = ((scores - happened) ** 2, scores * (1 - scores))
+    return np.maximum(*(np.bincount(cell, weights=square * each, minlength=size) for each in found))
+
+
+def binned_slack(t: Tally, variance: np.ndarray, step: float, norm: float) -> Slack:
+    """The slack of the binned error of one event in the norm 1, 2 or ``inf``; the last without weights."""
+    full = t.weight > 0
+    weight, gap, noise = t.weight[full], t.gap[full], variance[full]
+    total = float(weight.sum())
+    if norm == 1:
+        return SumOfGaps(gap * weight / total, noise / total**2, step)
+    if norm == 2:
+        gaps, variances, steps, leans = scaled(weight, gap, noise, step)
+        return RootOfSquares(gaps, variances, steps, leans, float(np.sqrt((gaps**2).sum())))
+    return _LargestGap(t.predicted[full] / weight, t.observed[full], weight)
+
+
+def scaled(
+    weight: np.ndarray, gap: np.ndarray, noise: np.ndarray, step: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Gaps times the roots of their shares, the variances of these, what one row adds to them, and how rows lean."""
+    total = float(weight.sum())
+    share = weight / total
+    leans = np.sqrt(np.maximum(1 - 4 * noise / (weight * step * total), 0.0))
+    return np.sqrt(share) * gap, noise / (weight * total), np.minimum(step / np.sqrt(share), np.sqrt(share)), leans
+
+
+def noise_of_all(scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+    """The variance of the mean residual of all rows, and what one row adds to the mean at most."""
+    total = float(len(scores) if weights is None else weights.sum())
+    everywhere = np.zeros(len(scores), dtype=np.intp)
+    variance = float(noise_of_rows(scores, happened, everywhere, weights, 1)[0]) / total**2
+    return variance, (1.0 if weights is None else float(weights.max())) / total

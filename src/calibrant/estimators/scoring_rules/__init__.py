@@ -1,0 +1,1 @@
+"""Proper scores of classes and forecasts, and what they are made of."""

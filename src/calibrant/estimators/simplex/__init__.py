@@ -1,0 +1,1 @@
+"""Errors of whole prediction vectors, by kernel regression on the simplex."""

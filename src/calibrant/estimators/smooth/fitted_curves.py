@@ -1,0 +1,291 @@
+"""How often an event happens at each score, as a curve fitted to the rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from numbers import Real
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from calibrant._numerics.reflected_smoothing import GridPlaces, cosine_sums, damping
+from calibrant._validate import InputError
+
+LEAST, MOST = 1e-4, 10.0
+"""Bandwidths in use: below, the grid would grow without end; above, every curve is a constant."""
+
+FINE, COARSE = 32, 8
+"""Nodes a bandwidth, for the curve and for the choice of its bandwidth: relative errors of order 1/(8 FINE^2)."""
+
+ALONE = 0.01
+"""A row whose neighbours together weigh less than this share of it has none."""
+
+CANDIDATES = np.geomspace(2, 0.02, 12)
+"""Bandwidths tried, in standard deviations of the scores, the smoothest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class _SmoothingGrid:
+    """Rows shared out linearly between the nodes of a grid: weight, and weight of the events."""
+
+    weight: np.ndarray
+    event: np.ndarray
+
+    def smoothed(self, bandwidths: np.ndarray) -> np.ndarray:
+        """Weight and events under the reflected kernel, up to one factor, ``(2, bandwidths, nodes)``."""
+        from scipy.fft import idct
+
+        sums = 2 * cosine_sums(np.stack([self.weight, self.event]))
+        return idct(sums[:, None] * damping(bandwidths, len(self.weight)), type=1)
+
+    def kernel(self, bandwidths: np.ndarray) -> np.ndarray:
+        """The kernel, on the circle of two mirrored intervals, at distances of 0, 1, 2, ... cells."""
+        from scipy.fft import idct
+
+        return idct(damping(bandwidths, len(self.weight)), type=1)
+
+    def own(self, bandwidths: np.ndarray) -> np.ndarray:
+        """What a row of weight one at each node adds there, ``(bandwidths, nodes)``."""
+        kernel = self.kernel(bandwidths)
+        nodes = np.arange(kernel.shape[-1])
+        mirror = 2 * np.minimum(nodes, nodes[::-1])
+        return kernel[:, :1] + kernel[:, mirror]
+
+
+@dataclass(frozen=True, eq=False)
+class GridPositions:
+    """Where rows lie on a grid, what they weigh, and what they weigh together at its nodes."""
+
+    places: GridPlaces
+    weights: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray, weights: np.ndarray, cells: int) -> Self:
+        """Scores in [0, 1] on a grid of so many cells."""
+        places = GridPlaces.of(scores, cells)
+        return cls(places, weights, places.mass(weights))
+
+    def grid(self, happened: np.ndarray) -> _SmoothingGrid:
+        """The grid of rows whose event happened, or did not."""
+        return _SmoothingGrid(self.weight, self.places.mass(self.weights * happened))
+
+
+def cells_of(least: float) -> int:
+    """The cells of a grid of ``2^m + 1`` nodes, at least 513 and at least so many.
+
+    >>> cells_of(100), cells_of(600.5)
+    (512, 1024)
+    """
+    return max(512, 1 << int(np.ceil(np.log2(least))))
+
+
+def grids_of(scores: np.ndarray, weights: np.ndarray) -> Callable[[int], GridPositions]:
+    """The places of rows on grids of any number of cells; the last two are kept."""
+    return lru_cache(maxsize=2)(partial(GridPositions.of, scores, weights))
+
+
+def bandwidth_of(
+    scores: np.ndarray, weights: np.ndarray, grids: Callable[[int], GridPositions]
+) -> Callable[[np.ndarray], float]:
+    """The bandwidth with the least leave-one-out squared error, as a function of what happened; of equals the smoothest."""
+    bandwidths, unit = np.clip(CANDIDATES * _spread(scores, weights), LEAST, MOST), _unit(weights)
+    coarse, rounding = grids(cells_of(COARSE / bandwidths[-1])), 1e-12 * weights.sum()
+
+    def choose(happened: np.ndarray) -> float:
+        errors = _left_out_errors(coarse.grid(happened), bandwidths, unit)
+        equal = errors <= errors.min() * (1 + 1e-9) + rounding
+        return float(bandwidths[np.argmax(equal)])
+
+    return choose
+
+
+def _unit(weights: np.ndarray) -> float:
+    """The weight of one row: the mean, weighted by itself."""
+    return float(weights @ weights / weights.sum())
+
+
+def _spread(scores: np.ndarray, weights: np.ndarray) -> float:
+    """Standard deviation of the scores; one where they are all equal, and no bandwidth matters."""
+    if np.ptp(scores) == 0:
+        return 1.0
+    mean = np.average(scores, weights=weights)
+    return float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
+
+
+def _left_out_errors(grid: _SmoothingGrid, bandwidths: np.ndarray, unit: float) -> np.ndarray:
+    """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth."""
+    weight, event = grid.smoothed(bandwidths)
+    own = unit * grid.own(bandwidths)
+    others = weight - own
+    alone = others < ALONE * own
+    total = max(grid.weight.sum() - unit, unit)
+    others = np.where(alone, total, others)
+    missed = np.where(alone, grid.event.sum() - unit, event - own) / others  # the fit to the others, for an event
+    false = np.where(alone, grid.event.sum(), event) / others  # and for a row where it did not happen
+    return (1 - missed) ** 2 @ grid.event + false**2 @ (grid.weight - grid.event)
+
+
+TRUSTED = 1e-9
+"""Sums of kernels below this share of the largest are rounding: there the curve is drawn from its neighbours."""
+
+
+class FittedCurve(ABC):
+    """A curve with the rule that made it, its numbers resolved; call it at any scores in [0, 1]."""
+
+    rule: "Curve"
+
+    @abstractmethod
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """The fitted frequency at each score."""
+
+
+class Curve(ABC):
+    """A rule that fits a curve; subclasses are frozen dataclasses that write :meth:`fit`."""
+
+    @abstractmethod
+    def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> FittedCurve:
+        """The curve of one event: scores in [0, 1], whether it happened, and how much each row counts, all ``(n,)``."""
+
+    def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], FittedCurve]:
+        """:meth:`fit` as a function of what happened, ``(n,)``; what scores and weights decide may be done once."""
+        return lambda happened: self.fit(scores, happened, weights)
+
+
+class CurveRows(NamedTuple):
+    """Scores, zeros and ones, and weights in double precision, without the rows that do not count."""
+
+    scores: np.ndarray
+    happened: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> Self:
+        """All rows, or those with weight."""
+        f, y = np.asarray(scores, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+        if weights is None:
+            return cls(f, y, np.ones(len(f)))
+        w = np.asarray(weights, dtype=np.float64)
+        return cls(f[w > 0], y[w > 0], w[w > 0])
+
+
+@dataclass(frozen=True, eq=False)
+class StepCurve(FittedCurve):
+    """A step function: at t the value of the last knot that is at most t, below all knots that of the first.
+
+    It is continuous from the right, and jumps at scores that occurred.
+    """
+
+    rule: Curve
+    knots: np.ndarray
+    values: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """The value of the step each score stands on."""
+        return self.values[np.maximum(np.searchsorted(self.knots, scores, side="right") - 1, 0)]
+
+
+@dataclass(frozen=True)
+class IsotonicCurve(Curve):
+    """The non-decreasing curve closest to the outcomes, by pooling adjacent violators.
+
+    Least squares over all non-decreasing functions of the score, which is also the best in every other proper score.
+    Rows with equal scores are pooled first, so their order does not matter. No setting, O(n log n). Overfits: it is the
+    recalibration that is most favourable in hindsight. Ayer et al. (1955); Dimitriadis, Gneiting & Jordan (2021).
+
+    >>> curve = IsotonicCurve().fit(np.array([0.1, 0.3, 0.5, 0.9]), np.array([0, 1, 0, 1]))
+    >>> curve(np.array([0.0, 0.29, 0.3, 0.6, 0.9]))
+    array([0. , 0. , 0.5, 0.5, 1. ])
+    """
+
+    def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> StepCurve:
+        """The curve, as one step a pool."""
+        return self.given(scores, weights)(happened)
+
+    def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], StepCurve]:
+        """Scores are sorted once, and equal ones found."""
+        rows = CurveRows.of(scores, np.zeros(len(scores)), weights)
+        distinct, which = np.unique(rows.scores, return_inverse=True)
+        return partial(self._pooled, weights, distinct, which, np.bincount(which, weights=rows.weights))
+
+    def _pooled(
+        self, weights: np.ndarray | None, distinct: np.ndarray, which: np.ndarray, weight: np.ndarray, y: np.ndarray
+    ) -> StepCurve:
+        from scipy.optimize import isotonic_regression  # slow to import, and few need it
+
+        _, happened, w = CurveRows.of(y, y, weights)
+        frequency = np.bincount(which, weights=w * happened) / weight
+        pools = isotonic_regression(frequency, weights=weight)
+        first = pools.blocks[:-1]
+        return StepCurve(self, distinct[first], np.clip(pools.x[first], 0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothCurve(FittedCurve):
+    """Values at equidistant nodes of [0, 1], joined by straight lines."""
+
+    rule: "KernelSmooth"
+    values: np.ndarray
+
+    @property
+    def bandwidth(self) -> float:
+        """The standard deviation of the kernel, given or chosen."""
+        assert self.rule.bandwidth is not None
+        return self.rule.bandwidth
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """The value at each score."""
+        return np.interp(scores, np.linspace(0, 1, len(self.values)), self.values)
+
+
+@dataclass(frozen=True)
+class KernelSmooth(Curve):
+    """Local means of the outcomes: ``sum_i w_i K(t, f_i) y_i / sum_i w_i K(t, f_i)`` (Nadaraya & Watson 1964).
+
+    K is Gaussian with standard deviation ``bandwidth``, reflected at 0 and 1 so that no weight is lost there. Without
+    a bandwidth the one with the least leave-one-out squared error is taken, of twelve from 2 to 0.02 standard deviations
+    of the scores; the fitted curve says which. Whole weights leave out one of so many rows, others the mean weight.
+    Computed on a grid of g nodes, O(n + g log g), error about 1e-4; more than some six bandwidths from every
+    score the curve is a straight line between what is known.
+
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random(2000)
+    >>> curve = KernelSmooth().fit(scores, rng.random(2000) < scores**2)
+    >>> curve(np.array([0.3, 0.6, 0.9])).round(2), round(curve.bandwidth, 3)
+    (array([0.08, 0.37, 0.79]), 0.02)
+    """
+
+    bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        h = self.bandwidth
+        if h is not None and (isinstance(h, bool) or not isinstance(h, Real) or not LEAST <= h <= MOST):
+            raise InputError(
+                f"bandwidth must be a number from {LEAST:g} to {MOST:g}, or None to have it chosen; got {h!r}"
+            )
+
+    def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> SmoothCurve:
+        """The curve with the bandwidth given, or else chosen."""
+        return self.given(scores, weights)(happened)
+
+    def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], SmoothCurve]:
+        """Rows find their places on grids once."""
+        rows = CurveRows.of(scores, np.zeros(len(scores)), weights)
+        grids = grids_of(rows.scores, rows.weights)
+        choose = bandwidth_of(rows.scores, rows.weights, grids) if self.bandwidth is None else None
+        return partial(self._smoothed, weights, grids, choose)
+
+    def _smoothed(
+        self,
+        weights: np.ndarray | None,
+        grids: Callable[[int], GridPositions],
+        choose: Callable[[np.ndarray], float] | None,
+        y: np.ndarray,
+    ) -> SmoothCurve:
+        happened = CurveRows.of(y, y, weights).happened
+        h = float(self.bandwidth) if choose is None else choose(happened)  # type: ignore[arg-type]
+        (weight, event) = grids(cells_of(FINE / h)).grid(happened).smoothed(np.array([h]))[:, 0]
+        known = np.flatnonzero(weight > TRUSTED * weight.max())
+        values = np.interp(np.arange(len(weight)), known, event[known] / weight[known])
+        return SmoothCurve(replace(self, bandwidth=h), np.clip(values, 0, 1))

@@ -1,0 +1,1 @@
+"""Exact tests: the p-value is a rank among targets resampled from the predictions."""

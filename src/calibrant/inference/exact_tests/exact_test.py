@@ -1,0 +1,228 @@
+"""Exact tests of calibration: targets are resampled from the predictions, or, in time series, PIT values are shuffled in blocks."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, check_count
+from calibrant.distributions.base import Distribution, needed
+from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic, as_estimate
+from calibrant.estimators.forecast_errors.pit import PIT
+from calibrant.inference.monte_carlo import (
+    at_least,
+    at_most,
+    check_blocks,
+    draw,
+    draw_until,
+    nearer_tail,
+    rounding_of,
+    shuffled_rows,
+)
+from calibrant.results import TestResult, brief
+from calibrant.typing import ArrayLike, Engine, Estimator, Seed
+
+BUDGET = 2e11
+"""Multiplications that redraws may cost by default: some ten seconds on two cores."""
+
+
+@dataclass(frozen=True)
+class ExactTest:
+    """Test that the targets could have come from the predictions, with any estimator as statistic.
+
+    If the model is calibrated then, given the predictions, targets are independent draws from them. So redraw them
+    ``n_resamples`` times, and let ``p = (1 + #{T* >= T}) / (n_resamples + 1)``. The level holds exactly for *every*
+    n and *every* statistic: a poor statistic costs power, never validity. The redraws are also the estimator's null
+    band. Weights are taken as given: rows count more or less, but each remains one independent draw, so counts of
+    aggregated rows must be written out. ``alternative="two-sided"`` suits scores, which are too small when the model is
+    under-confident; it ranks the rank of the nearer tail, which is exact too.
+
+    ``stop_after=h`` stops at the h-th redraw that is at least as extreme, with ``p = h / redraws``: also exact, and cheap
+    where p is large (Besag & Clifford 1991). Kernel errors whose redraws would cost more than ``budget``
+    multiplications are approximated by random features, and the result says so.
+
+    >>> import numpy as np
+    >>> from calibrant import ECE, ExactTest
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(500)
+    >>> honest, boastful = (rng.random(500) < y_pred) * 1, (rng.random(500) < 0.3 + 0.4 * y_pred) * 1
+    >>> ExactTest(ECE())(honest, y_pred).pvalue
+    0.858
+    >>> ExactTest(ECE())(boastful, y_pred).pvalue
+    0.001
+    """
+
+    estimator: Estimator
+    n_resamples: int = 999
+    alternative: Literal["greater", "less", "two-sided"] = "greater"
+    stop_after: int | None = None
+    budget: float = BUDGET
+
+    def __post_init__(self) -> None:
+        if not callable(self.estimator):
+            raise InputError(f"estimator must be an estimator such as ECE(); got {self.estimator!r}")
+        check_count(self.n_resamples, "n_resamples")
+        if self.alternative not in ("greater", "less", "two-sided"):
+            raise InputError(f"alternative must be 'greater', 'less' or 'two-sided'; got {self.alternative!r}")
+        if self.stop_after is not None:
+            check_count(self.stop_after, "stop_after")
+            if self.alternative == "two-sided":
+                raise InputError("stop_after goes with alternative='greater' or 'less'")
+
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
+    ) -> TestResult:
+        """Redraw, compare and count."""
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_rests_on_levels(self.estimator, predictions)
+        estimator, notes = within_budget(self.estimator, predictions, self.n_resamples, self.budget)
+        estimate = as_estimate(estimator, targets, predictions, weights, engine)
+        if isinstance(estimator, BaseEstimator):
+            estimator, targets, predictions = estimator.reduce(targets, predictions)
+        statistic = statistic_of(estimator, predictions, weights)
+        observed = float(statistic(to_numpy(targets)[None])[0])
+        redraw = partial(_redraw, statistic, predictions)
+        settings: dict[str, Any] = {"width": int(np.prod(targets.shape)), "rng": rng, "engine": engine}
+        if self.stop_after is None:
+            null = draw(redraw, self.n_resamples, **settings)
+            pvalue = self._pvalue(observed, null)
+        else:
+            null, pvalue = self._sequential(redraw, observed, settings)
+        return TestResult(float(estimate), pvalue, len(predictions), self, estimate, null, notes)
+
+    def _pvalue(self, observed: float, null: np.ndarray) -> float:
+        pool = np.append(null, observed)
+        ranks = {"greater": at_least, "less": at_most, "two-sided": nearer_tail}[self.alternative](pool)
+        return float(ranks[-1] / len(pool))
+
+    def _sequential(self, redraw: Any, observed: float, settings: dict[str, Any]) -> tuple[np.ndarray, float]:
+        """Redraws up to the one that is the h-th to reach the observed value."""
+        assert self.stop_after is not None
+        reached = partial(_reached, observed, self.alternative)
+        null = draw_until(redraw, self.n_resamples, reached, self.stop_after, **settings)
+        hits = int(reached(null).sum())
+        return null, hits / len(null) if hits >= self.stop_after else (1 + hits) / (1 + len(null))
+
+
+def _reached(observed: float, alternative: str, values: np.ndarray) -> np.ndarray:
+    """Which redraws are at least as extreme as what was observed."""
+    slack = rounding_of(np.append(values, observed))
+    if np.isnan(values).any() or np.isnan(observed):
+        raise InputError("the statistic is not a number for some sets of targets")
+    return values >= observed - slack if alternative == "greater" else values <= observed + slack
+
+
+def within_budget(
+    estimator: Any, predictions: Distribution, n_redraws: int, budget: float
+) -> tuple[Any, tuple[str, ...]]:
+    """The estimator, or one of the same quantity that so many redraws can afford, and a note that says so."""
+    if not isinstance(estimator, BaseEstimator):
+        return estimator, ()
+    chosen = estimator.affordable(predictions, n_redraws, budget)
+    if chosen is estimator:
+        return estimator, ()
+    return chosen, (f"{n_redraws:,} redraws of all pairs exceed the budget of {budget:.0e}: {brief(chosen)} instead",)
+
+
+def check_rests_on_levels(estimator: Any, predictions: Distribution) -> None:
+    """Refuse to redraw quantile forecasts for a statistic that depends on what lies between their levels."""
+    if not getattr(estimator, "rests_on_levels", False):
+        check_whole(predictions, estimator)
+
+
+def statistic_of(estimator: Any, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+    """The statistic as a function of stacks of targets."""
+    if isinstance(estimator, BaseEstimator):
+        return estimator.given(predictions, weights)
+    return EachDraw(estimator, predictions, weights)
+
+
+def _redraw(statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+    return statistic(predictions.sample(np.random.default_rng(seed), size))
+
+
+BLIND = "levels that are uneven in all rows alike are not seen by this test: look at PITHistogram as well"
+
+
+@dataclass(frozen=True)
+class ShuffleTest:
+    """Test that how outcomes lie in their forecasts has nothing to do with what was forecast, for rows in the order of time.
+
+    The levels ``F_i(y_i)`` of ``block`` rows after each other are kept together and handed to other rows, at random; each
+    outcome is then the quantile of its new forecast at that level, and the statistic is ranked among those of
+    ``n_resamples`` such series. If blocks of levels are exchangeable and independent of the forecasts, as those of a calibrated
+    forecast are when errors depend on errors up to a block before, the level holds exactly at every n, for every
+    statistic. Tests for independent rows, :class:`ExactTest` among them, reject such series far too often.
+
+    What all rows have in common is not seen: forecasts that are too narrow everywhere keep their levels. With ``block=1`` it
+    is a permutation test. Levels of counts are randomised. For forecasts of numbers; O(n) quantiles a redraw.
+
+    >>> from calibrant import SKCE, Normal
+    >>> rng = np.random.default_rng(0)
+    >>> loc = rng.normal(size=200)
+    >>> errors = np.repeat(rng.normal(size=40), 5)  # for five days the same
+    >>> ShuffleTest(SKCE(), block=10, n_resamples=99)(loc + errors, Normal(loc, 1.0)).pvalue > 0.05
+    True
+    >>> ShuffleTest(SKCE(), block=10, n_resamples=99)(errors - loc, Normal(loc, 1.0)).pvalue
+    0.01
+    """
+
+    estimator: Estimator
+    block: int
+    n_resamples: int = 999
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not callable(self.estimator):
+            raise InputError(f"estimator must be an estimator such as SKCE(); got {self.estimator!r}")
+        check_count(self.block, "block")
+        check_count(self.n_resamples, "n_resamples")
+        check_count(self.seed, "seed", least=0)
+
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
+    ) -> TestResult:
+        """Hand levels around, compare and count."""
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        check_whole(predictions, self)
+        check_blocks(self.block, len(predictions))
+        needed(predictions[:1].quantile(np.array([0.5])), "quantiles", predictions, self)
+        levels = PIT(seed=self.seed).of(to_numpy(targets), predictions)
+        estimate = as_estimate(self.estimator, targets, predictions, weights)
+        statistic = statistic_of(self.estimator, predictions, weights)
+        observed = float(statistic(to_numpy(targets)[None])[0])
+        redraw = partial(_handed, statistic, predictions, levels, self.block)
+        null = draw(redraw, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
+        pvalue = float(at_least(np.append(null, observed))[-1] / (len(null) + 1))
+        return TestResult(float(estimate), pvalue, len(predictions), self, estimate, null, (BLIND,))
+
+
+def _handed(
+    statistic: Statistic,
+    predictions: Distribution,
+    levels: np.ndarray,
+    block: int,
+    seed: np.random.SeedSequence,
+    size: int,
+) -> np.ndarray:
+    """The statistic of outcomes at levels of other rows, ``(size,)``."""
+    rng, n = np.random.default_rng(seed), len(levels)
+    others = np.stack([levels[shuffled_rows(n, block, rng)] for _ in range(size)])
+    rows = [to_numpy(predictions[i : i + 1].quantile(others[:, i]))[0] for i in range(n)]
+    return statistic(np.stack(rows, axis=1))

@@ -1,0 +1,1 @@
+"""Tests of the kernel calibration error that need no resampled targets."""

@@ -1,0 +1,157 @@
+"""Files and pipes of any length as data sets of some rows at a time, at constant memory."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import TextIOBase
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from calibrant._validate import InputError, check_count
+from calibrant.io.columns import Columns, FramePart, check_exists, check_polars
+from calibrant.io.dataset import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of
+from calibrant.io.parts import Frames, TextParts, parquet_parts
+from calibrant.io.records import BadLines, Needed
+from calibrant.results import how_many
+
+ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+@dataclass(frozen=True, eq=False)
+class FileBatch(Dataset):
+    """Some consecutive good rows of a file; ``start`` is how many came before."""
+
+    start: int
+
+
+class Batches:
+    """The rows of a file or pipe, some at a time: CSV, JSON lines or Parquet, in memory that does not grow.
+
+    ``source`` is a path or a binary handle such as ``sys.stdin.buffer``; ``kind`` says what a handle gives where its first
+    character does not. The other arguments name columns as for :func:`calibrant.io.read`. A batch has at most ``rows`` rows,
+    and fewer where a pipe has not given more for ``flush`` seconds.
+
+    Lines that are not JSON, or lack a column that is needed, are left out. ``bad`` has their number and the first few; with
+    ``strict`` the first one is an error. Where no line can be used, or the positive label never occurs, that is an error
+    at the end in any case. Values that no line should have, such as probabilities above 1, are errors at once.
+
+    >>> from io import BytesIO
+    >>> lines = BytesIO(b'{"y": 1, "p": 0.8}\\nwhat?\\n{"y": 0, "p": 0.3}\\n')
+    >>> batches = Batches(lines, y_true="y", y_pred="p")
+    >>> for batch in batches:
+    ...     print(batch.y_true, batch.y_pred.probability(1))
+    [1 0] [0.8 0.3]
+    >>> print(batches.bad)
+    1 line could not be used: line 2 is not JSON: 'what?'
+    """
+
+    def __init__(
+        self,
+        source: str | Path | IO[bytes],
+        *,
+        rows: int = 100_000,
+        flush: float = 1.0,
+        strict: bool = False,
+        kind: Literal["csv", "jsonl"] | None = None,
+        y_true: str | None = None,
+        y_pred: str | None = None,
+        predict: str | None = None,
+        by: Sequence[str] = (),
+        sample_weight: str | None = None,
+        pos_label: str | None = None,
+    ) -> None:
+        check_count(rows, "rows")
+        if not flush > 0:
+            raise InputError(f"flush must be a positive number of seconds; got {flush!r}")
+        self.source = Path(source) if isinstance(source, str) else source
+        if isinstance(self.source, TextIOBase) and not hasattr(self.source, "buffer"):
+            raise InputError("source gives text: open it in binary mode, or give its bytes, as sys.stdin.buffer does")
+        self.rows, self.flush, self.strict, self.kind = rows, flush, strict, kind
+        self.columns: dict[str, Any] = {
+            "y_true": y_true,
+            "y_pred": y_pred,
+            "predict": predict,
+            "by": tuple(by),
+            "sample_weight": sample_weight,
+            "pos_label": pos_label,
+        }
+        self.bad = BadLines()
+        self.n = 0
+
+    @property
+    def path(self) -> Path:
+        """What messages call the source."""
+        if isinstance(self.source, Path):
+            return self.source
+        name = getattr(self.source, "name", None)
+        return Path("standard input" if name == "<stdin>" else name if isinstance(name, str) else "the stream")
+
+    def __iter__(self) -> Iterator[FileBatch]:
+        self.bad, self.n, found = BadLines(), 0, self.columns["pos_label"] is None
+        for frame in self._frames():
+            for start in range(0, len(frame), self.rows):
+                batch = self._batch(FramePart(self.path, frame[start : start + self.rows]))
+                self.n += len(batch.y_true)
+                found = found or bool(np.any(batch.y_true))
+                yield batch
+        if not self.n:
+            raise InputError(f"{self.path.name} has no rows{f' of use: {self.bad}' if self.bad.count else ''}")
+        if not found:
+            raise InputError(f"--pos-label {self.columns['pos_label']!r} never occurs in {how_many(self.n, 'row')}")
+
+    def between(self, start: int, stop: int) -> Iterator[FileBatch]:
+        """The rows of a Parquet file from start to stop, of which nothing else is read; there may be none."""
+        self.n = start
+        for frame in parquet_parts(self.path, self._wish, start, stop):
+            for first in range(0, len(frame), self.rows):
+                yield (batch := self._batch(FramePart(self.path, frame[first : first + self.rows])))
+                self.n += len(batch.y_true)
+
+    def _batch(self, table: Columns) -> FileBatch:
+        try:
+            return FileBatch(**vars(dataset_of(table, **self.columns, is_part=True)), start=self.n)
+        except InputError as error:
+            raise InputError(f"{self.path.name}, rows from {self.n:,}: {error}") from error
+
+    def _frames(self) -> Frames:
+        check_polars(self.path)
+        parts = TextParts(self.path, self._wish, self.bad, strict=self.strict)
+        if not isinstance(self.source, Path):
+            is_csv = None if self.kind is None else self.kind == "csv"
+            handle = getattr(self.source, "buffer", self.source)  # bytes under text
+            yield from parts.frames(handle, is_csv=is_csv, rows=self.rows, flush=self.flush)
+            return
+        check_exists(self.source)
+        kind = ENDINGS.get(self.source.suffix.lower())
+        if kind is None:
+            raise InputError(f"{self.path.name}: batches are read from {', '.join(ENDINGS)}; io.read takes more kinds")
+        if kind == "parquet":
+            yield from parquet_parts(self.source, self._wish)
+            return
+        with self.source.open("rb") as handle:
+            yield from parts.frames(handle, is_csv=kind == "csv", rows=self.rows, flush=None)
+
+    def _wish(self, table: Columns) -> Needed:
+        """The columns that data sets are made of."""
+        return needed_columns(table, **self.columns)
+
+
+def needed_columns(
+    table: Columns,
+    *,
+    y_true: str | None = None,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    by: Sequence[str] = (),
+    sample_weight: str | None = None,
+    pos_label: str | None = None,  # noqa: ARG001  # so that both take the same
+) -> Needed:
+    """The columns that :func:`calibrant.io.dataset.dataset_of` asks for with the same arguments."""
+    truth = table.find(y_true, TRUTH_NAMES, "--y-true")
+    wished = table.find(y_pred, PREDICTION_NAMES, "--y-pred") if predict is None else columns_of_family(predict, table)
+    numbers = list(wished)
+    if sample_weight is not None:
+        numbers += table.find(sample_weight, (), "--sample-weight")
+    sliced = [found for name in by for found in table.find(name, (), "--by")]
+    return Needed(tuple(dict.fromkeys([*truth, *numbers, *sliced])), frozenset(numbers))

@@ -1,0 +1,416 @@
+"""From a file to targets and predictions: CSV, Parquet, JSON lines and NPZ."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibrant._validate import InputError, did_you_mean
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.composite.mixture import Mixture
+from calibrant.distributions.composite.truncated import Censored, Truncated
+from calibrant.distributions.continuous.finite_interval import Beta, Uniform
+from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
+from calibrant.distributions.continuous.positive import Gamma, LogNormal
+from calibrant.distributions.continuous.student_t import StudentT
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.discrete.count_families import NegativeBinomial, Poisson
+from calibrant.distributions.empirical.ensemble import Ensemble
+from calibrant.distributions.empirical.piecewise import Histogram
+from calibrant.distributions.empirical.quantiles import Quantiles
+from calibrant.distributions.multivariate import MultivariateNormal
+from calibrant.io.columns import Columns, open_columns
+from calibrant.spec import parse
+
+TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
+PREDICTION_NAMES = (
+    *("p_*", "prob_*", "proba_*", "p", "prob", "proba", "probability", "y_prob", "y_proba", "y_score", "score"),
+    *("predictions", "prediction", "y_pred"),
+)
+"""Usual names of probabilities, the surest first; ``y_pred`` is the last, as it often holds decisions."""
+
+FAMILIES: Mapping[str, Callable[..., Distribution]] = {
+    "Bernoulli": Bernoulli,
+    "Beta": Beta,
+    "Categorical": Categorical,
+    "Categorical.from_logits": Categorical.from_logits,
+    "Censored": Censored,
+    "Ensemble": Ensemble,
+    "Gamma": Gamma,
+    "Histogram": Histogram,
+    "Histogram.from_cdf": Histogram.from_cdf,
+    "Laplace": Laplace,
+    "Logistic": Logistic,
+    "LogNormal": LogNormal,
+    "Mixture": Mixture,
+    "MultivariateNormal": MultivariateNormal,
+    "NegativeBinomial": NegativeBinomial,
+    "NegativeBinomial.from_total_count": NegativeBinomial.from_total_count,
+    "Normal": Normal,
+    "Poisson": Poisson,
+    "Quantiles": Quantiles,
+    "Quantiles.joined": Quantiles.joined,
+    "Quantiles.rearranged": Quantiles.rearranged,
+    "StudentT": StudentT,
+    "Truncated": Truncated,
+    "Uniform": Uniform,
+}
+"""What ``--predict`` may name; arguments are columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
+
+    ``notes`` say how columns were read where that may surprise.
+    """
+
+    y_true: np.ndarray
+    y_pred: Distribution
+    by: Mapping[str, np.ndarray]
+    sample_weight: np.ndarray | None
+    source: str
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a file held of predictions: the name of their family, the columns of each of its parameters, and the file.
+
+    Parameters that were given as a number have no columns.
+    """
+
+    prediction: Distribution
+    family: str
+    columns: Mapping[str, list[str]]
+    file: Columns
+    notes: tuple[str, ...] = ()
+
+
+def example(name: str) -> Path:
+    """The path of an example file that ships with calibrant: ``digits`` or ``diabetes``.
+
+    >>> example("digits").name
+    'digits.csv'
+    """
+    return Path(__file__).parents[1] / "data" / f"{name}.csv"
+
+
+def read(
+    path: str | Path,
+    *,
+    y_true: str | None = None,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    by: Sequence[str] = (),
+    sample_weight: str | None = None,
+    pos_label: str | None = None,
+    format: str | None = None,
+) -> Dataset:
+    """Read targets and predictions from a file.
+
+    ``y_true`` and ``y_pred`` name columns; several, by a pattern (``p_*``) or separated by commas. The part of a name
+    that the star stands for is the class. ``predict`` names a family and its columns instead:
+    ``Categorical.from_logits(logits='z_*')``. Without names, usual ones are looked for. ``format`` is ``csv``, ``parquet``,
+    ``jsonl`` or ``npz`` where the file's ending does not say.
+
+    >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
+    >>> data.y_pred
+    <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
+    """
+    return dataset_of(
+        open_columns(Path(path), format),
+        y_true=y_true,
+        y_pred=y_pred,
+        predict=predict,
+        by=by,
+        sample_weight=sample_weight,
+        pos_label=pos_label,
+    )
+
+
+def dataset_of(
+    table: Columns,
+    *,
+    y_true: str | None = None,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    by: Sequence[str] = (),
+    sample_weight: str | None = None,
+    pos_label: str | None = None,
+    is_part: bool = False,
+) -> Dataset:
+    """Targets and predictions from columns, as for :func:`read`; in a part of a file the positive label may be missing."""
+    truth_names = table.find(y_true, TRUTH_NAMES, "--y-true")
+    truth = _whole(table.values(truth_names), truth_names)
+    truth = truth if truth.shape[1] > 1 else truth[:, 0]
+    if predict is not None:
+        _check_alone(y_pred, pos_label)
+        found = _family(predict, table)
+        y, prediction, source, notes = truth, found.prediction, predict, found.notes
+    else:
+        classes = _ClassColumns.of(table, y_pred, is_part)
+        names, probs, notes = classes.names, classes.values, classes.notes
+        if truth.ndim == 2:
+            names = _in_order_of(truth_names, names, y_true, y_pred)
+            probs = table.values(names)
+        stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
+        y, prediction = _classes(truth, probs, stars, pos_label, is_part)
+        source = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+    return Dataset(
+        y_true=y,
+        y_pred=prediction,
+        by={name: table.single(name, "--by") for name in by},
+        sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
+        source=f"truth: {', '.join(truth_names)}; predictions: {source}",
+        notes=notes,
+    )
+
+
+def read_predictions(
+    path: str | Path,
+    *,
+    y_pred: str | None = None,
+    predict: str | None = None,
+    pos_label: str | None = None,
+    format: str | None = None,
+) -> Predictions:
+    """Read predictions from a file that need not have the truth; columns are named as for :func:`read`.
+
+    >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
+    {'loc': ['mu'], 'scale': ['sigma']}
+    """
+    table = open_columns(Path(path), format)
+    if predict is not None:
+        _check_alone(y_pred, pos_label)
+        return _family(predict, table)
+    columns = _ClassColumns.of(table, y_pred, is_part=False)
+    names, probs, notes = columns.names, columns.values, columns.notes
+    stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
+    classes = Categorical(probs[:, 0]) if probs.shape[1] == 1 else Categorical(probs, stars)
+    return Predictions(classes, "Categorical", {"probs": names}, table, notes)
+
+
+def has_truth(path: str | Path, format: str | None = None) -> bool:
+    """Whether a file has a column of a usual name for the truth."""
+    return bool(open_columns(Path(path), format).usual(TRUTH_NAMES))
+
+
+@dataclass(frozen=True, eq=False)
+class _ClassColumns:
+    """Columns of class probabilities, their values ``(n, columns)``, and what a reader must know of them."""
+
+    names: list[str]
+    values: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, table: Columns, wish: str | None, is_part: bool) -> "_ClassColumns":
+        """Those that are wished, or of usual names: a column of decisions gives way to one of probabilities.
+
+        A part of a file cannot tell the two: there names alone decide.
+        """
+        names = table.find(wish, PREDICTION_NAMES, "--y-pred")
+        values = table.values(names)
+        if is_part or (_are_probabilities(values) and not _are_decisions(values)):
+            return cls(names, values)
+        for pattern in PREDICTION_NAMES if wish is None else ():
+            if (other := table.usual([pattern])) and other != names:
+                better = table.values(other)
+                if _are_probabilities(better) and not _are_decisions(better):
+                    note = f"{_listed(names)} holds no probabilities: {_listed(other)} is taken instead"
+                    return cls(other, better, (note,))
+        if not _are_decisions(values):
+            return cls(names, values)  # refused later, with what is wrong with it
+        note = f"{_listed(names)} holds nothing but 0 and 1: decisions, not probabilities, so that nothing says how sure the "
+        return cls(names, values, (f"{note}model was. Name a column of probabilities with --y-pred",))
+
+
+def _are_probabilities(values: np.ndarray) -> bool:
+    return values.dtype.kind in "iubf" and bool(((values >= 0) & (values <= 1)).all())
+
+
+def _are_decisions(values: np.ndarray) -> bool:
+    """Whether all are 0 or 1."""
+    return values.dtype.kind in "iubf" and bool(((values == 0) | (values == 1)).all())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"column {names[0]!r}" if len(names) == 1 else f"columns {names[0]!r} to {names[-1]!r}"
+
+
+def _check_alone(y_pred: str | None, pos_label: str | None) -> None:
+    """Refuse other names of columns beside a family."""
+    if y_pred is not None or pos_label is not None:
+        raise InputError("--predict names the columns itself: leave out --y-pred and --pos-label")
+
+
+def _classes(
+    truth: np.ndarray, probs: np.ndarray, stars: tuple[str, ...] | None, pos_label: str | None, is_part: bool
+) -> tuple[np.ndarray, Distribution]:
+    """Truth and class probabilities, with the names that the file's column names give the classes."""
+    if truth.ndim == 2 and pos_label is None:
+        return truth, Bernoulli(probs, stars)
+    if probs.shape[1] == 1:
+        return _against(truth, pos_label, is_part), Categorical(probs[:, 0])
+    if pos_label is not None:
+        raise InputError("--pos-label goes with a single column of probabilities; with a column a class, leave it out")
+    return truth, Categorical(probs, stars)
+
+
+def _in_order_of(truth: list[str], names: list[str], y_true: str | None, y_pred: str | None) -> list[str]:
+    """Columns of probabilities in the order of the columns of truth, matched by what their stars stand for."""
+    labels = _stars(truth, TRUTH_NAMES if y_true is None else (y_true,))
+    found = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
+    if labels is None or found is None:
+        return names
+    if sorted(labels) != sorted(found):
+        raise InputError(
+            f"--y-true has the labels {list(labels)[:5]} and --y-pred has {list(found)[:5]}: they must agree"
+        )
+    return [names[found.index(label)] for label in labels]
+
+
+def _against(truth: np.ndarray, pos_label: str | None, is_part: bool) -> np.ndarray:
+    """Zeros and ones: whether each target is the positive label."""
+    if pos_label is not None:
+        names = truth.astype(str)
+        if not is_part and pos_label not in (found := np.unique(names).tolist()):
+            raise InputError(f"--pos-label {pos_label!r} never occurs{did_you_mean(pos_label, found)}")
+        return (names == pos_label).astype(np.uint8)
+    if truth.dtype.kind not in "iubf":
+        found = np.unique(truth.astype(str)).tolist()[:4]
+        raise InputError(f"the truth holds text like {found}: say which one is predicted, --pos-label {found[-1]}")
+    return truth
+
+
+def _family(text: str, table: Columns) -> Predictions:
+    def columns(value: object) -> list[str]:
+        if isinstance(value, str):
+            return table.find(value, (), "--predict")
+        is_setting = isinstance(value, tuple) and not any(isinstance(part, str) for part in value)
+        if is_setting or isinstance(value, int | float | Predictions):
+            return []
+        raise InputError(f"--predict {text!r}: arguments are columns, numbers or families; got {value!r}")
+
+    def values(names: list[str], value: Any) -> Any:
+        if not names:
+            return (
+                tuple(values([], part) for part in value)
+                if isinstance(value, tuple)
+                else getattr(value, "prediction", value)
+            )
+        found = table.values(names)
+        return found if found.shape[1] > 1 else found[:, 0]
+
+    def build(name: str, *args: object, **options: object) -> Predictions:
+        said = signature(FAMILIES[name]).bind_partial(*args, **options).arguments
+        named = {key: columns(value) for key, value in said.items()}
+        given = {key: values(named[key], value) for key, value in said.items()}
+        notes: tuple[str, ...] = ()
+        if name.partition(".")[0] == "Quantiles" and "levels" not in given and named.get("values"):
+            given["levels"] = levels_of_names(named["values"], sum(map(table.width, named["values"])))
+            pairs = zip(named["values"], given["levels"], strict=True)
+            notes = (f"quantile levels read: {', '.join(f'{c} = {100 * u:g} %' for c, u in pairs)}",)
+        return Predictions(FAMILIES[name](**given), name, named, table, notes)
+
+    found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
+    if not isinstance(found, Predictions):
+        raise InputError(f"--predict {text!r} is not a family; known: {', '.join(FAMILIES)}")
+    return found
+
+
+def columns_of_family(text: str, table: Columns) -> list[str]:
+    """The columns that ``predict`` names."""
+
+    def named(*args: object, **options: object) -> list[str]:
+        found: list[str] = []
+        for value in (*args, *options.values()):
+            found += table.find(value, (), "--predict") if isinstance(value, str) else []
+            found += value if isinstance(value, list) else []
+        return found
+
+    found = parse(_quoted(text), dict.fromkeys(FAMILIES, named), word=str)
+    return found if isinstance(found, list) else []
+
+
+def _quoted(text: str) -> str:
+    """Patterns with a star as texts, which they need not be written as.
+
+    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')")
+    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')")
+    """
+    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*)(?=\s*[,)])", r"'\1'", text)
+
+
+def levels_of_names(names: Sequence[str], n_levels: int | None = None) -> list[float]:
+    """Levels of quantiles as their columns are called: ``q_0.05``, or ``q05``, ``q_5`` or ``5%`` in percent.
+
+    ``n_levels`` is how many there are, where a name stands for several. Names whose numbers may count the columns, such as
+    q1 to q9, are refused, as they would be read as 1 % to 9 %.
+
+    >>> levels_of_names(["q_0.1", "q_0.5"]), levels_of_names(["p10", "p97.5"]), levels_of_names(["m2_q05", "m2_q95"])
+    ([0.1, 0.5], [0.1, 0.975], [0.05, 0.95])
+    """
+    texts = _varying_numbers(names)
+    parts = (len(names) if n_levels is None else n_levels) + 1
+    evenly = _as_levels([i / parts for i in range(1, parts)])
+    if texts is None:
+        said = ", ".join(names[:4])
+        raise InputError(
+            f"--predict Quantiles: the columns {said} do not say their levels as in q_0.05: give them, {evenly}"
+        )
+    values = [float(text.rstrip("%")) for text in texts]
+    have_points, have_signs = any("." in text for text in texts), all("%" in text for text in texts)
+    if have_points and max(values) <= 1 and not have_signs:
+        return values
+    shares = [value / 100 for value in values]
+    if have_points or have_signs:
+        return shares
+    is_count = values[0] <= 1 and len(values) != 99 and set(np.diff(values)) == {1.0}
+    if is_count or max(values) < 10 or max(values) >= 100:
+        either = f", or {_as_levels(shares)}" if max(values) < 100 else ""
+        raise InputError(
+            f"--predict Quantiles: the numbers in {names[0]} to {names[-1]} may be percent, or count the columns: say which, "
+            f"{evenly}{either}"
+        )
+    return shares
+
+
+def _as_levels(levels: Sequence[float]) -> str:
+    """The setting that gives them."""
+    return f"levels=({', '.join(f'{level:.3g}' for level in levels)})"
+
+
+def _varying_numbers(names: Sequence[str]) -> list[str] | None:
+    """The one number in each name that differs from name to name, with its percent sign; ``None`` where there is no such."""
+    numbers = [re.findall(r"\d+(?:\.\d+)?%?", name) for name in names]
+    if len({len(found) for found in numbers}) != 1:
+        return None
+    differing = [column for column in zip(*numbers, strict=True) if len(set(column)) > 1]
+    return list(differing[0]) if len(differing) == 1 else None
+
+
+def _stars(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...] | None:
+    """What the star of a pattern stands for in each name, where one pattern with one star gave them all."""
+    for pattern in patterns:
+        head, star, tail = pattern.partition("*")
+        if star and "*" not in tail and all(fnmatchcase(name, pattern) for name in names):
+            return tuple(name[len(head) : len(name) - len(tail)] for name in names)
+    return None
+
+
+def _whole(truth: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Labels that a file stored as 0.0 and 1.0 as the integers they are."""
+    if truth.dtype.kind != "f":
+        return truth
+    if not np.isfinite(truth).all():
+        raise InputError(f"column {names[0]!r} has NaN or infinite values: drop or repair those rows")
+    return truth.astype(np.int64) if np.all(truth == np.round(truth)) else truth

@@ -1,0 +1,20 @@
+# Written by `python -m calibrant._names`.
+
+from calibrant.distributions.wasserstein import BuresWasserstein as BuresWasserstein
+from calibrant.distributions.wasserstein import MixtureWasserstein as MixtureWasserstein
+from calibrant.kernels.base import Kernel as Kernel
+from calibrant.kernels.base import Product as Product
+from calibrant.kernels.base import Radial as Radial
+from calibrant.kernels.base import Scaled as Scaled
+from calibrant.kernels.base import Sum as Sum
+from calibrant.kernels.closed_forms import closed_form as closed_form
+from calibrant.kernels.closed_forms import expectation as expectation
+from calibrant.kernels.distance_kernels import Energy as Energy
+from calibrant.kernels.distance_kernels import Exponential as Exponential
+from calibrant.kernels.distance_kernels import Gaussian as Gaussian
+from calibrant.kernels.distance_kernels import Matern as Matern
+from calibrant.kernels.label_kernels import Identity as Identity
+from calibrant.kernels.label_kernels import LabelMatrix as LabelMatrix
+from calibrant.kernels.metrics import Cityblock as Cityblock
+from calibrant.kernels.metrics import Euclidean as Euclidean
+from calibrant.kernels.metrics import Metric as Metric

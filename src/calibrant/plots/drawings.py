@@ -1,0 +1,58 @@
+"""Every kind of picture by its name."""
+
+from calibrant._validate import InputError, did_you_mean
+from calibrant.plots.base import Drawing, Tables
+from calibrant.plots.classification.classwise import ClasswiseDisplay
+from calibrant.plots.classification.confusion import ConfusionDisplay
+from calibrant.plots.classification.reliability import ReliabilityDisplay
+from calibrant.plots.classification.simplex_plot import SimplexDisplay
+from calibrant.plots.comparisons import comparison as model_curves
+from calibrant.plots.comparisons.before_after_plot import BeforeAfterDisplay
+from calibrant.plots.comparisons.bias import BiasDisplay
+from calibrant.plots.comparisons.comparison import ComparisonDisplay
+from calibrant.plots.comparisons.null import NullDisplay
+from calibrant.plots.comparisons.witness_plot import WitnessDisplay
+from calibrant.plots.forecasting.coverage import CoverageDisplay
+from calibrant.plots.forecasting.fan import FanDisplay
+from calibrant.plots.forecasting.pit_histogram import PITCurveDisplay, PITHistogramDisplay
+from calibrant.plots.forecasting.sharpness import SharpnessDisplay
+from calibrant.plots.forecasting.spread_plot import SpreadDisplay
+from calibrant.plots.sequential.drift import DriftDisplay
+from calibrant.plots.sequential.evidence_plot import EvidenceDisplay
+from calibrant.plots.sequential.windows import WindowsDisplay
+
+DRAWINGS: dict[str, Drawing] = {
+    "before_after": BeforeAfterDisplay.drawing,
+    "bias": BiasDisplay.drawing,
+    "classwise": ClasswiseDisplay.drawing,
+    "comparison": ComparisonDisplay.drawing,
+    "confusion": ConfusionDisplay.drawing,
+    "coverage": CoverageDisplay.drawing,
+    "curves": model_curves.DRAWING,
+    "drift": DriftDisplay.drawing,
+    "evidence": EvidenceDisplay.drawing,
+    "fan": FanDisplay.drawing,
+    "level_curve": PITCurveDisplay.drawing,
+    "levels": PITHistogramDisplay.drawing,
+    "null": NullDisplay.drawing,
+    "reliability": ReliabilityDisplay.drawing,
+    "sharpness": SharpnessDisplay.drawing,
+    "simplex": SimplexDisplay.drawing,
+    "spread": SpreadDisplay.drawing,
+    "windows": WindowsDisplay.drawing,
+    "witness": WitnessDisplay.drawing,
+}
+"""What draws which kind of picture."""
+
+
+def to_svg(kind: str, tables: Tables) -> str:
+    """A picture of a kind, from its tables alone, as an inline SVG element whose colours are CSS variables.
+
+    >>> from calibrant.results import Table
+    >>> table = Table(lower=[0.0, 0.5], upper=[0.5, 1.0], observed=[0.4, 0.6], low=[0.3, 0.3], high=[0.7, 0.7])
+    >>> to_svg("levels", {"levels": table})[:4]
+    '<svg'
+    """
+    if kind not in DRAWINGS:
+        raise InputError(f"there is no picture of kind {kind!r}{did_you_mean(kind, list(DRAWINGS))}")
+    return DRAWINGS[kind].to_svg(tables)

@@ -1,0 +1,1 @@
+"""Recalibrators of any shape: isotonic regression, bins, splines, kernels on the simplex."""

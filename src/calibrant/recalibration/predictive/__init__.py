@@ -1,0 +1,1 @@
+"""Recalibrators of predictive distributions of numbers, vectors and ensembles."""

@@ -1,0 +1,338 @@
+"""Logistic regression of two and of many classes, its log loss minimised by Newton's method."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import expit, log_softmax
+
+TOLERANCE = 1e-10
+"""Length of the gradient of a mean loss at which a search has arrived."""
+
+ROUNDING = 1e-13
+"""Length of a gradient below which only rounding is left of it."""
+
+FLAT = 1e-13
+"""A direction bends this little, against what its rough inverse expects, by rounding only."""
+
+STEPS = 200
+"""Newton steps at most; ten do for most problems, some thirty where the optimum is at infinity."""
+
+SHORT = 0.5
+"""How far from the limit a search for an optimum at infinity stops: in nats, of all rows together."""
+
+LITTLE = 0.01
+"""What is left to gain, in nats, when slow steps begin to mean that the optimum is at infinity."""
+
+SLOW = 0.2
+"""Share of the gradient left by a slow step. Near a minimum far less is left, on the way to infinity 1/e."""
+
+
+class Point(NamedTuple):
+    """A function near one of its arguments: value, gradient, product of the Hessian with a direction, and its rough inverse."""
+
+    loss: float
+    gradient: np.ndarray
+    curvature: Callable[[np.ndarray], np.ndarray]
+    rough_inverse: Callable[[np.ndarray], np.ndarray]
+
+
+class Objective(Protocol):
+    """A convex function of an array."""
+
+    def at(self, x: np.ndarray) -> Point:
+        """The function near x."""
+        ...
+
+
+class Minimum(NamedTuple):
+    """Where a search ended, the length of the gradient there, and whether the optimum lies at infinity."""
+
+    x: np.ndarray
+    loss: float
+    gradient: float
+    is_converged: bool
+    is_infinite: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know."""
+        if not self.is_infinite:
+            return ()
+        return ("the best coefficients are infinite, or nearly: the fit stops where half a nat is left to gain",)
+
+
+def minimised(objective: Objective, start: np.ndarray, rows: float) -> Minimum:
+    """The minimum of a mean loss over ``rows`` rows.
+
+    Logistic losses of separable data fall towards a limit at infinity, by a factor of e a step. Then the point is taken
+    where half a nat, of all rows together, was left to gain: no data ask for more, and a class that never happens gets a
+    probability of about 1/(2n).
+    """
+    x, here, before, slow = start, objective.at(start), start, 0
+    for _ in range(STEPS):
+        size = float(np.linalg.norm(here.gradient))
+        step = _newton_step(here) if size else here.gradient
+        left = -rows * float(np.vdot(here.gradient, step))
+        before = x if left > SHORT else before
+        if slow > 2 or (10 * ROUNDING < size <= TOLERANCE and _is_slow(objective.at(x + step), size)):
+            return _nearer(objective, before, x, here.loss + SHORT / rows)
+        if size <= TOLERANCE:
+            return Minimum(x, here.loss, size, is_converged=True)
+        moved = _searched(objective, x, here, step)
+        if moved is None:
+            break
+        x, here = moved
+        slow = slow + 1 if left <= LITTLE and _is_slow(here, size) else 0
+    return Minimum(x, here.loss, float(np.linalg.norm(here.gradient)), is_converged=False)
+
+
+def _is_slow(there: Point, size: float) -> bool:
+    """Whether a full step has left much of the gradient's length."""
+    return bool(np.linalg.norm(there.gradient) > SLOW * size)
+
+
+def _nearer(objective: Objective, before: np.ndarray, beyond: np.ndarray, loss: float) -> Minimum:
+    """The first point between the two with at most this loss, to a part in a thousand."""
+    low, high = 0.0, 1.0
+    if objective.at(before).loss <= loss:
+        high = 0.0
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if objective.at(before + middle * (beyond - before)).loss <= loss else (middle, high)
+    x = before + high * (beyond - before)
+    end = objective.at(x)
+    return Minimum(x, end.loss, float(np.linalg.norm(end.gradient)), is_converged=True, is_infinite=True)
+
+
+def _newton_step(here: Point) -> np.ndarray:
+    """Minus the inverse Hessian times the gradient, the more exactly the closer the minimum."""
+    size = float(np.linalg.norm(here.gradient))
+    goal = max(min(0.05, float(np.sqrt(size))) * size, ROUNDING)
+    step, rest = np.zeros_like(here.gradient), -here.gradient
+    towards = rough = here.rough_inverse(rest)
+    gain = length = np.vdot(rest, rough)
+    for _ in range(10 + 2 * rest.size):
+        bent = here.curvature(towards)
+        bend = np.vdot(towards, bent)
+        if bend <= FLAT * length:
+            break
+        step = step + gain / bend * towards
+        rest = rest - gain / bend * bent
+        if np.linalg.norm(rest) <= goal:
+            break
+        rough = here.rough_inverse(rest)
+        before, gain = gain, np.vdot(rest, rough)
+        towards, length = rough + gain / before * towards, gain + (gain / before) ** 2 * length
+    return step if step.any() else towards
+
+
+def _searched(objective: Objective, x: np.ndarray, here: Point, step: np.ndarray) -> tuple[np.ndarray, Point] | None:
+    """The first of the step, its half, its quarter, ... that is downhill; where losses agree, the gradient decides."""
+    slope = float(np.vdot(here.gradient, step))
+    rounding = 1e-13 * (1 + abs(here.loss))
+    for _ in range(50):
+        there = objective.at(x + step)
+        if there.loss <= here.loss + 1e-4 * slope - rounding:
+            return x + step, there
+        is_level = abs(there.loss - here.loss) <= 2 * rounding
+        if is_level and np.linalg.norm(there.gradient) < np.linalg.norm(here.gradient):
+            return x + step, there
+        step, slope = step / 2, slope / 2
+    return None
+
+
+DEPENDENT = 1e-9
+"""A column this much shorter, once its part along earlier columns is gone, says nothing that they do not."""
+
+
+class Coefficients(NamedTuple):
+    """One number a column, and the search that found them."""
+
+    values: np.ndarray
+    search: Minimum
+
+
+def fitted_log_odds(
+    columns: np.ndarray,
+    known: np.ndarray,
+    happened: np.ndarray,
+    w: np.ndarray,
+    rows: float,
+    offset: np.ndarray | float = 0.0,
+) -> Coefficients:
+    """Coefficients of greatest likelihood, for log-odds ``offset + columns @ coefficients``, ``(n, m)`` with few columns.
+
+    Weights w sum to 1 and stand for ``rows`` rows. What the data cannot tell stays as in ``known``: the coefficient of a
+    column that depends on those before it.
+    """
+    basis, triangle, kept = _orthonormal(columns, w)
+    start = np.zeros(basis.shape[1])
+    found = minimised(_LogLoss(basis, happened, w, offset), start, rows)
+    ahead = found.x - basis.T @ (w * (columns @ known))
+    values = known.copy()
+    values[kept] += np.linalg.solve(triangle, ahead)
+    return Coefficients(values, found)
+
+
+def _orthonormal(columns: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Columns with ``basis' W basis = 1`` and ``columns[kept] = basis @ triangle``; dependent ones are left out."""
+    basis: list[np.ndarray] = []
+    kept: list[int] = []
+    for j, column in enumerate(columns.T):
+        rest = column
+        for unit in basis * 2:  # twice is enough: what rounding left the first time goes the second
+            rest = rest - (w * unit) @ rest * unit
+        length = np.sqrt(w @ rest**2)
+        if length > DEPENDENT * np.sqrt(w @ column**2):
+            basis.append(rest / length)
+            kept.append(j)
+    q = np.stack(basis, axis=1)
+    return q, q.T @ (w[:, None] * columns[:, kept]), kept
+
+
+@dataclass(frozen=True, eq=False)
+class _LogLoss:
+    """The mean log loss of log-odds ``offset + basis @ x``."""
+
+    basis: np.ndarray
+    happened: np.ndarray
+    w: np.ndarray
+    offset: np.ndarray | float = 0.0
+
+    def at(self, x: np.ndarray) -> Point:
+        """Value, gradient and Hessian; the basis is orthonormal, so no preconditioner."""
+        log_odds = self.offset + self.basis @ x
+        chance = expit(log_odds)
+        loss = self.w @ np.logaddexp(0, np.where(self.happened, -log_odds, log_odds))
+        hessian = (self.basis.T * (self.w * chance * expit(-log_odds))) @ self.basis
+        error = np.where(self.happened, -expit(-log_odds), chance)
+        return Point(float(loss), self.basis.T @ (self.w * error), hessian.__matmul__, lambda rest: rest)
+
+
+class Form(Protocol):
+    """Logits as linear functions of coefficients, ``(k, m)``."""
+
+    def logits(self, coefficients: np.ndarray) -> np.ndarray:
+        """Logits, ``(n, k)``."""
+        ...
+
+    def adjoint(self, errors: np.ndarray) -> np.ndarray:
+        """Sums over rows of the errors of logits, ``(n, k)``, times what each coefficient multiplies, ``(k, m)``."""
+        ...
+
+    def rough_inverse(self, variance: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Division by Hessians of single classes, with variances ``w p (1 - p)``, ``(n, k)``, and ridge ``(k, m)``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalForm:
+    """``d_c x_c + b_c``: two coefficients a class."""
+
+    x: np.ndarray
+
+    def logits(self, coefficients: np.ndarray) -> np.ndarray:
+        """Logits, ``(n, k)``."""
+        return self.x * coefficients[:, 0] + coefficients[:, 1]
+
+    def adjoint(self, errors: np.ndarray) -> np.ndarray:
+        """Sums of errors times x, and of errors."""
+        return np.stack([np.einsum("ij,ij->j", errors, self.x), errors.sum(axis=0)], axis=1)
+
+    def rough_inverse(self, variance: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Exact for each class."""
+        second, first = np.einsum("ij,ij,ij->j", variance, self.x, self.x), np.einsum("ij,ij->j", variance, self.x)
+        a, d = second + ridge[:, 0], variance.sum(axis=0) + ridge[:, 1]
+        a, d = (np.maximum(part * (1 + 1e-9), 1e-9 * part.max() + 1e-100) for part in (a, d))
+        scale = 1 / (a * d - first**2)
+
+        def divided(rest: np.ndarray) -> np.ndarray:
+            u, v = rest[:, 0], rest[:, 1]
+            return np.stack([(d * u - first * v) * scale, (a * v - first * u) * scale], axis=1)
+
+        return divided
+
+
+@dataclass(frozen=True, eq=False)
+class FullForm:
+    """``sum_j D_cj x_j + b_c``: k + 1 coefficients a class."""
+
+    x: np.ndarray
+    w: np.ndarray
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """x and a column of ones."""
+        return np.column_stack([self.x, np.ones(len(self.x))])
+
+    @cached_property
+    def _axes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Squared lengths, 0 where only rounding keeps them from it, and directions of the principal axes of the columns."""
+        squares, axes = np.linalg.eigh((self.columns.T * self.w) @ self.columns)
+        return np.where(squares > 1e-14 * squares[-1], squares, 0.0), axes
+
+    def logits(self, coefficients: np.ndarray) -> np.ndarray:
+        """Logits, ``(n, k)``."""
+        return self.columns @ coefficients.T
+
+    def adjoint(self, errors: np.ndarray) -> np.ndarray:
+        """Sums of errors times x, and of errors."""
+        return errors.T @ self.columns
+
+    def rough_inverse(self, variance: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """As if the variance of a class were the same in all rows.
+
+        Off-diagonals have one ridge; the diagonal and the intercept have others, by Woodbury's formula. Directions that
+        neither data nor ridge bend are left out: no gradient points there.
+        """
+        squares, axes = self._axes
+        level, k = variance.sum(axis=0), variance.shape[1]
+        common = ridge[0, 1]
+        divisor = np.maximum(level, 1e-9 * level.max() + 1e-100)[:, None] * squares + common
+        share = np.divide(1, divisor, where=divisor > 0, out=np.zeros_like(divisor))
+        own = (axes[:k] * share) @ axes.T, (axes[k] * share) @ axes.T
+        special = np.stack([np.arange(k), np.full(k, k)], axis=1)
+        extra = np.take_along_axis(ridge, special, axis=1) - common
+        within = np.stack([np.take_along_axis(part, special, axis=1) for part in own], axis=2)
+        mixed = np.linalg.inv(np.eye(2) + extra[:, :, None] * within)
+
+        def divided(rest: np.ndarray) -> np.ndarray:
+            plain = ((rest @ axes) * share) @ axes.T
+            due = mixed @ (extra * np.take_along_axis(plain, special, axis=1))[:, :, None]
+            return plain - due[:, 0] * own[0] - due[:, 1] * own[1]
+
+        return divided
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxLoss:
+    """Mean log loss of ``softmax(offset + form(coefficients))`` plus ``sum penalty coefficients^2``."""
+
+    form: Form
+    offset: np.ndarray
+    targets: np.ndarray
+    w: np.ndarray
+    penalty: np.ndarray
+
+    def at(self, x: np.ndarray) -> Point:
+        """Value, gradient, Hessian."""
+        rows, ridge = np.arange(len(self.w)), 2 * self.penalty
+        log_p = log_softmax(self.offset + self.form.logits(x), axis=1)
+        p = np.exp(log_p)
+        loss = float((self.penalty * x**2).sum() - self.w @ log_p[rows, self.targets])
+        errors = p * self.w[:, None]
+        variance = errors * (1 - p)
+
+        def curvature(direction: np.ndarray) -> np.ndarray:
+            moved = self.form.logits(direction)
+            moved -= np.einsum("ij,ij->i", p, moved)[:, None]
+            moved *= p
+            moved *= self.w[:, None]
+            return self.form.adjoint(moved) + ridge * direction
+
+        errors[rows, self.targets] -= self.w
+        gradient = self.form.adjoint(errors) + ridge * x
+        return Point(loss, gradient, curvature, self.form.rough_inverse(variance, ridge))

@@ -1,0 +1,1 @@
+"""What every report is made of: plain data, the problem and its slices, evidence and verdict."""

@@ -1,0 +1,324 @@
+"""The report as plain data: what it says, and the steps that make it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
+
+import numpy as np
+
+from calibrant.results import SCHEMA, Finding, Interval, Result, Table, how_many, number, percent
+
+
+class Page(Result):
+    """A result that has a page: what reports of every kind share."""
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file; by the ending of its name the data (.json), a comment (.md) or a print of it (.pdf)."""
+        path = Path(path)
+        form = path.suffix.lower()
+        if form == ".pdf":
+            from calibrant.reports.render.pdf import to_pdf
+
+            path.write_bytes(to_pdf(self.to_html()))
+        else:
+            text = {".json": self.to_json, ".md": self.to_markdown}.get(form, self.to_html)()
+            path.write_bytes(text.encode("utf-8", "backslashreplace"))  # a lone surrogate as JSON writes it
+        return path
+
+
+SCORES = ("brier", "log", "crps", "energy", "pinball")
+"""Keys of numbers that are scores."""
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """One number that matters: its value, how sure it is, and what a calibrated model would show.
+
+    ``key`` says what is measured, for programs: ``label`` and ``meaning`` are for people. ``estimator`` is written with its
+    settings, ``estimator_name`` without. ``null_band`` and ``pvalue`` are ``None`` where redrawing would take too long;
+    ``withheld`` says why there is no interval where one might be expected.
+    """
+
+    label: str
+    meaning: str
+    value: float
+    unit: Literal["percent", "number"]
+    interval: Interval | None
+    null_band: Interval | None
+    pvalue: float | None
+    estimator: str
+    estimator_name: str
+    key: str
+    withheld: str | None = None
+
+    @property
+    def is_score(self) -> bool:
+        """Whether it is the mean of a proper scoring rule."""
+        return self.key in SCORES
+
+    def text(self, value: float) -> str:
+        """A value in this number's unit."""
+        if self.unit == "percent":
+            return percent(value)
+        return f"{value:.3g}" if 0 < abs(value) < 0.0995 else f"{value:.3f}"
+
+    def band(self) -> str:
+        """What a calibrated model would show, in words."""
+        return "" if self.null_band is None else f"{self.text(self.null_band.low)} to {self.text(self.null_band.high)}"
+
+    def line(self) -> str:
+        """The value, what a calibrated model would show, and how likely that is to go so far."""
+        if self.pvalue is None:
+            return self.text(self.value)
+        return f"{self.text(self.value)}  (if calibrated {self.band()}, p = {number(self.pvalue)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "key": self.key,
+            "label": self.label,
+            "value": self.value,
+            "unit": self.unit,
+            "interval": None if self.interval is None else self.interval.to_dict(),
+            "null_band": None if self.null_band is None else self.null_band.to_dict(),
+            "pvalue": self.pvalue,
+            "estimator": self.estimator,
+            "estimator_name": self.estimator_name,
+            "meaning": self.meaning,
+            "withheld": self.withheld,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer in words: one sentence, its evidence, and its tone.
+
+    ``pvalue`` is that of all tests together. ``finding`` says in one word what was found, for programs
+    (:class:`~calibrant.results.Finding`); pages that judge something else leave both out.
+    """
+
+    tone: Literal["good", "unsure", "bad"]
+    headline: str
+    evidence: tuple[str, ...]
+    pvalue: float | None = None
+    finding: Finding | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "tone": self.tone,
+            "headline": self.headline,
+            "evidence": list(self.evidence),
+            "pvalue": self.pvalue,
+            "finding": self.finding,
+        }
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether something was found that calibrated predictions show in at most 5 % of cases."""
+        return self.finding is not None and self.finding.is_alarm
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """A table of the report: its heading, what its rows are, and what to make of it."""
+
+    title: str
+    noun: str
+    remark: str
+    table: Table
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"title": self.title, "noun": self.noun, "remark": self.remark, "table": self.table.to_dict()}
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture of the report: its heading, how to read it, what it shows in words, and the tables it is drawn from."""
+
+    kind: str
+    title: str
+    caption: str
+    description: str
+    tables: Mapping[str, Table]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw: a line through one point, or a map of cells with too few rows."""
+        if self.kind == "witness":
+            return bool(np.isnan(self.tables["cells"]["gap"]).all())
+        curve = self.tables.get("curve")
+        return self.kind == "reliability" and curve is not None and "weight" not in curve and curve.n_rows < 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        tables = {name: table.to_dict() for name, table in self.tables.items()}
+        words = {"title": self.title, "caption": self.caption, "description": self.description}
+        return {"kind": self.kind, **words, **tables}
+
+
+class Reason(StrEnum):
+    """Why advice offers no map."""
+
+    NOTHING_WRONG = "nothing wrong"
+    TOO_FEW_ROWS = "too few rows"
+    NO_RECALIBRATOR = "no recalibrator"
+    SLICE = "slice"
+    LITTLE = "little"
+    UNSURE = "unsure"
+    UNMENDED = "unmended"
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """What to do: which recalibrator helps most on rows it has not seen, how much it removes, and how to learn it.
+
+    ``candidates`` has a row a recalibrator, the best first; ``command`` and ``code`` learn that one, in a shell and in Python.
+    Where there is none, ``reason`` says why, for programs.
+    """
+
+    headline: str
+    sentences: tuple[str, ...]
+    candidates: Table | None
+    command: str | None
+    code: str | None
+    reason: Reason | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "headline": self.headline,
+            "sentences": list(self.sentences),
+            "candidates": None if self.candidates is None else self.candidates.to_dict(),
+            "command": self.command,
+            "code": self.code,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportData(Page):
+    """Everything the page shows, as data: what :class:`~calibrant.reports.Report` renders."""
+
+    title: str
+    n: int
+    kind: str
+    subject: str
+    verdict: Verdict
+    numbers: tuple[KeyNumber, ...]
+    pictures: tuple[Picture, ...]
+    sections: tuple[Section, ...]
+    notes: tuple[str, ...]
+    settings: Mapping[str, Any]
+    advice: Advice | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "schema": SCHEMA,
+            "kind": "report",
+            "title": self.title,
+            "problem": self.kind,
+            "n": self.n,
+            "verdict": self.verdict.to_dict(),
+            "numbers": [x.to_dict() for x in self.numbers],
+            "subject": self.subject,
+            "pictures": [picture.to_dict() for picture in self.pictures],
+            "sections": [section.to_dict() for section in self.sections],
+            "advice": None if self.advice is None else self.advice.to_dict(),
+            "notes": list(self.notes),
+            "settings": dict(self.settings),
+        }
+
+    def picture(self, kind: str) -> Picture:
+        """The picture of this kind."""
+        return next(picture for picture in self.pictures if picture.kind == kind)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [(self.title, self.verdict.headline), *((x.label, x.line()) for x in self.numbers)]
+
+    def __repr__(self) -> str:
+        (_, headline), *numbers = self._lines()
+        width = max(len(label) for label, _ in numbers)
+        title = f"{self.title} ({self.kind}, {how_many(self.n, 'row')})"
+        lines = [f"  {label:<{width}}  {text}" for label, text in numbers]
+        return "\n".join([title, headline, *(f"  {sentence}" for sentence in self.verdict.evidence), *lines])
+
+
+E = TypeVar("E")
+
+
+class Step(str):
+    """The name of a step of work, as people read it, with the work that is expected of it.
+
+    Work is in shares of the time that a report on 100,000 rows of ten classes takes, where one waits; most steps take next to none.
+
+    >>> Step("999 redraws", 50.0).work, Step("By redraws").work
+    (50.0, 0.3)
+    """
+
+    work: float
+
+    def __new__(cls, name: str, work: float = 0.3) -> Self:
+        """A text that carries its work."""
+        step = super().__new__(cls, name)
+        step.work = work
+        return step
+
+
+@dataclass(frozen=True, eq=False)
+class Outline(Generic[E]):
+    """The steps of a report: first the evidence, then the numbers, pictures and tables that rest on it.
+
+    ``judge`` makes the verdict of evidence and numbers; ``notes`` are about the data.
+    """
+
+    subject: str
+    gather: tuple[Step, Callable[[], E]]
+    numbers: Sequence[tuple[Step, Callable[[E], KeyNumber]]]
+    pictures: Sequence[tuple[Step, Callable[[E], Picture]]]
+    sections: Sequence[tuple[Step, Callable[[E], Section]]]
+    judge: Callable[[E, Sequence[KeyNumber]], Verdict]
+    notes: Callable[[], Sequence[str]]
+
+    @property
+    def steps(self) -> list[Step]:
+        """Their names, in order."""
+        return [self.gather[0], *(step for part in (self.numbers, self.pictures, self.sections) for step, _ in part)]
+
+
+Progress: TypeAlias = Callable[[Step, float, float], None]
+"""Called before each step with its name, the work that is done and the work of all steps, and once when all is done."""
+
+LAST = Step("Done", 0.0)
+
+
+def announcer(steps: Sequence[Step], progress: Progress) -> Callable[[Step], None]:
+    """A function that tells of each step before it begins, in the order of ``steps``, and at last that all is done.
+
+    >>> steps = [Step("999 redraws", 50.0), Step("Brier score")]
+    >>> tell = announcer(steps, print)
+    >>> for step in (*steps, LAST):
+    ...     tell(step)
+    999 redraws 0.0 50.3
+    Brier score 50.0 50.3
+    Done 50.3 50.3
+    """
+    total, done = sum(step.work for step in steps), 0.0
+
+    def tell(step: Step) -> None:
+        nonlocal done
+        progress(step, total if step is LAST else done, total)
+        done += step.work
+
+    return tell

@@ -1,0 +1,289 @@
+"""One checked problem, how random work on it is done, and the slices of its rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self, TypeVar
+
+import numpy as np
+
+from calibrant._validate import InputError, as_column, check_same_length
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.kernel_errors.skce import SKCE
+from calibrant.inference.exact_tests.aggregated import Pool
+from calibrant.inference.exact_tests.exact_test import ExactTest
+from calibrant.planning.affordable import PAIRS, affordable_kernel
+from calibrant.reports.core.model import Section, Step
+from calibrant.results import Table, TestResult
+from calibrant.results.markup import plain_text
+from calibrant.typing import Array, ArrayLike, Engine, Estimator
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class ReportProblem(ABC):
+    """Targets and predictions of a report with their weights; redraws, seed and engine of its tests.
+
+    Subclasses say what is predicted, which error the verdict rests on, and what the kernel error may cost.
+    """
+
+    targets: Array
+    predictions: Distribution
+    weights: np.ndarray | None
+    n_resamples: int
+    seeds: np.random.SeedSequence
+    engine: Engine | None
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What is predicted."""
+
+    @property
+    @abstractmethod
+    def error(self) -> BaseEstimator:
+        """The calibration error that the verdict rests on."""
+
+    @abstractmethod
+    def means(self) -> tuple[float, float]:
+        """What is claimed on average, and what happened."""
+
+    @property
+    @abstractmethod
+    def kernel_width(self) -> int:
+        """Multiplications that a pair of rows costs the kernel error; 0 where rows lie on a line, and need no pairs."""
+
+    @property
+    def fresh_seeds(self) -> np.random.SeedSequence:
+        """The seed as if unused, so that a plain call with the same seed repeats every number of the report."""
+        return np.random.SeedSequence(self.seeds.entropy, spawn_key=self.seeds.spawn_key)
+
+    def rows(self, index: np.ndarray) -> Self:
+        """The problem of these rows alone."""
+        weights = None if self.weights is None else self.weights[index]
+        return replace(self, targets=self.targets[index], predictions=self.predictions[index], weights=weights)
+
+    @cached_property
+    def kernel_error(self) -> SKCE | None:
+        """The kernel error of whole predictions, length scales found; of blocks of rows where all pairs are too many."""
+        n = len(self) if self.weights is None else int((self.weights > 0).sum())
+        found = affordable_kernel(n, PAIRS, is_line=self.kernel_width == 0, in_blocks=self.weights is None)
+        return None if found is None else found.resolved(self.predictions)
+
+    def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
+        """The exact test of an estimator."""
+        test = ExactTest(estimator, max(self.n_resamples, least_resamples), "two-sided" if two_sided else "greater")
+        return self.run(test)
+
+    def run(self, measure: Callable[..., T]) -> T:
+        """Any test, interval or curve, on this problem."""
+        return measure(
+            self.targets, self.predictions, sample_weight=self.weights, rng=self.fresh_seeds, engine=self.engine
+        )
+
+
+MOST_ROWS = 20
+"""Classes or slices shown in a table."""
+
+MOST_VALUES = 12
+"""A numeric column with more different values than this is cut at its quartiles."""
+
+LEAST_ROWS = 20
+"""Slices with fewer rows than this show nothing by themselves, and are taken together."""
+
+NAME_LETTERS = 40
+"""Letters of a slice's name that are always shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slicing:
+    """A column and the slices it makes: their names, and the rows of each.
+
+    ``key`` is its identity, by which the pool knows it; names are for people, and two columns may have the same.
+    """
+
+    key: str
+    name: str
+    groups: tuple[str, ...]
+    rows: tuple[np.ndarray, ...]
+    remark: str = ""
+
+    @classmethod
+    def of(cls, problem: ReportProblem, key: str, name: str, column: ArrayLike) -> "Slicing":
+        """Slices with few rows, and all but the largest where there are many, are taken together."""
+        labels, names = slices(column, name)
+        check_same_length(len(labels), len(problem), f"by[{name!r}]", "y_true")
+        size = np.bincount(labels, minlength=len(names))
+        alone = np.argsort(-size, kind="stable")[: MOST_ROWS if len(names) <= MOST_ROWS else MOST_ROWS - 1]
+        alone = np.sort(alone[size[alone] >= LEAST_ROWS])
+        rest = np.setdiff1d(np.arange(len(names)), alone)
+        if len(rest) == 1:
+            alone, rest = np.arange(len(names)), rest[:0]
+        groups, rows = [names[i] for i in alone], [np.flatnonzero(labels == i) for i in alone]
+        remark = ""
+        if len(rest):
+            groups.append(f"{len(rest):,} others")
+            rows.append(np.flatnonzero(np.isin(labels, rest)))
+            remark = f"{len(rest):,} slices with few rows are taken together."
+        for group, part in zip(groups, rows, strict=True):
+            if problem.weights is not None and not problem.weights[part].any():
+                raise InputError(f"slice {group!r} of {name!r} has no row with weight: drop its rows")
+        return cls(key, name, told_apart(groups), tuple(rows), remark)
+
+    @property
+    def step(self) -> Step:
+        """The work of its table."""
+        return Step(f"By {self.name}")
+
+    def statistic(self, problem: ReportProblem) -> Statistic:
+        """The error of the problem in every slice."""
+        parts = [problem.rows(rows) for rows in self.rows]
+        return EachSlice(tuple(part.error.given(part.predictions, part.weights) for part in parts), self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class EachSlice:
+    """A statistic a slice, ``(m, slices)``, of the same redraws."""
+
+    statistics: tuple[Statistic, ...]
+    rows: tuple[np.ndarray, ...]
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """Each on its own rows."""
+        pairs = zip(self.statistics, self.rows, strict=True)
+        return np.stack([statistic(np.take(targets, rows, axis=1, mode="clip")) for statistic, rows in pairs], axis=1)
+
+
+def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+    """Names with a number before those that would look the same where names are shortened.
+
+    >>> told_apart(["a", "x" * 50 + "1", "x" * 50 + "2"])[1][:8]
+    '(1) xxxx'
+    """
+    shown = [plain_text(name, NAME_LETTERS) for name in names]
+    seen: dict[str, int] = {}
+    found = []
+    for name, short in zip(names, shown, strict=True):
+        seen[short] = seen.get(short, 0) + 1
+        found.append(name if shown.count(short) == 1 else f"({seen[short]}) {name}")
+    return tuple(found)
+
+
+def slicings_of(problem: ReportProblem, by: Mapping[str, ArrayLike]) -> tuple[Slicing, ...]:
+    """The slices of every column of the caller."""
+    return tuple(Slicing.of(problem, f"slices {i}", name, column) for i, (name, column) in enumerate(by.items()))
+
+
+@dataclass(frozen=True, eq=False)
+class FoundSlice:
+    """One slice: what it is called, its rows, what was claimed of them and happened, its error and its p-value of many."""
+
+    column: str
+    group: str
+    rows: np.ndarray
+    claimed: float
+    happened: float
+    error: float
+    pvalue: float
+
+    @property
+    def name(self) -> str:
+        """Column and slice, as sentences say them."""
+        return f"{self.column} = {self.group}"
+
+
+def clearest_slice(problem: ReportProblem, pool: Pool, family: Sequence[Slicing], level: float) -> FoundSlice | None:
+    """The slice with the smallest p-value of those beyond chance, and among several the one furthest beyond it."""
+    if not family:
+        return None
+    places = [(slicing, i) for slicing in family for i in range(len(slicing.groups))]
+    pvalues = pool.adjusted([slicing.key for slicing in family])
+    excess = np.concatenate([pool.excess(slicing.key) for slicing in family])
+    best = int(np.lexsort([-excess, pvalues])[0])
+    if pvalues[best] > level:
+        return None
+    slicing, i = places[best]
+    claimed, happened = problem.rows(slicing.rows[i]).means()
+    error = pool.observed(slicing.key, i)
+    return FoundSlice(slicing.name, slicing.groups[i], slicing.rows[i], claimed, happened, error, float(pvalues[best]))
+
+
+def by_column(
+    problem: ReportProblem, pool: Pool, slicing: Slicing, family: Sequence[Slicing], title: str | None = None
+) -> Section:
+    """The slices of one column, the clearest evidence first; p-values allow for all slices of the family."""
+    pvalues = pool.adjusted([other.key for other in family])
+    first = sum(len(other.groups) for other in family[: [other.key for other in family].index(slicing.key)])
+    table = ranked(
+        pool,
+        slicing.key,
+        slicing.groups,
+        [len(rows) for rows in slicing.rows],
+        [problem.rows(rows).means() for rows in slicing.rows],
+        pvalues[first : first + len(slicing.groups)],
+    )
+    looks = f"p-values allow for looking at {len(pvalues)} slices (Westfall and Young)."
+    remark = f"The clearest evidence first; {looks} {slicing.remark}".strip()
+    return Section(title or f"By {slicing.name}", slicing.name, remark, table)
+
+
+def ranked(
+    pool: Pool,
+    key: str,
+    groups: Sequence[str],
+    rows: Sequence[int],
+    means: Sequence[tuple[float, float]],
+    pvalues: np.ndarray,
+) -> Table:
+    """A row a group: what was claimed and happened, the error, what chance shows, what is beyond it, and two p-values.
+
+    By p-value, then by how far the error exceeds what chance shows on average. ``pvalue`` allows for all looks,
+    ``pvalue_alone`` for this one only.
+    """
+    columns = range(len(groups))
+    bands = [pool.null_band(key, i) for i in columns]
+    excess = pool.excess(key)
+    order = np.lexsort([-excess, pvalues])
+    table = {
+        "group": np.array(groups, dtype=object),
+        "rows": np.array(rows),
+        "claimed": np.array([claimed for claimed, _ in means]),
+        "happened": np.array([happened for _, happened in means]),
+        "error": np.array([pool.observed(key, i) for i in columns]),
+        "null_low": np.array([band.low for band in bands]),
+        "null_high": np.array([band.high for band in bands]),
+        "excess": excess,
+        "pvalue": pvalues,
+        "pvalue_alone": np.array([pool.pvalue(key, i) for i in columns]),
+    }
+    return Table({name: column[order] for name, column in table.items()})
+
+
+def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
+    """The slice number of each row, and the names of the slices; long numeric columns are cut at their quartiles.
+
+    >>> slices([*range(20)], "age")[1]
+    ['0 to 4', '5 to 9', '10 to 14', '15 to 19']
+    """
+    values = as_column(column, name)
+    found, labels = np.unique(values, return_inverse=True)
+    if values.dtype.kind not in "iuf" or len(found) <= MOST_VALUES:
+        return labels, [str(value) for value in found.tolist()]
+    missing = np.isnan(values)
+    cut = np.searchsorted(np.quantile(values[~missing], [0.25, 0.5, 0.75]), values, side="left")
+    cut[missing] = 4
+    used, labels = np.unique(cut, return_inverse=True)
+    parts = [values[cut == i] for i in used]
+    names = [f"{_short(part.min())} to {_short(part.max())}" for part in parts]
+    return labels, [*names[:-1], "missing"] if missing.any() else names
+
+
+def _short(x: float) -> str:
+    """A number with as many digits as it needs, at most ten."""
+    return f"{x:.10g}"

@@ -1,0 +1,228 @@
+"""From targets and predictions to the report, as plain data."""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+import calibrant
+from calibrant._validate import InputError, as_weights, check_count
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_problem
+from calibrant.inference.monte_carlo import as_seed_sequence
+from calibrant.planning.affordable import TEST_WORK, affordable
+from calibrant.reports.advice import Advised, advise_on
+from calibrant.reports.class_report.class_outline import outline_of_classes
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.model import LAST, Outline, Progress, Step, Verdict, announcer
+from calibrant.reports.core.problem import ReportProblem
+from calibrant.reports.forecast_report.forecast_outline import outline_of_forecasts
+from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
+from calibrant.reports.render.report import Report
+from calibrant.typing import ArrayLike, Engine, Seed
+
+T = TypeVar("T")
+
+ADVICE = Step("What to do", 12.0)
+
+
+def evaluate(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    by: Mapping[str, ArrayLike] | None = None,
+    sample_weight: ArrayLike | None = None,
+    title: str = "Calibration report",
+    n_resamples: int = 999,
+    rng: Seed = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    advice: bool = True,
+    source: Sequence[str] | None = None,
+) -> Report:
+    """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
+
+    ``by`` maps names to columns that slice the rows. Large data get fewer redraws than ``n_resamples``, and the
+    report says how many. ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help;
+    ``source`` are the words of a command that name the file and its columns, for the one that learns it.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(300)
+    >>> report = evaluate((rng.random(300) < y_pred) * 1, y_pred, n_resamples=199)
+    >>> report.verdict.headline
+    'These probabilities agree with what happened.'
+    """
+    problem, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    advise = partial(advise_on, problem, source=source) if advice else None
+    return report_of(problem, outline, title, progress or silent, advise)
+
+
+def report(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    path: str | Path = "calibrant-report.html",
+    *,
+    by: Mapping[str, ArrayLike] | None = None,
+    sample_weight: ArrayLike | None = None,
+    title: str = "Calibration report",
+    n_resamples: int = 999,
+    rng: Seed = None,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    advice: bool = True,
+) -> Report:
+    """Evaluate, and write the page (or, for a path that ends in ``.json``, the data).
+
+    >>> import numpy as np, tempfile
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(100)
+    >>> target = Path(tempfile.mkdtemp()) / "report.json"
+    >>> result = report((rng.random(100) < y_pred) * 1, y_pred, target, n_resamples=99)
+    >>> target.exists()
+    True
+    """
+    result = evaluate(
+        y_true,
+        y_pred,
+        by=by,
+        sample_weight=sample_weight,
+        title=title,
+        n_resamples=n_resamples,
+        rng=rng,
+        engine=engine,
+        progress=progress,
+        advice=advice,
+    )
+    result.save(path)
+    return result
+
+
+def judge(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    by: Mapping[str, ArrayLike] | None = None,
+    sample_weight: ArrayLike | None = None,
+    n_resamples: int = 999,
+    rng: Seed = None,
+    engine: Engine | None = None,
+) -> Verdict:
+    """The verdict of :func:`evaluate` alone, without pictures and notes.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y_pred = rng.random(300)
+    >>> judge((rng.random(300) < y_pred**3) * 1, y_pred, n_resamples=199).finding
+    'too high'
+    """
+    _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    evidence = outline.gather[1]()
+    return outline.judge(evidence, [make(evidence) for _, make in outline.numbers])
+
+
+def planned(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    by: Mapping[str, ArrayLike] | None,
+    sample_weight: ArrayLike | None,
+    n_resamples: int,
+    rng: Seed,
+    engine: Engine | None,
+) -> tuple[ReportProblem, Outline[Any]]:
+    """The checked problem, and what its report consists of."""
+    targets, predictions = as_problem(y_true, y_pred)
+    check_count(n_resamples, "n_resamples", least=99)
+    if not isinstance(by, Mapping | None):
+        raise InputError("by must map names to columns, such as by={'site': column}")
+    weights = as_weights(sample_weight, len(predictions))
+    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
+    draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
+    parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
+    if isinstance(predictions, Categorical | Bernoulli):
+        classes = ClassProblem(*parts)  # type: ignore[arg-type]
+        return classes, outline_of_classes(classes, dict(by or {}))
+    forecasts = ForecastProblem(*parts)
+    return forecasts, outline_of_forecasts(forecasts, dict(by or {}))
+
+
+def report_of(
+    problem: ReportProblem,
+    outline: Outline[Any],
+    title: str,
+    progress: Progress,
+    advise: Callable[..., Advised] | None = None,
+) -> Report:
+    """All that the outline lists, made."""
+    tell = announcer([*outline.steps, *([] if advise is None else [ADVICE])], progress)
+
+    def made(parts: Sequence[tuple[Step, Callable[[Any], T]]], evidence: Any) -> list[T]:
+        found = []
+        for step, make in parts:
+            tell(step)
+            found.append(make(evidence))
+        return found
+
+    tell(outline.gather[0])
+    evidence = outline.gather[1]()
+    numbers, pictures, sections = (
+        made(outline.numbers, evidence),
+        made(outline.pictures, evidence),
+        made(outline.sections, evidence),
+    )
+    verdict, advised = outline.judge(evidence, numbers), None
+    if advise is not None:
+        tell(ADVICE)
+        advised = advise(verdict=verdict)
+        pictures += [] if advised.picture is None else [advised.picture]
+    tell(LAST)
+    return Report(
+        title=title,
+        n=len(problem),
+        kind=problem.kind,
+        subject=outline.subject,
+        verdict=verdict,
+        numbers=tuple(numbers),
+        pictures=tuple(picture for picture in pictures if not picture.is_empty),
+        sections=tuple(sections),
+        notes=tuple(outline.notes()),
+        settings=settings_of(problem),
+        advice=None if advised is None else advised.advice,
+    )
+
+
+def settings_of(problem: ReportProblem) -> dict[str, object]:
+    """What repeats the run: versions, redraws, seed and level."""
+    return {
+        **versions(),
+        "redraws": problem.n_resamples,
+        "seed": str(problem.seeds.entropy),
+        "level": 0.95,
+    }
+
+
+def versions() -> dict[str, object]:
+    """What numbers may depend on."""
+    return {
+        "calibrant": calibrant.__version__,
+        "numpy": np.__version__,
+        "scipy": version("scipy"),
+        "numba": _installed("numba"),
+        "python": platform.python_version(),
+    }
+
+
+def _installed(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def silent(step: str, done: float, total: float) -> None:
+    """Report no progress."""

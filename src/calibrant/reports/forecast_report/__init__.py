@@ -1,0 +1,1 @@
+"""The report on forecasts of numbers, counts and vectors."""

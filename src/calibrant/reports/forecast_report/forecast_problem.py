@@ -1,0 +1,292 @@
+"""The problem of a report on forecasts, and the PIT values that calibrated forecasts would show."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.continuous.finite_interval import Uniform
+from calibrant.distributions.empirical.ensemble import Ensemble
+from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
+from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.quadrature import is_whole
+from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.forecast_errors.pit import PIT, levels_of, shares_of, usual_prerank
+from calibrant.estimators.forecast_errors.pit_error import CentralCoverage, PITError
+from calibrant.estimators.forecast_errors.quantile_cells import CellResamples, ShareBetween
+from calibrant.inference.exact_tests.aggregated import Pool
+from calibrant.inference.exact_tests.exact_test import ExactTest
+from calibrant.reports.core.problem import ReportProblem
+from calibrant.results import TestResult
+
+
+class PITSource(Protocol):
+    """What levels are redrawn from where uniform numbers would be wrong."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Levels ``(size, n)``."""
+        ...
+
+    def rows(self, index: np.ndarray) -> Self:
+        """Those of some rows, with the shares that these have."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledPIT:
+    """Levels of outcomes redrawn from forecasts in which single values have a probability of their own.
+
+    The random ``shares`` that make levels of them are drawn once. Given these shares levels are not uniform: of 200 counts of
+    mean 0.3 a test against uniform levels rejects calibrated forecasts in 2 to 17 % of data sets, by the shares.
+    """
+
+    predictions: Distribution
+    shares: np.ndarray
+
+    @classmethod
+    def of(cls, predictions: Distribution, seed: int = 0) -> Self:
+        """With the shares of this seed."""
+        return cls(predictions, shares_of(len(predictions), seed))
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Levels ``(size, n)``."""
+        low, high = levels_of(self.predictions, self)(self.predictions.sample(rng, size))
+        return low + self.shares * (high - low)
+
+    def rows(self, index: np.ndarray) -> Self:
+        """Of these forecasts."""
+        return type(self)(self.predictions[index], self.shares[index])
+
+
+@dataclass(frozen=True, eq=False)
+class SwappedPIT:
+    """Levels of outcomes that change places with members of their ensembles, each with the same chance.
+
+    ``levels``, ``(n, m + 1)``, are those that each of the m members and the outcome would have, in place of the outcome.
+    """
+
+    levels: np.ndarray
+
+    @classmethod
+    def of(cls, targets: np.ndarray, members: np.ndarray, seed: int = 0) -> Self:
+        """From outcomes ``(n,)`` and members ``(n, m)``, ties or not.
+
+        >>> SwappedPIT.of(np.array([2.5]), np.array([[1.0, 2.0, 3.0]])).levels.round(3)
+        array([[0.222, 0.472, 0.972, 0.722]])
+        """
+        from scipy.stats import rankdata
+
+        pool = np.column_stack([members, targets])
+        least, most = (rankdata(pool, method, axis=1) for method in ("min", "max"))
+        share = shares_of(len(pool), seed)[:, None]
+        return cls((least - 1 + share * (most - least + 1)) / pool.shape[1])
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Levels ``(size, n)``."""
+        n, m = self.levels.shape
+        return self.levels[np.arange(n), rng.integers(0, m, (size, n))]
+
+    def rows(self, index: np.ndarray) -> Self:
+        """Of these ensembles."""
+        return type(self)(self.levels[index])
+
+
+@dataclass(frozen=True, eq=False)
+class PITOfParts:
+    """Levels of rows in parts, each with its own forecasts, as of folds; uniform where a part has nothing else."""
+
+    parts: tuple[tuple[np.ndarray, PITSource | None], ...]
+    n: int
+
+    def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """Levels ``(size, n)``."""
+        levels = np.empty((size, self.n))
+        for rows, redraws in self.parts:
+            levels[:, rows] = rng.random((size, len(rows))) if redraws is None else redraws.sample(rng, size)
+        return levels
+
+    def rows(self, index: np.ndarray) -> Self:
+        """Of these rows, wherever they are."""
+        found: list[tuple[np.ndarray, PITSource | None]] = []
+        for rows, redraws in self.parts:
+            place = np.full(self.n, -1)
+            place[rows] = np.arange(len(rows))
+            here = np.flatnonzero(place[index] >= 0)
+            found.append((here, None if redraws is None else redraws.rows(place[index[here]])))
+        return type(self)(tuple(found), len(index))
+
+
+def redraws_of_levels(targets: np.ndarray, predictions: Distribution) -> PITSource | None:
+    """What levels are redrawn from; ``None`` where no single value has a probability, and they are uniform."""
+    if dimensions(predictions):
+        return None
+    if isinstance(predictions, Ensemble):
+        return SwappedPIT.of(targets, to_numpy(predictions.members)) if predictions.is_even else None
+    return None if type(predictions).below is Distribution.below else ResampledPIT.of(predictions)
+
+
+CENTRAL = 0.9
+"""The level of the intervals that words speak of."""
+
+WIDTH = 128
+"""Multiplications that a pair of forecasts costs the kernel error: so many waves stand for a residual."""
+
+
+@dataclass(frozen=True, eq=False)
+class PITProblem(ReportProblem):
+    """Levels of targets as outcomes of uniform predictions.
+
+    Under the hypothesis the levels of any family are uniform, those of its ensembles too, whose members and target are then
+    equally likely to be the target: members are not taken for the whole distribution, as redraws from them would. Where single
+    values have a probability, levels are so only over all random shares; given those, they are ``redrawn_from`` the forecasts.
+    Quantile forecasts are kept as they are: their errors look at nothing but between which quantiles a target lies, and that is
+    what is redrawn.
+    """
+
+    redrawn_from: PITSource | None = None
+
+    @property
+    def kind(self) -> str:
+        """What is predicted."""
+        return "levels"
+
+    def rows(self, index: np.ndarray) -> Self:
+        """Levels of these rows alone, and what they are redrawn from."""
+        return replace(
+            super().rows(index), redrawn_from=None if self.redrawn_from is None else self.redrawn_from.rows(index)
+        )
+
+    def test(self, estimator: Any, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
+        """The exact test of an estimator, against levels that calibrated forecasts would show."""
+        if self.redrawn_from is None:
+            return super().test(estimator, two_sided=two_sided, least_resamples=least_resamples)
+        draws = max(self.n_resamples, least_resamples)
+        pool = Pool.draw(
+            {"": estimator.given(self.predictions, self.weights)},
+            self.targets,
+            self.redrawn_from,
+            draws,
+            two_sided=[""] if two_sided else [],
+            rng=self.fresh_seeds,
+            engine=self.engine,
+        )
+        estimate = estimator.estimate(self.targets, self.predictions, self.weights)
+        how = ExactTest(estimator, draws, "two-sided" if two_sided else "greater")
+        return TestResult(float(estimate), pool.pvalue(""), len(self), how, estimate, pool.null(""))
+
+    @property
+    def error(self) -> PITError:
+        """Of level and of spread."""
+        return PITError("kuiper")
+
+    @property
+    def within(self) -> BaseEstimator:
+        """The share of rows in the part that is looked at: the central one, or between the outer quantiles."""
+        return CentralCoverage(CENTRAL) if fan_of(self.predictions) is None else ShareBetween()
+
+    def means(self) -> tuple[float, float]:
+        """The part that is looked at, and the share of rows in it."""
+        if (fan := fan_of(self.predictions)) is not None:
+            share = self.within.estimate(self.targets, fan, self.weights)
+            return float(fan.levels[-1] - fan.levels[0]), float(share)
+        within = CentralCoverage(CENTRAL).losses(self.targets, self.predictions)
+        return CENTRAL, float(np.average(within, weights=self.weights))
+
+    @property
+    def kernel_error(self) -> None:
+        """None: levels are compared with even ones, whatever was forecast."""
+        return None
+
+    @property
+    def kernel_width(self) -> int:
+        """Never asked for."""
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastProblem(ReportProblem):
+    """Forecasts of numbers, counts or vectors."""
+
+    @property
+    def kind(self) -> str:
+        """What is predicted, and how."""
+        if dimensions(self.predictions):
+            return f"vectors of {dimensions(self.predictions)}"
+        return "counts" if is_whole(self.predictions) else "numbers"
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether members stand for the distribution they were drawn from."""
+        return isinstance(self.predictions, Ensemble)
+
+    @property
+    def fan(self) -> Quantiles | None:
+        """The quantiles, where nothing else was forecast."""
+        return fan_of(self.predictions)
+
+    @property
+    def can_redraw(self) -> bool:
+        """Whether whole distributions were forecast, from which outcomes can be redrawn."""
+        return not self.is_ensemble and self.fan is None
+
+    @property
+    def error(self) -> PITError:
+        """That of the levels."""
+        return self.levels.error
+
+    def means(self) -> tuple[float, float]:
+        """Those of the levels."""
+        return self.levels.means()
+
+    @property
+    def kernel_width(self) -> int:
+        """As many as there are waves."""
+        return WIDTH
+
+    @cached_property
+    def levels(self) -> PITProblem:
+        """The levels of targets; of vectors, one in all."""
+        targets, fan = to_numpy(self.targets), self.fan
+        if fan is not None:
+            settings = (self.weights, self.n_resamples, self.seeds, self.engine)
+            return PITProblem(targets.astype(np.float64), fan, *settings, CellResamples.of(fan))
+        return self.at(levels_of_targets(targets, self.predictions), redraws_of_levels(targets, self.predictions))
+
+    def at(self, levels: np.ndarray, redrawn_from: PITSource | None) -> PITProblem:
+        """Levels with the settings of this problem."""
+        n = len(self)
+        uniform = Uniform(np.zeros(n), np.ones(n))
+        settings = (self.weights, self.n_resamples, self.seeds, self.engine)
+        return PITProblem(levels, uniform, *settings, redrawn_from)
+
+    def rows(self, index: np.ndarray) -> Self:
+        """The problem of these rows alone, their levels as they are."""
+        part = super().rows(index)
+        object.__setattr__(part, "levels", self.levels.rows(index))
+        return part
+
+
+def levels_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndarray:
+    """One level a row, of vectors too."""
+    return PIT(prerank=usual_prerank(predictions)).of(targets, predictions)
+
+
+def spread_of(problem: ForecastProblem) -> np.ndarray | None:
+    """The predicted standard deviation of each row, where there is one and it differs; quantiles alone have none."""
+    if problem.fan is not None:
+        return None
+    std = problem.predictions.std
+    if std is NotImplemented:
+        return None
+    spread = to_numpy(std).astype(np.float64)
+    spread = spread if spread.ndim == 1 else spread.mean(axis=1)
+    return spread if np.isfinite(spread).all() and spread.min() < spread.max() else None
+
+
+def coordinate_levels(problem: ForecastProblem) -> list[PITProblem]:
+    """The levels of each coordinate of vectors."""
+    levels = PIT().of(to_numpy(problem.targets), problem.predictions)
+    return [replace(problem.levels, targets=column) for column in levels.T]

@@ -1,0 +1,338 @@
+"""The evidence on forecasts, and the verdict: whether to believe them, and which way they err."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from calibrant._array import to_numpy
+from calibrant.distributions.empirical.ensemble import Ensemble
+from calibrant.distributions.empirical.quantiles import SAME_LEVEL
+from calibrant.distributions.multivariate import dimensions
+from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.forecast_errors.quantile_cells import judged_at
+from calibrant.inference.multiplicity import holm
+from calibrant.reports.core.evidence import Evidence, gather
+from calibrant.reports.core.model import KeyNumber, Verdict
+from calibrant.reports.core.problem import Slicing, clearest_slice, told_apart
+from calibrant.reports.core.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
+from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_levels
+from calibrant.results import Finding, TestResult, number, percent
+
+AUTOMATIC = ("predicted spread", "predicted mean", "middle quantile")
+"""What quarters of the rows are made by; columns of the caller may be called so, too."""
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastEvidence:
+    """Levels, redrawn as those of calibrated forecasts; outcomes, redrawn from their forecasts; and each coordinate of vectors.
+
+    Members of an ensemble, and quantiles, are no distribution to redraw from: then ``outcomes`` is ``None``. The parts
+    are put together by Holm's method, which holds however they depend.
+    """
+
+    levels: Evidence
+    groups: tuple[Slicing, ...]
+    outcomes: Evidence | None
+    coordinates: tuple[TestResult, ...] = ()
+
+    @property
+    def pvalue(self) -> float:
+        """Of everything together."""
+        return min(1.0, float(holm(self._parts(self.levels.pvalue)).min()))
+
+    @property
+    def pvalue_of_all_rows(self) -> float:
+        """Without the slices."""
+        return min(1.0, float(holm(self._parts(self.levels.pvalue_of_all_rows)).min()))
+
+    def _parts(self, levels: float) -> list[float]:
+        outcomes = [] if self.outcomes is None else [self.outcomes.pvalue]
+        single = [test.pvalue for test in self.coordinates]
+        return [levels, *outcomes, *([min(1.0, len(single) * min(single))] if single else [])]
+
+    def in_words(self, n: int) -> str:
+        """How the p-value of all tests was made."""
+        count = self.levels.n_statistics + (0 if self.outcomes is None else self.outcomes.n_statistics)
+        count += len(self.coordinates)
+        more = ", Holm over their kinds" if len(self._parts(0.0)) > 1 else ""
+        redraws = f"{self.levels.n_resamples:,} redraws"
+        return f"aggregated exact tests of {count} statistics with {redraws}{more}, n = {n:,}"
+
+
+def gather_forecasts(
+    problem: ForecastProblem,
+    of_levels: Mapping[str, BaseEstimator],
+    of_outcomes: Mapping[str, BaseEstimator],
+    slicings: Sequence[Slicing],
+) -> ForecastEvidence:
+    """Redraw levels, outcomes and coordinates."""
+    groups = groups_of(problem)
+    found = gather(problem.levels, of_levels, [*groups, *slicings], redrawn_from=problem.levels.redrawn_from)
+    levels = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
+    outcomes = gather(problem, of_outcomes, ()) if problem.can_redraw else None
+    coordinates: tuple[TestResult, ...] = ()
+    if dimensions(problem.predictions):
+        coordinates = tuple(part.test(part.error) for part in coordinate_levels(problem))
+    return ForecastEvidence(levels, groups, outcomes, coordinates)
+
+
+def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
+    """Quarters of the rows by how wide, and by how high, their forecasts are, where that differs.
+
+    Few members that lie close by chance leave the outcome outside more often. What treats outcome and members alike leaves
+    their order to chance; so quarters of ensembles are by members and outcome together, good for a test but not to be shown.
+    """
+    if len(problem) < 40 or dimensions(problem.predictions):
+        return ()
+    if (fan := problem.fan) is not None:  # what was forecast, and no moments of what lies between
+        q = fan.quantiles
+        axes = {AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]), AUTOMATIC[2]: _telling(q[:, q.shape[1] // 2])}
+    else:
+        axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
+    return tuple(_quarters(name, axis, problem.weights) for name, axis in axes.items() if axis is not None)
+
+
+def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
+    predictions = problem.predictions
+    if isinstance(predictions, Ensemble):
+        if not predictions.is_even or predictions.is_vector:
+            return None
+        all_values = np.column_stack([to_numpy(predictions.members), to_numpy(problem.targets)])
+        axis = all_values.std(axis=1) if name == "std" else all_values.mean(axis=1)
+    else:
+        found = getattr(predictions, name, NotImplemented)
+        if found is NotImplemented:
+            return None
+        axis = to_numpy(found).astype(np.float64)
+    return _telling(axis)
+
+
+def _telling(axis: np.ndarray) -> np.ndarray | None:
+    """The numbers where there is one a row and they differ."""
+    return axis if axis.ndim == 1 and np.isfinite(axis).all() and len(np.unique(axis)) > 3 else None
+
+
+def _quarters(name: str, axis: np.ndarray, weights: np.ndarray | None) -> Slicing:
+    """Those that have a row with weight."""
+    cell = np.searchsorted(np.quantile(axis, [0.25, 0.5, 0.75]), axis, side="left")
+    used = [np.flatnonzero(cell == i) for i in np.unique(cell)]
+    used = [rows for rows in used if weights is None or weights[rows].any()]
+    names = [f"{number(float(axis[rows].min()))} to {number(float(axis[rows].max()))}" for rows in used]
+    return Slicing(f"quarters by {name}", name, told_apart(names), tuple(used))
+
+
+FURTHEST = 1e-9
+"""Levels nearer to 0 or 1 count as this far out: six standard deviations."""
+
+TELLING, CLEAR = 2.0, 3.0
+"""Standard errors from which the way of erring is named, and from which a second one is."""
+
+LITTLE = 0.02
+"""Shares of a standard deviation, or of probability, up to which an error is small."""
+
+
+class WeightedPIT(NamedTuple):
+    """Levels of outcomes in their forecasts, and how much each counts.
+
+    Of quantile forecasts ``values`` are the least and the largest level that each may have, ``(n, 2)``, and ``given`` the levels
+    of the quantiles.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray | None = None
+    given: tuple[float, ...] = ()
+
+    def rows(self, index: np.ndarray) -> "WeightedPIT":
+        """Some of them."""
+        return WeightedPIT(self.values[index], None if self.weights is None else self.weights[index], self.given)
+
+    @property
+    def size(self) -> float:
+        """How many of equal weight tell as much."""
+        return len(self.values) if self.weights is None else float(self.weights.sum() ** 2 / (self.weights**2).sum())
+
+    def mean(self, of: np.ndarray) -> float:
+        """The weighted mean of a number a row."""
+        return float(np.average(of, weights=self.weights))
+
+    def below(self, level: float) -> float:
+        """The share below a level, as near to it as outcomes on the very quantile allow."""
+        if not self.given:
+            return self.mean(self.values <= level)
+        surely, possibly = self.mean(self.values[:, 1] <= level + SAME_LEVEL), self.mean(self.values[:, 0] < level)
+        return min(max(level, surely), possibly)
+
+
+class Lean(NamedTuple):
+    """How high and how wide outcomes lie in their forecasts: in standard deviations, and in standard errors."""
+
+    shift: float
+    scale: float
+    height: float
+    width: float
+
+    @classmethod
+    def of(cls, levels: WeightedPIT) -> "Lean":
+        """From levels, by mean and variance of their normal scores; levels themselves crowd at their ends."""
+        if levels.given:
+            return cls._of_cells(levels)
+        n, z = levels.size, ndtri(np.clip(levels.values, FURTHEST, 1 - FURTHEST))
+        shift = levels.mean(z)
+        variance = levels.mean((z - shift) ** 2)
+        scale = float(np.sqrt(variance))
+        # outcomes that are spread too far shift more by chance
+        return cls(shift, scale, shift / max(scale, 0.1) * np.sqrt(n), (variance - 1) * np.sqrt(n / 2))
+
+    @classmethod
+    def _of_cells(cls, levels: WeightedPIT) -> "Lean":
+        """From the quantiles that outcomes lie between, by mean and square of normal scores expected there."""
+        ends = np.concatenate([[0.0], levels.given, [1.0]])
+        chance, (z0, square0) = np.diff(ends), _scores_between(ends[:-1], ends[1:])
+        z, square = _scores_between(levels.values[:, 0], levels.values[:, 1])
+        of_mean, of_square = float(chance @ z0**2), float(chance @ (square0 - 1) ** 2)
+        mean = levels.mean(z)
+        shift = mean / of_mean
+        excess = levels.mean(square) - 1 - min(shift**2, 1.0) * of_square
+        spread = max(float(np.sqrt(levels.mean((z - mean) ** 2))), 0.1 * np.sqrt(of_mean))
+        scale = float(np.exp(np.clip(excess / max(of_square, 1e-12), -5, 5)))
+        root = np.sqrt(levels.size)
+        return cls(shift, scale, mean / spread * root, excess / np.sqrt(max(of_square, 1e-12)) * root)
+
+    def ways(self) -> list[Finding]:
+        """The ways of erring, the clearest first."""
+        sides = [
+            (abs(self.height), Finding.TOO_LOW if self.height > 0 else Finding.TOO_HIGH),
+            (abs(self.width), Finding.TOO_NARROW if self.width > 0 else Finding.TOO_WIDE),
+        ]
+        (first, way), (second, other) = sorted(sides, reverse=True)
+        found = [way] if first > TELLING else []
+        return [*found, other] if found and second > CLEAR else found
+
+
+def judge_forecasts(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber]) -> Verdict:
+    """The verdict from the aggregated exact tests, and the fault it is due to."""
+    verdict = _judged(problem, evidence, numbers)
+    if problem.fan is None:
+        return verdict
+    return replace(verdict, evidence=(*verdict.evidence, f"{judged_at(problem.fan).capitalize()}."))
+
+
+def _judged(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber]) -> Verdict:
+    pvalue, n = evidence.pvalue, len(problem)
+    tests = evidence.in_words(n)
+    if pvalue > DOUBT:
+        return consistent(pvalue, tests, numbers[0], n, "forecasts")
+    clearest = clearest_slice(problem.levels, evidence.levels.pool, evidence.levels.slicings, DOUBT)
+    groups = () if problem.is_ensemble else evidence.groups
+    fault: Fault | None = None
+    if evidence.pvalue_of_all_rows > DOUBT:
+        fault = slice_fault(clearest, Finding.TOO_NARROW, Finding.TOO_WIDE)
+    fault = fault or fault_of_forecasts(_levels(problem), groups)
+    small = _is_small(problem, evidence, numbers[0])
+    return alarmed(fault, pvalue, tests, numbers, clearest, "forecasts", small)
+
+
+def fault_of_forecasts(levels: WeightedPIT, groups: Sequence[Slicing]) -> Fault:
+    """Which way forecasts err, on average or in a group.
+
+    >>> from scipy.special import ndtr
+    >>> z = ndtri((np.arange(400) + 0.5) / 400)
+    >>> fault_of_forecasts(WeightedPIT(ndtr(z - 1)), ()).words, fault_of_forecasts(WeightedPIT(ndtr(1.5 * z)), ()).words
+    ('they are too high', 'they are too narrow')
+    """
+    lean = Lean.of(levels)
+    local = _local(levels, groups)
+    if local is not None:
+        return local
+    found = lean.ways()
+    if not found:
+        means = _means(levels, Finding.TOO_NARROW, "In all, ")
+        return Fault(Finding.MIXED, "they are wrong in places, and right on average", means)
+    return Fault(
+        found[0], f"they are {' and '.join(found)}", _means(levels, found[0], "In all, "), _where(levels, groups)
+    )
+
+
+def _local(levels: WeightedPIT, groups: Sequence[Slicing]) -> Fault | None:
+    """Forecasts that err in some groups and not in others, or in opposite ways."""
+    for slicing in groups:
+        leans = [Lean.of(levels.rows(rows)) for rows in slicing.rows]
+        sizes = [max(abs(lean.height), abs(lean.width)) for lean in leans]
+        worst = int(np.argmax(sizes))
+        if sizes[worst] <= CLEAR:
+            continue
+        first = leans[worst].ways()[0]
+        rest = np.concatenate([rows for i, rows in enumerate(slicing.rows) if i != worst])
+        other = Lean.of(levels.rows(rest)).ways()
+        if first in other or (len(other) > 1 and sizes[worst] < 2 * CLEAR):
+            continue
+        elsewhere = f"{other[0]} elsewhere" if other else "right elsewhere"
+        words = f"they are {first} where the {slicing.name} is {slicing.groups[worst]}, and {elsewhere}"
+        return Fault(Finding.LOCAL, words, _means(levels.rows(slicing.rows[worst]), first))
+    return None
+
+
+def _means(levels: WeightedPIT, way: Finding, start: str = "There ") -> str:
+    """The two means that show it."""
+    if levels.given:
+        return _means_at_quantiles(levels, way, start)
+    if way.is_of_height:
+        above = percent(levels.mean(levels.values > 0.5))
+        return f"{start}{above} of outcomes lie above the middle of their forecast, instead of 50 %"
+    inside = percent(levels.mean(np.abs(levels.values - 0.5) <= 0.45))
+    return f"{start}central 90 % intervals held {inside} of outcomes"
+
+
+def _means_at_quantiles(levels: WeightedPIT, way: Finding, start: str) -> str:
+    """The same at the quantile next to the middle, or between the outer ones."""
+    if way.is_of_height:
+        level = min(levels.given, key=lambda u: abs(u - 0.5))
+        above = percent(1 - levels.below(level))
+        return f"{start}{above} of outcomes lie above the {100 * level:g} % quantile, instead of {percent(1 - level)}"
+    low, high = levels.given[0], levels.given[-1]
+    inside = percent(levels.below(high) - levels.below(low))
+    quantiles = f"the {100 * low:g} % and {100 * high:g} % quantiles"
+    return f"{start}{inside} of outcomes lie between {quantiles}, instead of {percent(high - low)}"
+
+
+def _where(levels: WeightedPIT, groups: Sequence[Slicing]) -> tuple[str, ...]:
+    """The group whose outcomes are furthest from even."""
+    found = []
+    for slicing in groups:
+        for name, rows in zip(slicing.groups, slicing.rows, strict=True):
+            lean = Lean.of(levels.rows(rows))
+            found.append((max(abs(lean.height), abs(lean.width)), slicing.name, name, lean, rows))
+    if not found:
+        return ()
+    size, column, name, lean, rows = max(found, key=lambda each: each[0])
+    if size <= CLEAR:
+        return ()
+    return (f"Clearest where the {column} is {name}: {_means(levels.rows(rows), lean.ways()[0], '')}.",)
+
+
+def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNumber) -> bool:
+    """Whether levels are even but for a few points, overall, in every group and in every slice."""
+    levels = _levels(problem)
+    lean, noise = Lean.of(levels), 2 / np.sqrt(levels.size)
+    if abs(lean.shift) + noise > LITTLE or abs(lean.scale - 1) + noise > LITTLE or main.value + noise > LITTLE:
+        return False
+    excess = [evidence.levels.pool.excess(key) for key in (*evidence.levels.classes, *evidence.levels.slices)]
+    return bool(np.concatenate([[0.0], *excess]).max() <= LITTLE) and not evidence.coordinates
+
+
+def _levels(problem: ForecastProblem) -> WeightedPIT:
+    if problem.fan is None:
+        return WeightedPIT(problem.levels.targets, problem.weights)
+    ends = np.stack(problem.fan.levels_around(to_numpy(problem.levels.targets)), axis=1)
+    return WeightedPIT(ends, problem.weights, tuple(problem.fan.levels.tolist()))
+
+
+def _scores_between(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and mean square of a standard normal variable between two levels."""
+    a, b = ndtri(low), ndtri(high)
+    at_a, at_b = (np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) for z in (a, b))
+    weighted = np.where(low > 0, a, 0.0) * at_a - np.where(high < 1, b, 0.0) * at_b
+    return (at_a - at_b) / (high - low), 1 + weighted / (high - low)

@@ -1,0 +1,1 @@
+"""A report as a page, in Markdown, in a notebook and on paper."""

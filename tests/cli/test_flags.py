@@ -1,0 +1,39 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibrant._validate import InputError
+
+pytest.importorskip("cyclopts")
+
+
+def test_json_of_anything(capsys):
+    from calibrant.cli.flags import print_json
+
+    print_json({"a": np.float64(0.5), "b": [np.nan]})
+    assert json.loads(capsys.readouterr().out) == {"a": 0.5, "b": ["nan"]}
+
+
+def test_places_where_no_file_can_be(tmp_path):
+    from calibrant.cli.flags import check_writable
+    from calibrant.cli.pipes import DASH
+
+    check_writable(tmp_path / "x.json", "--save")
+    with pytest.raises(InputError, match="--save '.*nowhere.x.json': there is no folder"):
+        check_writable(tmp_path / "nowhere" / "x.json", "--save")
+    with pytest.raises(InputError, match="--save '.*' is a folder: name a file in it"):
+        check_writable(tmp_path, "--save")
+    with pytest.raises(InputError, match="--save takes a file"):
+        check_writable(DASH, "--save")
+
+
+def test_words_that_name_a_file_and_its_columns():
+    from calibrant.cli.flags import Data
+    from calibrant.cli.pipes import DASH
+
+    data = Data(y_true="y", y_pred="p_*", by=("site",), input_format="csv")
+    words = ["--y-true", "y", "--y-pred", "p_*", "--input-format", "csv"]
+    assert data.source(Path("x.csv")) == ["x.csv", *words]
+    assert data.source(DASH) == ["FILE", *words]

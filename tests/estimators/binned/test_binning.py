@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+
+from calibrant import EqualMass, EqualWidth
+from calibrant._validate import InputError
+from calibrant.estimators.binned.binning import unit_of
+
+
+@pytest.mark.parametrize("n_bins", [1, 3, 7, 10, 15, 20, 100, 1000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_edges_land_where_the_decimal_says(n_bins, dtype):
+    """Every score j / B, as written, belongs to the bin below it; one step above, to the bin above."""
+    edges = (np.arange(1, n_bins) / n_bins).astype(dtype)
+    bins = EqualWidth(n_bins).bins(edges)
+    assert np.array_equal(bins.index(edges), np.arange(n_bins - 1))
+    assert np.array_equal(bins.index(np.nextafter(edges, dtype(1))), np.arange(1, n_bins))
+    assert np.array_equal(bins.index(np.nextafter(edges, dtype(0))), np.arange(n_bins - 1))
+
+
+def test_the_decimal_example():
+    bins = EqualWidth(100).bins(np.zeros(1))
+    assert bins.index(np.array([0.07, 0.29, 0.57, 0.58])).tolist() == [6, 28, 56, 57]
+
+
+def test_ends_belong_to_the_outer_bins():
+    bins = EqualWidth(10).bins(np.zeros(1))
+    assert bins.index(np.array([0.0, 1e-300, 0.1, 1.0])).tolist() == [0, 0, 0, 9]
+
+
+def test_arithmetic_agrees_with_search(rng):
+    scores = rng.random(20_000).round(3)
+    bins = EqualWidth(15).bins(scores)
+    assert np.array_equal(bins.index(scores), np.maximum(np.searchsorted(np.arange(16) / 15, scores) - 1, 0))
+
+
+@pytest.mark.parametrize(("n", "n_bins"), [(10, 4), (100, 15), (7, 7), (5, 15), (1, 3), (31, 2)])
+def test_equal_mass_cuts_as_array_split(n, n_bins, rng):
+    scores = rng.permutation(np.linspace(0.05, 0.95, n))
+    counts = np.bincount(EqualMass(n_bins).bins(scores).index(scores))
+    assert counts.tolist() == [len(part) for part in np.array_split(np.arange(n), n_bins) if len(part)]
+
+
+def test_equal_mass_keeps_ties_together(rng):
+    scores = np.repeat([0.1, 0.4, 0.4, 0.9], [3, 4, 5, 2])
+    index = EqualMass(3).bins(scores).index(scores)  # cuts fall inside the run of 0.4 and move to its end
+    assert index.tolist() == [0] * 12 + [1] * 2
+    shuffled = rng.permutation(len(scores))
+    assert np.array_equal(EqualMass(3).bins(scores[shuffled]).index(scores[shuffled]), index[shuffled])
+
+
+def test_equal_mass_of_constant_scores_is_one_bin():
+    assert len(EqualMass(15).bins(np.full(30, 0.7))) == 1
+
+
+def test_equal_mass_with_scores_of_exactly_0_and_1():
+    scores = np.array([0.0, 0.0, 0.0, 0.5, 1.0, 1.0])
+    assert EqualMass(3).bins(scores).index(scores).tolist() == [0, 0, 0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("n_bins", [2, 4, 15])
+def test_whole_weights_cut_as_repeated_rows(n_bins, rng):
+    scores = rng.random(60).round(1)
+    times = rng.integers(0, 5, 60)
+    weighted = EqualMass(n_bins).bins(scores, times.astype(float))
+    assert np.array_equal(weighted.edges, EqualMass(n_bins).bins(np.repeat(scores, times)).edges)
+
+
+def test_fractional_weights_share_the_total_evenly(rng):
+    scores, weights = rng.random(5000), rng.random(5000)
+    bins = EqualMass(10).bins(scores, weights)
+    share = np.bincount(bins.index(scores), weights=weights) / weights.sum()
+    assert share == pytest.approx(np.full(10, 0.1), abs=1 / weights.sum())
+    assert np.array_equal(EqualMass(10).bins(scores, weights * 1e-9).edges, bins.edges)
+
+
+@pytest.mark.parametrize("binning", [EqualWidth, EqualMass])
+@pytest.mark.parametrize("n_bins", [0, -1, 2.5, True, "15"])
+def test_the_number_of_bins_is_checked(binning, n_bins):
+    with pytest.raises(InputError, match="n_bins must be a whole number of at least 1; got"):
+        binning(n_bins)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_bins", [1, 2, 15, 33, 34, 300])
+def test_many_scores_are_found_in_the_bins_of_few(n_bins, dtype, rng):
+    """Comparing with every edge finds what a search does, ties with edges included; so does a partition for a sort."""
+    for scores in (rng.random(45_000), rng.random(45_000).round(2)):
+        bins = EqualMass(n_bins).bins(scores.astype(dtype))
+        ordered = np.sort(scores.astype(dtype))
+        assert set(bins.edges[1:-1]) <= set(ordered)
+        at = np.append(scores.astype(dtype), bins.edges)
+        np.testing.assert_array_equal(bins.index(at), np.searchsorted(bins.edges[1:-1], at, side="left"))
+        assert bins.index(at).dtype == np.intp
+        ends = np.unique([part[-1] for part in np.array_split(ordered, n_bins)[:-1]])
+        np.testing.assert_array_equal(bins.edges[1:-1], ends[ends < ordered[-1]])
+
+
+def test_weights_very_far_apart_are_shares_and_no_repetitions():
+    """Tiny weights made every other one a whole multiple, but for rounding, and the number of rows overflowed."""
+    weights = np.array([1e-300, 0.3, 0.7, 0.45])
+    assert unit_of(weights) is None
+    scores = np.array([0.1, 0.2, 0.6, 0.9])
+    assert EqualMass(2).bins(scores, weights).index(scores).tolist() == [0, 0, 0, 1]

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from calibrant import Ensemble, ExactTest, MultivariateNormal, Normal, PITError
+from calibrant._validate import InputError
+from calibrant.checks import check_estimator
+from calibrant.estimators.forecast_errors.pit_error import distance_from_uniform
+
+DISTANCES = ("kolmogorov", "cramer-von-mises", "kuiper")
+
+
+def test_distances_are_those_of_scipy(rng):
+    u = rng.random((5, 40)) ** 1.5
+    kolmogorov = [stats.kstest(row, "uniform").statistic for row in u]
+    assert distance_from_uniform(u, None, "kolmogorov") == pytest.approx(kolmogorov, rel=1e-12)
+    cramer = [stats.cramervonmises(row, "uniform").statistic for row in u]
+    assert 40 * distance_from_uniform(u, None, "cramer-von-mises") ** 2 == pytest.approx(cramer, rel=1e-10)
+    sides = [sum(stats.kstest(row, "uniform", alternative=a).statistic for a in ("less", "greater")) for row in u]
+    assert distance_from_uniform(u, None, "kuiper") == pytest.approx(sides, rel=1e-12)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_weights_are_repetitions(distance, rng):
+    u, times = rng.random((1, 20)).round(1), rng.integers(1, 4, 20)
+    repeated = distance_from_uniform(np.repeat(u, times, axis=1), None, distance)
+    assert distance_from_uniform(u, times / times.sum(), distance) == pytest.approx(repeated, rel=1e-10)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_one_row_and_the_ends(distance):
+    assert distance_from_uniform(np.array([[1.0]]), None, distance) == pytest.approx(
+        np.sqrt(1 / 3) if distance == "cramer-von-mises" else 1
+    )
+    assert distance_from_uniform(np.array([[0.5]]), None, distance) == pytest.approx(
+        {"kolmogorov": 0.5, "kuiper": 1.0, "cramer-von-mises": np.sqrt(1 / 12)}[distance]
+    )
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_it_conforms(distance, rng):
+    batch = Normal.example(rng, 60)
+    check_estimator(PITError(distance), batch.sample(rng, 1)[0], batch)
+
+
+def rejections(make, estimator, sets=200):
+    """How often calibrated data are rejected at 10 %, with 19 redraws."""
+    rng = np.random.default_rng(5)
+    test = ExactTest(estimator, n_resamples=19)
+    hits = 0
+    for i in range(sets):
+        batch = make(rng)
+        hits += test(batch.sample(rng, 1)[0], batch, rng=i).pvalue <= 0.1
+    return hits
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+def test_the_level_is_exact(distance, counts):
+    """Two in twenty, within five standard deviations of 200 data sets."""
+    most = 20 + 5 * np.sqrt(200 * 0.1 * 0.9)
+    for family in (Normal, counts, Ensemble):
+        assert 20 - 18 < rejections(lambda rng, family=family: family.example(rng, 12), PITError(distance)) < most
+    assert rejections(lambda rng: MultivariateNormal.example(rng, 12), PITError(distance, "band"), sets=50) < 16
+
+
+def test_power_against_bias_and_spread(rng):
+    y = rng.normal(size=300)
+    for wrong in (Normal(np.full(300, 0.4), 1.0), Normal(np.zeros(300), 1.6), Normal(np.zeros(300), 0.6)):
+        assert all(ExactTest(PITError(d), n_resamples=99)(y, wrong).pvalue == 0.01 for d in DISTANCES)
+
+
+def test_counts_are_tested_like_numbers(counts):
+    rng = np.random.default_rng(1)
+    batch = counts.example(rng, 400)
+    y = batch.sample(rng, 1)[0]
+    assert ExactTest(PITError(), n_resamples=99)(y, batch).pvalue > 0.05
+    assert ExactTest(PITError(), n_resamples=99)(y, counts(batch.chance * 0.8)).pvalue == 0.01
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: PITError("chi-square"),
+            "distance must be 'kolmogorov', 'cramer-von-mises' or 'kuiper'; got 'chi-square'",
+        ),
+        (lambda: PITError(prerank="mean"), "prerank must be"),
+        (lambda: PITError()([0, 1], [0.2, 0.4]), "PITError needs a distribution function, which Categorical"),
+        (
+            lambda: PITError()([[0.0, 1.0]], MultivariateNormal([[0.0, 1.0]], 1.0)),
+            "PITError orders numbers and MultivariateNormal predicts vectors here: say how to order them",
+        ),
+    ],
+)
+def test_what_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from calibrant import SKCE, Categorical, Ensemble, Normal
+from calibrant.estimators import RandomFeatureSKCE
+from calibrant.estimators.kernel_errors.kernel_resamples import work_of_redraw
+from calibrant.estimators.kernel_errors.random_features import affordable_waves, work_of_waves
+from calibrant.kernels import Exponential, Identity
+from calibrant.planning.affordable import (
+    KERNEL_WORK,
+    ON_A_LINE,
+    PAIRS,
+    TEST_WORK,
+    affordable,
+    affordable_kernel,
+    work_of,
+)
+from calibrant.planning.families import Load, kernel_work
+
+
+def test_huge_data_make_do_with_fewer_redraws_but_never_too_few():
+    assert affordable(999, 10**4, 10**8, least=199) == 999
+    assert affordable(999, 10**6, 10**8, least=199) == 199
+    assert affordable(999, 250_000, 10**8, least=199) == 400
+    assert affordable(19, 10**9, 10**8, least=199) == 19
+
+
+def test_kernel_errors_by_pairs():
+    assert affordable_kernel(1, PAIRS, is_line=True) is None
+    assert affordable_kernel(10**8, PAIRS, is_line=True) == SKCE()
+    assert affordable_kernel(22_000, PAIRS, is_line=False) == SKCE()
+    assert affordable_kernel(10**6, PAIRS, is_line=False) == SKCE(block=500)
+    assert affordable_kernel(10**6, PAIRS, is_line=False, in_blocks=False) is None
+    assert affordable_kernel(PAIRS, PAIRS, is_line=False) is None  # blocks of one row
+
+
+@pytest.mark.parametrize(
+    ("load", "predictions"),
+    [
+        (Load(50, 4), Categorical(np.full((50, 4), 0.25))),
+        (Load(50, 2, "binary"), Categorical(np.linspace(0.1, 0.9, 50))),
+        (Load(50, 1, "numbers"), Normal(np.arange(50.0), 1.0)),
+        (Load(50, 6, "ensemble"), Ensemble(np.random.default_rng(0).normal(size=(50, 6)))),
+    ],
+)
+def test_plans_count_as_tests_do(load, predictions):
+    kernel = Exponential(1.0)
+    dimensions = 1 if load.kind == "binary" else 3
+    assert kernel_work(load) == work_of_redraw(kernel, predictions, dimensions)
+
+
+def test_reports_count_waves_and_lines_too():
+    several, two = Categorical(np.full((50, 4), 0.25)), Categorical(np.linspace(0.1, 0.9, 50))
+    assert work_of(RandomFeatureSKCE(Exponential(1.0), n_features=32), several) == kernel_work(Load(50, 4, waves=32))
+    assert work_of(SKCE(Exponential(1.0)), two) == ON_A_LINE * kernel_work(Load(50, 2, "binary"))
+
+
+def test_as_many_waves_as_the_work_pays_for():
+    predictions = Categorical(np.full((1000, 4), 0.25))
+    budget = 99 * work_of_waves(1000, 4, 100)
+    assert affordable_waves(Exponential(1.0), Identity(), predictions, 99, budget) == 100
+
+
+def test_the_report_reads_the_same_numbers():
+    from calibrant.reports import evaluation as build
+    from calibrant.reports.core import evidence as kernels
+    from calibrant.reports.core import problem
+
+    assert (build.TEST_WORK, problem.PAIRS, kernels.KERNEL_WORK) == (TEST_WORK, PAIRS, KERNEL_WORK)
+    assert build.affordable is affordable

@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from calibrant.recalibration.scaling.softmax_regression import DiagonalForm, FullForm, SoftmaxLoss, fitted_log_odds
+
+N, K = 30, 4
+
+
+def form_of(name, x, w):
+    return DiagonalForm(x) if name == "diagonal" else FullForm(x, w)
+
+
+@pytest.fixture(params=["diagonal", "full"])
+def loss(request, rng):
+    x, w = rng.normal(size=(N, K)) - 1, rng.gamma(1, 1, N)
+    form = form_of(request.param, x, w / w.sum())
+    width = 2 if request.param == "diagonal" else K + 1
+    penalty = np.full((K, width), 0.3)
+    penalty[:, -1] = 0.02
+    np.fill_diagonal(penalty, 0.1)
+    return SoftmaxLoss(form, x, rng.integers(K, size=N), w / w.sum(), penalty)
+
+
+def test_gradient_is_the_slope_of_the_loss(loss, rng):
+    at = rng.normal(size=loss.penalty.shape)
+    slope = approx_fprime(at.ravel(), lambda x: loss.at(x.reshape(at.shape)).loss, 1e-7)
+    np.testing.assert_allclose(loss.at(at).gradient.ravel(), slope, atol=2e-6)
+
+
+def test_curvature_is_the_change_of_the_gradient(loss, rng):
+    at, towards = rng.normal(size=(2, *loss.penalty.shape))
+    change = (loss.at(at + 1e-6 * towards).gradient - loss.at(at - 1e-6 * towards).gradient) / 2e-6
+    np.testing.assert_allclose(loss.at(at).curvature(towards), change, atol=1e-8)
+
+
+def test_rough_inverse_is_exact_for_single_classes(rng):
+    """With one variance a class in all rows, the block of each class is what is inverted."""
+    x, w = rng.normal(size=(N, K)), np.full(N, 1 / N)
+    level = rng.random(K) + 0.1
+    columns = np.column_stack([x, np.ones(N)])
+    ridge = np.full((K, K + 1), 0.3)
+    ridge[:, K], ridge[np.arange(K), np.arange(K)] = 0.02, 0.0
+    divided = FullForm(x, w).rough_inverse(w[:, None] * level, ridge)
+    rest = rng.normal(size=(K, K + 1))
+    for c in range(K):
+        block = level[c] * (columns.T * w) @ columns + np.diag(ridge[c])
+        np.testing.assert_allclose(divided(rest)[c], np.linalg.solve(block, rest[c]), rtol=1e-6)
+    two = DiagonalForm(x).rough_inverse(w[:, None] * level, ridge[:, :2])(rest[:, :2])
+    for c in range(K):
+        own = columns[:, [c, K]]
+        block = level[c] * (own.T * w) @ own + np.diag(ridge[c, :2])
+        np.testing.assert_allclose(two[c], np.linalg.solve(block, rest[c, :2]), rtol=1e-6)
+
+
+def test_columns_that_say_nothing_keep_the_known_coefficient(rng):
+    x = rng.normal(size=200)
+    happened = rng.random(200) < 0.3
+    columns = np.stack([np.ones(200), x, 3 * x - 2, x**2], axis=1)
+    found = fitted_log_odds(columns, np.array([0.0, 1.0, 0.7, 0.0]), happened, np.full(200, 1 / 200), 200.0)
+    assert found.values[2] == 0.7
+    without = fitted_log_odds(columns[:, [0, 1, 3]], np.array([0.0, 1.0, 0.0]), happened, np.full(200, 1 / 200), 200.0)
+    np.testing.assert_allclose(columns @ found.values, columns[:, [0, 1, 3]] @ without.values, atol=1e-8)

@@ -1,0 +1,185 @@
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from calibrant import (
+    Bernoulli,
+    Categorical,
+    Gamma,
+    Laplace,
+    LogLoss,
+    LogNormal,
+    MultivariateNormal,
+    Normal,
+    Poisson,
+    StudentT,
+)
+from calibrant._validate import InputError
+from calibrant.distributions import Beta
+from calibrant.lab import Tempered
+from calibrant.recalibration import Temperature
+from calibrant.recalibration.maps import Map
+
+
+@pytest.mark.parametrize("k", [2, 3, 50])
+def test_the_temperature_that_made_the_labels(k, rng):
+    """True probabilities are those predicted, at temperature 2; the likelihood finds it within four standard errors."""
+    y, p = Tempered(k, 2.0).draw(4000, rng)
+    fitted = Temperature().fit(y, p)
+    again = [Temperature().find(y[i::8], p[np.arange(i, 4000, 8)], None).map.temperature for i in range(8)]
+    assert fitted.map.temperature == pytest.approx(2.0, abs=4 * np.std(again) / np.sqrt(8))
+    assert fitted.scores["change"][0] < -3 * fitted.scores["error"][0]
+    assert fitted.is_converged
+
+
+def test_it_minimises_the_log_loss(rng):
+    """A second route: the logits divided by T."""
+    y, p = Tempered(4, 1.7).draw(500, rng)
+    logits = np.log(p.matrix)
+    w = rng.random(500)
+
+    def loss(t):
+        z = logits / t
+        return np.average(np.log(np.exp(z).sum(axis=1)) - z[np.arange(500), y], weights=w)
+
+    expected = minimize_scalar(loss, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-10}).x
+    assert Temperature().fit(y, p, sample_weight=w, folds=0).map.temperature == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "power"),
+    [(lambda s: Normal(np.zeros(3000), np.full(3000, s)), 2), (lambda s: Laplace(np.zeros(3000), np.full(3000, s)), 1)],
+    ids=["normal", "laplace"],
+)
+def test_families_of_real_targets(family, power, rng):
+    """Predictions half as wide as the truth: variances times 4, or scales times 2."""
+    y = family(1.0).sample(rng, 1)[0]
+    fitted = Temperature().fit(y, family(0.5))
+    assert fitted.map.temperature == pytest.approx(2**power, rel=0.1)
+    assert fitted(family(0.5)).scale == pytest.approx(np.full(3000, 0.5 * fitted.map.temperature ** (1 / power)))
+
+
+def test_several_dimensions(rng):
+    p = MultivariateNormal(np.zeros((2000, 2)), scale=np.ones(2000))
+    y = 3 * p.sample(rng, 1)[0]
+    assert Temperature().fit(y, p).map.temperature == pytest.approx(9, rel=0.1)
+
+
+@pytest.mark.parametrize("family", [LogNormal, Gamma, Beta])
+@pytest.mark.parametrize("temperature", [0.25, 4.0])
+def test_positive_targets_keep_their_centre(family, temperature, rng):
+    """Targets drawn at a temperature have it; what tempering leaves as it is stays right."""
+    predictions = family.example(rng, 3000)
+    fitted = Temperature().fit(predictions.temper(temperature).sample(rng, 1)[0], predictions, folds=0)
+    assert fitted.map.temperature == pytest.approx(temperature, rel=0.1)
+    tempered = fitted(predictions)
+    same = (lambda p: p.quantile(np.array([0.5]))) if family is LogNormal else (lambda p: p.mean)
+    assert same(tempered) == pytest.approx(same(predictions), rel=1e-9)
+
+
+def test_tails_can_be_too_heavy_for_a_temperature(rng):
+    """Student t predictions with 3 degrees of freedom have temperatures up to 4."""
+    predictions = StudentT(np.full(2000, 3.0), 0.0, 1.0)
+    fitted = Temperature().fit(predictions.temper(2.0).sample(rng, 1)[0], predictions, folds=0)
+    assert fitted.map.temperature == pytest.approx(2.0, rel=0.1)
+    hot = Temperature().fit(1e6 * predictions.sample(rng, 1)[0], predictions, folds=0)
+    assert 3.5 < hot.map.temperature < 4
+    with pytest.raises(InputError, match="some of these StudentT predictions have no temperature of"):
+        fitted(StudentT([0.5], 0.0, 1.0))
+
+
+def test_the_order_of_classes_stays(rng):
+    y, p = Tempered(5, 2.0).draw(200, rng)
+    found = Temperature().fit(y, p)(p)
+    assert np.array_equal(found.matrix.argsort(axis=1), p.matrix.argsort(axis=1))
+
+
+def test_relabelling_changes_nothing(rng):
+    y, p = Tempered(4, 2.0).draw(200, rng)
+    order = np.array([2, 0, 3, 1])
+    found = Temperature().fit(y, p, folds=0).map.temperature
+    again = Temperature().fit(np.argsort(order)[y], p.matrix[:, order], folds=0).map.temperature
+    assert again == pytest.approx(found, rel=1e-7)
+
+
+def test_weights_equal_repetition(rng):
+    y, p = Tempered(3, 2.0).draw(100, rng)
+    times = rng.integers(0, 4, 100)
+    rows = np.repeat(np.arange(100), times)
+    found = Temperature().fit(y, p, sample_weight=times, folds=0).map.temperature
+    assert found == pytest.approx(Temperature().fit(y[rows], p[rows], folds=0).map.temperature, rel=1e-7)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_0_and_1_are_put_right(k, rng):
+    """Ten votes of a forest; the truth is softer: no loss is infinite after the map."""
+    truth = rng.dirichlet(np.ones(k), 1_500)
+    votes = np.stack([rng.multinomial(10, row) for row in truth]) / 10
+    y = np.array([rng.choice(k, p=row) for row in truth])
+    fitted = Temperature().fit(y, votes)
+    assert fitted.map.temperature > 1
+    assert fitted.map.least == pytest.approx(0.05)
+    assert "rows had probability 0 for what happened, none after the map" in fitted.notes[0]
+    assert np.isfinite(fitted.scores["after"]).all()
+    assert fitted.scores["change"][0] < -2 * fitted.scores["error"][0]
+    assert not fitted.is_worse
+
+
+def test_zeros_that_were_right_change_nothing_else(rng):
+    """0 counts as the smallest other probability, so that no class overtakes another."""
+    y, p = Tempered(3, 2.0).draw(300, rng)
+    with_zeros = np.vstack([p.matrix, [[0.0, 0.4, 0.6]]])
+    fitted = Temperature().fit(np.append(y, 2), with_zeros, folds=0)
+    assert fitted.map.least <= p.matrix.min()
+    assert fitted.notes == ()
+    assert np.array_equal(fitted(with_zeros).argsort(axis=1), with_zeros.argsort(axis=1))
+
+
+def test_separated_classes_reach_the_end():
+    """Always right: the colder the better; the map is finite all the same."""
+    p = np.array([[0.6, 0.4], [0.3, 0.7]] * 10)
+    fitted = Temperature().fit([0, 1] * 10, p)
+    assert fitted.notes == ("the likelihood grows up to the end of the temperatures considered",)
+    assert np.all(np.isfinite(fitted(p)))
+
+
+@pytest.mark.parametrize(
+    "p", [np.full((12, 3), 1 / 3), np.eye(3)[[0, 1, 2] * 4], np.full(12, 0.5), np.full(12, 1.0)], ids=str
+)
+def test_predictions_that_no_temperature_changes(p):
+    y = [0, 1, 2] * 4 if p.ndim == 2 else [1] * 12
+    assert Temperature().fit(y, p)(p) == pytest.approx(p)
+
+
+def test_json(rng):
+    fitted = Temperature().fit(*Tempered(3, 2.0).draw(100, rng))
+    again = Map.from_dict(json.loads(json.dumps(fitted.map.to_dict())))
+    assert again == fitted.map
+
+
+def test_float32(rng):
+    y, p = Tempered(3, 2.0).draw(300, rng)
+    single = p.matrix.astype(np.float32)
+    found = Temperature().fit(y, single, folds=0).map.temperature
+    assert found == pytest.approx(Temperature().fit(y, single.astype(float), folds=0).map.temperature, rel=1e-4)
+
+
+def test_other_numbers_of_classes_are_refused(rng):
+    fitted = Temperature().fit([0, 1, 2, 1], rng.dirichlet(np.ones(3), 4), folds=0)
+    with pytest.raises(
+        InputError, match="fitted on 3 classes and y_pred has 2: fit it on predictions of the same model"
+    ):
+        fitted([0.2, 0.8])
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="Bernoulli predictions have no temperature"):
+        Temperature().fit([[0, 1]] * 6, Bernoulli([[0.2, 0.7]] * 6))
+    with pytest.raises(InputError, match="Poisson predictions have no temperature"):
+        Temperature().fit([1, 2, 3, 4, 5], Poisson([1.0, 2.0, 3.0, 4.0, 5.0]))
+    fitted = Temperature().fit([0, 1, 1, 0, 1], [0.2, 0.7, 0.6, 0.4, 0.3])
+    with pytest.raises(InputError, match="fitted on Categorical predictions; got Normal"):
+        fitted(Normal([0.0], [1.0]))
+    assert LogLoss()([0, 1], fitted(Categorical([0.2, 0.9]))).value > 0

@@ -1,0 +1,135 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibrant import Monitor, Normal
+from calibrant.monitoring import Alarm, Defect
+from calibrant.monitoring.control import Limits
+from calibrant.reports.stream_verdict import (
+    in_words,
+    is_of_levels,
+    levels_of,
+    parts_of,
+    shown_name,
+    sides_of,
+    standing_out,
+    tables_of,
+)
+from calibrant.results import Finding
+
+
+def test_windows_before_and_after_the_onset_leave_out_the_one_between(watched):
+    monitor = watched()
+    since, (first, last, _) = monitor.alarm.since, monitor.history.windows
+    before, after = (float(parts_of(monitor, side).rows.sum()) for side in sides_of(monitor))
+    assert before == last[last < since].max()
+    assert after == monitor.n - first[first >= since].min() + 1
+    assert before + after in (750, 800)
+
+
+def test_without_an_alarm_or_a_window_before_it_all_is_one(watched):
+    assert sides_of(watched(change=None)).before is None
+    early = watched(n=100, change=0, window=100)
+    assert early.alarm is not None
+    assert sides_of(early).before is None
+    late = watched(n=800, change=500, window=400)
+    assert late.alarm.since > 401
+    assert parts_of(late, sides_of(late).after).rows.sum() == 400  # no window begins later
+
+
+def test_curves_are_those_of_the_rows(watched):
+    y, p = np.array([0, 1, 0, 1, 1, 1]), np.array([0.15, 0.11, 0.55, 0.52, 0.58, 0.97])
+    monitor = Monitor().update(y, p)
+    tables = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=199))
+    curve = tables["curve"]
+    assert curve["predicted"] == pytest.approx([0.13, 0.55, 0.97])
+    assert curve["observed"] == pytest.approx([0.5, 2 / 3, 1])
+    assert curve["weight"].tolist() == [2, 3, 1]
+    assert np.all((curve["low"] <= curve["predicted"]) & (curve["predicted"] <= curve["high"]))
+    assert tables["histogram"]["weight"].sum() == 6
+    assert np.isnan(tables["settings"]["floor"][0])
+
+
+def test_one_forecast_has_no_spread():
+    one = Monitor().update([0.5], Normal(np.zeros(1), 1.0))
+    assert in_words(one, sides_of(one).after) == "bias 0.50 in 1 row"
+    two = one.update([-0.5], Normal(np.zeros(1), 1.0))
+    assert in_words(two, sides_of(two).after) == "bias 0.00 and spread 0.71 in 2 rows"
+
+
+@pytest.mark.parametrize("p", [0.0, 0.0005, 0.003, 0.02, 0.9995, 1.0])
+def test_claims_beyond_the_floor_are_counted_at_it(p):
+    monitor = Monitor().update(np.full(60, round(p)), np.full(60, p))
+    histogram = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=99))["histogram"]
+    held = histogram["weight"] > 0
+    assert histogram["weight"][held].tolist() == [60]
+    assert histogram["lower"][held][0] <= np.clip(p, 0.5 / 60, 1 - 0.5 / 60) <= histogram["upper"][held][0]
+    assert np.all(histogram["upper"] > histogram["lower"])
+    assert histogram["lower"][1:].tolist() == histogram["upper"][:-1].tolist()
+
+
+def test_claims_near_zero_are_shown_in_log_odds():
+    p = np.random.default_rng(0).random(400) / 50
+    monitor = Monitor().update((np.random.default_rng(1).random(400) < p) * 1, p)
+    tables = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=99))
+    floor = tables["settings"]["floor"][0]
+    assert 0 < floor < 0.01
+    assert tables["histogram"]["lower"].min() == floor
+    assert np.all(tables["histogram"]["upper"] > tables["histogram"]["lower"])
+
+
+def test_levels_have_a_histogram(watched):
+    monitor = watched("numbers", change=None)
+    tables = tables_of(monitor, sides_of(monitor).after, Limits())
+    assert tables["levels"]["observed"].sum() == pytest.approx(1)
+    assert levels_of(monitor, sides_of(monitor).after).rows == 800
+    assert is_of_levels(monitor)
+    assert not is_of_levels(Monitor())
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("binary", "claimed and"),
+        ("multi-class", "of dog claimed and"),
+        ("multi-label", "of dog claimed and"),
+        ("numbers", "bias"),
+        ("vectors", "bias"),
+    ],
+)
+def test_sides_in_words(watched, kind, words):
+    monitor = watched(kind)
+    before, after = (in_words(monitor, side) for side in sides_of(monitor))
+    assert words in before
+    assert before != after
+    assert before.endswith("rows")
+
+
+def test_without_an_alarm_classes_are_seen_by_the_confidence(watched):
+    monitor = watched("multi-class", change=None)
+    assert in_words(monitor, sides_of(monitor).after).startswith("a confidence of ")
+    assert shown_name(monitor) == ""
+
+
+def test_a_class_stands_out_where_the_alarm_is_about_all():
+    """Twice as sure as it should be, of the second class alone."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 2000)
+    truth = np.stack([p[:, 0] + p[:, 1] / 4, p[:, 1] / 2, p[:, 2] + p[:, 1] / 4], axis=1)
+    y = (truth.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1)
+    defect = Defect(Finding.OVER_CONFIDENT, Finding.OVER_CONFIDENT)
+    monitor = replace(Monitor(window=100).update(y, p), alarm=Alarm(100, 1, "the model is over-confident", defect))
+    assert standing_out(monitor, sides_of(monitor).after, Limits()).startswith("the class 1, ")
+
+
+def test_what_stands_out(watched):
+    found = {}
+    for kind in ("binary", "multi-class", "numbers"):
+        monitor = watched(kind)
+        found[kind] = standing_out(monitor, sides_of(monitor).after, Limits())
+    assert found["binary"].startswith("claims between ")
+    assert found["multi-class"] is None  # the alarm is about dog, and says so
+    assert found["numbers"] is None
+    quiet = watched(change=None)
+    assert standing_out(quiet, sides_of(quiet).after, Limits()) is None

@@ -1,0 +1,66 @@
+import pytest
+
+from calibrant import ECE
+from calibrant.results import Table
+from calibrant.results import markup as markdown
+
+HOSTILE = {
+    "a pipe": "a|b",
+    "a new line": "a\nb",
+    "a script": "<script>alert(1)</script>",
+    "a comment": "<!-- hidden",
+    "emphasis": "*a* **b** ~~c~~ _d_ __e__",
+    "code": "`a` ```b",
+    "a link": "[a](https://example.org) ![b](x.png)",
+    "an entity": "&lt;b&gt; &#64;",
+    "a backslash": r"a\| b\\| \<b>",
+    "a change of direction": "abc \u202egnp.exe",
+    "control characters": "a\x00b\x1b[31mred",
+}
+
+
+def cells(text):
+    """Cells of the body of the only table, as a browser would show them."""
+    parser = pytest.importorskip("markdown_it").MarkdownIt("commonmark", {"html": True}).enable("table")
+    tokens = parser.parse(text)
+    inside = [tokens[i + 1] for i, token in enumerate(tokens) if token.type == "td_open"]
+    assert all(child.type == "text" or child.type == "text_special" for cell in inside for child in cell.children)
+    return ["".join(child.content for child in cell.children).replace(markdown.JOINER, "") for cell in inside]
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_names_are_shown_as_they_are_in_one_cell(case):
+    name = HOSTILE[case]
+    shown = cells(Table(group=[name], n=[3]).to_markdown())
+    assert shown == [markdown.plain_text(name), "3"]
+
+
+def test_nobody_is_called_and_nothing_is_linked():
+    text = markdown.escaped("@octocat #12 https://example.org www.example.org")
+    assert text.replace(markdown.JOINER, "") == "@octocat #12 https://example.org www.example.org"
+    for link in ("@octocat", "#12", "https://", "www."):
+        assert link not in text
+
+
+def test_what_is_harmless_stays_readable():
+    for text in ("p_0 … p_9", "0.1 to 0.2", "R&D", "[0.1, 0.2)", "a - b", "50 %", "中文 עברית"):
+        assert markdown.escaped(text) == text
+
+
+def test_long_names_are_cut():
+    assert len(markdown.escaped("x" * 10_000)) == markdown.LONGEST
+    assert markdown.plain_text("👩‍🔬") == "👩‍🔬"  # joined by an invisible letter
+
+
+def test_details_unfold():
+    assert markdown.details("More", "text").startswith("<details>\n<summary>More</summary>\n\ntext\n\n")
+
+
+def test_results_as_comments():
+    text = ECE()([1, 0, 1, 1], [0.9, 0.2, 0.7, 0.6]).to_markdown()
+    assert text.startswith("**ECE = 0.25**\n\n| | |\n|---|---|\n")
+    assert "| n | 4 |" in text
+
+
+def test_a_table_without_rows():
+    assert Table(group=[], n=[]).to_markdown().splitlines()[0] == "| group | n |"

@@ -1,0 +1,56 @@
+import json
+
+import numpy as np
+import pytest
+
+from calibrant._validate import InputError
+from calibrant.distributions import Distribution
+from calibrant.streams.block_state import concatenated, families, from_plain, to_plain
+
+FAMILIES = {
+    name: kind
+    for name, kind in families().items()
+    if not getattr(kind, "__abstractmethods__", None) and kind.example.__qualname__ != Distribution.example.__qualname__
+}
+
+
+def batch(kind, rng, n):
+    try:
+        return kind.example(rng, n)
+    except (NotImplementedError, TypeError):
+        pytest.skip(f"{kind.__name__} has no example")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+def test_parts_put_together_are_the_whole(name, n, rng):
+    whole = batch(FAMILIES[name], rng, n + 3)
+    together = concatenated([whole[:n], whole[n:]])
+    assert type(together) is type(whole)
+    for one, other in zip(together.parameters, whole.parameters, strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", sorted({*FAMILIES} - {"Foreign"}))
+def test_plain_data_and_back(name, rng):
+    whole = batch(FAMILIES[name], rng, 4)
+    there = from_plain(json.loads(json.dumps(to_plain(whole))))
+    assert type(there) is type(whole)
+    for one, other in zip(there.parameters, whole.parameters, strict=True):
+        assert np.array_equal(one, other)
+        assert one.dtype == other.dtype
+
+
+def test_rows_of_different_shapes():
+    with pytest.raises(InputError, match="rows of different shapes cannot be put together"):
+        concatenated([np.zeros((2, 3)), np.zeros((2, 4))])
+
+
+def test_families_of_others_have_no_plain_form(rng):
+    class Own(FAMILIES["Normal"]):
+        pass
+
+    with pytest.raises(InputError, match="Own predictions cannot be written as JSON"):
+        to_plain(Own(np.zeros(2), np.ones(2)))
+    with pytest.raises(InputError, match="cannot be written as JSON: give predictions of a family of calibrant's own"):
+        to_plain(FAMILIES["Foreign"].example(rng, 2))
