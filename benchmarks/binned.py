@@ -109,9 +109,9 @@ def main(rows: int = 10_000_000) -> None:
     one, _ = best(lambda: ECE(EqualMass(15))(z, f), 200)
     print(f"10,000 rows; ECE(EqualMass(15)) takes {1e3 * one:.3f} ms")
     for estimator in (ECE(EqualMass(15)), ECE(Sweep()), DebiasedECE(), KolmogorovSmirnov(), SmoothECE()):
-        redraws, _ = best(lambda estimator=estimator: ExactTest(estimator, 999)(z, f), 3)
-        name = f"exact test and null band of {brief(estimator)}, 999 redraws"
-        print(f"  {name:<72} {1e3 * redraws:9.1f} ms   {redraws / one:7.0f} x one ECE")
+        resamples, _ = best(lambda estimator=estimator: ExactTest(estimator, 999)(z, f), 3)
+        name = f"exact test and null band of {brief(estimator)}, 999 resamples"
+        print(f"  {name:<72} {1e3 * resamples:9.1f} ms   {resamples / one:7.0f} x one ECE")
 
 
 if __name__ == "__main__":

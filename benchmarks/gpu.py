@@ -25,9 +25,8 @@ from gpu_data import HALF, WHOLE, coarse_shapes, dirichlet, normals, reference, 
 from gpu_record import DEVICE, IS_GPU, RESULTS, START, environment, guarded, limit, row, say, timed, write
 from gpu_variants import brief, variants, wide
 
-from calibrant._compiled import cuda, cuda_launch, cuda_moments, cuda_products, cuda_softmax
+from calibrant._compiled import cuda, cuda_launch, cuda_moments, cuda_products, cuda_resamples, cuda_softmax
 from calibrant._compiled import cuda_moments as cuda_normals
-from calibrant._compiled import cuda_resamples as cuda_redraws
 from calibrant._compiled import cuda_torch as tiles
 
 SHRINK = 1
@@ -161,11 +160,11 @@ def _regression_in_tiles(queries: torch.Tensor, keys: torch.Tensor, y: torch.Ten
 
 
 def exact_test() -> None:
-    n, redraws, batch = rows(100_000), 999, 41 if SHRINK == 1 else 3
+    n, resamples, batch = rows(100_000), 999, 41 if SHRINK == 1 else 3
     p, _ = simplex(n, 10)
-    sums = cuda_redraws.LabelSums(p, p, torch.ones(n, dtype=WHOLE, device=DEVICE), 0.5, False)
+    sums = cuda_resamples.LabelSums(p, p, torch.ones(n, dtype=WHOLE, device=DEVICE), 0.5, False)
     y = torch.randint(0, 10, (batch, n), device=DEVICE, dtype=torch.int32)
-    seconds = redraws / batch * timed(lambda: sums(y), 2)
+    seconds = resamples / batch * timed(lambda: sums(y), 2)
     features = torch.cat([residuals(p, labels.long()).float() for labels in y], dim=1)
     points = p.float()
 
@@ -174,8 +173,8 @@ def exact_test() -> None:
             k = torch.exp(-2 * tiles.distances(points[start : start + 4000], points))
             (features[start : start + 4000] * (k @ features)).sum()
 
-    peer = 5 * redraws / batch * timed(by_tiles, 1)
-    least = limit(redraws * n**2 / 2, 1, 0, 1)
+    peer = 5 * resamples / batch * timed(by_tiles, 1)
+    least = limit(resamples * n**2 / 2, 1, 0, 1)
     row("exact test, n=10^5, k=10, M=999, without drawing", seconds, least, 10.0, peer)
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import torch
 from gpu_data import DEVICE, HALF, WHOLE, dirichlet, normals, on_device, reference, residuals, simplex, size_of
 
-from calibrant._compiled import cuda, cuda_moments, cuda_products, cuda_softmax, cuda_torch
+from calibrant._compiled import cuda, cuda_moments, cuda_products, cuda_resamples, cuda_softmax, cuda_torch
 from calibrant._compiled import cuda_moments as cuda_normals
-from calibrant._compiled import cuda_resamples as cuda_redraws
 
 ROWS = size_of(3001, 200)
 BOUNDS = {HALF: 2e-6, WHOLE: 1e-12}
@@ -130,12 +129,12 @@ def _softmax(queries: torch.Tensor, keys: torch.Tensor, y: torch.Tensor) -> tupl
     return torch.logsumexp(logs, dim=1), w @ v, (w * w).sum(dim=1), (w * w) @ v
 
 
-def redraws(n: int, dtype: torch.dtype) -> float:
+def resamples(n: int, dtype: torch.dtype) -> float:
     """Relative to the sum of all kernels."""
     p, _ = simplex(n, 10)
     y = torch.as_tensor(np.random.default_rng(3).integers(0, 10, (7, n)), device=DEVICE)
     ones = torch.ones(n, dtype=WHOLE, device=DEVICE)
-    found = cuda_redraws.LabelSums(p, p, ones, 0.4, False, dtype)(y)
+    found = cuda_resamples.LabelSums(p, p, ones, 0.4, False, dtype)(y)
     right = torch.stack([reference(p, residuals(p, labels), 0.4, False)[0].sum() for labels in y])
     return float((found - right).abs().max() / reference(p, ones[:, None], 0.4, False)[0].sum())
 
@@ -150,7 +149,7 @@ def checks() -> Iterator[Check]:
         yield f"normals, 1 dimension, {word}", partial(of_normals, ROWS, 1, dtype), bound
         yield f"product, {word}", partial(product, dtype), bound
         yield f"blocks of 100, {word}", partial(blocks, 100, dtype), bound
-        yield f"redraws, {word}", partial(redraws, ROWS, dtype), bound
+        yield f"resamples, {word}", partial(resamples, ROWS, dtype), bound
         yield f"confident classes, {word}", partial(classes, size_of(20_001, 300), True, work), bound
     half = partial(_in_registers, HALF)
     yield "features 10 x 10, Gaussian, float32", partial(features, 10, 10, True, half), 2e-6
@@ -162,7 +161,7 @@ def checks() -> Iterator[Check]:
     yield "430,000 coordinates", partial(beyond_int32, 430_000, half), 1e-4
     yield "normals, 100,003 rows", partial(of_normals, many, 1, HALF), 2e-6
     yield "normals, 3 dimensions", partial(of_normals, ROWS, 3, HALF), 2e-6
-    yield "redraws, 60,001 rows", partial(redraws, size_of(60_001, 300), HALF), 2e-6
+    yield "resamples, 60,001 rows", partial(resamples, size_of(60_001, 300), HALF), 2e-6
     yield "regression, bandwidth 0.05, float32", partial(regression, 0.05, HALF), 1e-5
     yield "regression, bandwidth 0.005, float32", partial(regression, 0.005, HALF), 1e-5
     yield "regression, bandwidth 0.05, float64", partial(regression, 0.05, WHOLE), 1e-11

@@ -79,8 +79,8 @@ def panels_of_pool(n: int, host: bool) -> float:
     return max(abs(a / b - 1) for a, b in pairs)
 
 
-def redraws_of_pool(n: int, host: bool) -> float:
-    """The largest difference of a redraw, relative to the spread of redraws, and that of p-values."""
+def resamples_of_pool(n: int, host: bool) -> float:
+    """The largest difference of a resample, relative to the spread of resamples, and that of p-values."""
     p, y = simplex(n, 10)
     test = ExactTest(SKCE(Exponential(0.5)), n_resamples=99)
     alone = test(y, p, rng=7)
@@ -161,7 +161,7 @@ def checks() -> Iterator[Check]:
     for host in (False, True):
         word = "arrays of NumPy" if host else "tensors"
         yield f"pool of devices, panels, {word}", partial(panels_of_pool, size_of(200_003, 2100), host), 1e-5
-        yield f"pool of devices, redraws, {word}", partial(redraws_of_pool, size_of(10_007, 200), host), 1e-3
+        yield f"pool of devices, resamples, {word}", partial(resamples_of_pool, size_of(10_007, 200), host), 1e-3
     if IS_GPU:  # what is on the CPU has no part in the rest
         yield "product with the matrix of a test", partial(matrix_product, 5001), 2e-6
         yield "little memory, tiles of torch", partial(in_smaller_tiles, tiles_of_torch, 600), 1e-12

@@ -26,8 +26,8 @@ def dense(y: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
     logs = (alpha[None, :, :] * p.log()[:, None, :]).sum(2) + constant[None, :]
     logs.fill_diagonal_(-torch.inf)
     weights = torch.softmax(logs, dim=1)
-    happened = torch.nn.functional.one_hot(y, p.shape[1]).to(p.dtype)
-    return (weights @ happened - p).abs().sum(1).mean()
+    observed = torch.nn.functional.one_hot(y, p.shape[1]).to(p.dtype)
+    return (weights @ observed - p).abs().sum(1).mean()
 
 
 def against_dense() -> None:

@@ -3,7 +3,7 @@
     python benchmarks/monitor.py
 
 Streams of 10,000 rows become miscalibrated at row 5,000. The monitor looks after every row. The fixed-window test is exact
-(ECE, 15 equal-mass bins, 999 redraws) over windows of 1,000 rows, each at a tenth of the level: it can only see a defect
+(ECE, 15 equal-mass bins, 999 resamples) over windows of 1,000 rows, each at a tenth of the level: it can only see a defect
 at the end of a window. Both raise a false alarm in at most 5 % of calibrated streams.
 """
 

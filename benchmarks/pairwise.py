@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from harness import best, classes, peak_memory
 
 from calibrant import SKCE, Normal
-from calibrant.estimators.kernel_errors import kernel_sums
+from calibrant._compiled import choice
 from calibrant.kernels import Exponential, Gaussian, Matern
 
 ROWS = 10_000
@@ -31,12 +32,8 @@ OPERATIONS = {
 
 def in_tiles(work: Callable[[], Any]) -> Any:
     """Without the fast paths."""
-    few = kernel_sums.FEW
-    kernel_sums.FEW = 10**9
-    try:
+    with patch.object(choice, "MAX_PLAIN_ROWS", 10**9):
         return work()
-    finally:
-        kernel_sums.FEW = few
 
 
 def normals(n: int) -> tuple[np.ndarray, Normal]:

@@ -344,8 +344,8 @@ PEERS = {
 
 def swapped(first: float, second: float) -> tuple[np.ndarray, np.ndarray]:
     """A thousand rows of each score, which happen as often as the other score says: in one bin, errors cancel."""
-    happened = [np.arange(1_000) < round(1_000 * share) for share in (second, first)]
-    return np.concatenate(happened).astype(np.int64), np.repeat([first, second], 1_000)
+    observed = [np.arange(1_000) < round(1_000 * share) for share in (second, first)]
+    return np.concatenate(observed).astype(np.int64), np.repeat([first, second], 1_000)
 
 
 CASES = {

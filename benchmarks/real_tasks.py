@@ -30,7 +30,7 @@ from calibrant.estimators import Lp
 from calibrant.recalibration import Default, Found, Recalibrator
 
 SPLITS = 5
-MOST_ROWS = 4_000
+MAX_ROWS = 4_000
 """Of a data set; larger ones are cut down at random."""
 
 BLUR = 1e-3
@@ -101,7 +101,7 @@ def data_sets() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     for names, load in sources:
         for name in names:
             x, y = load(name)
-            some = np.random.default_rng(0).permutation(len(y))[:MOST_ROWS]
+            some = np.random.default_rng(0).permutation(len(y))[:MAX_ROWS]
             yield name, x[some], y[some]
 
 

@@ -46,7 +46,7 @@ Each recalibrator is fitted on one half of 10,000 test images, and judged on the
   the mean ends of the band in which calibrated predictions, equal to these very ones, have it in 95 of 100 cases.
 * **canonical**: `Variational()`, the L1 distance of all class probabilities from what happens, as far as held-out rows show
   it, and its 95 % lower bound, on the first split. It is at most the truth on average, and may be negative. **SKCE** in
-  units of 0.0001 and its p-value from {REDRAWS} redraws, on the first split; with 100 classes of random features in place of all
+  units of 0.0001 and its p-value from {REDRAWS} resamples, on the first split; with 100 classes of random features in place of all
   pairs.
 * **CPU s**: to fit once, on one core. **says worse**: in how many splits the fit itself said, from five folds of the rows it
   was given, that held-out log loss gets worse (`is_worse`); **is worse**: in how many splits it did on the other half.

@@ -13,25 +13,25 @@ from calibrant import SKCE, AggregatedTest, ExactTest, Normal
 from calibrant.kernels import Exponential
 
 
-def two_classes(n: int = 1_000_000, redraws: int = 199) -> None:
+def two_classes(n: int = 1_000_000, resamples: int = 199) -> None:
     y, p = classes(2, n)
     kernel = Exponential(0.3)
     x, r = np.sort(2**0.5 * p), np.ones((n, 1))
     kernel.product(x, r, diagonal=False)  # compile
     one, _ = best(lambda: kernel.product(x, r, diagonal=False), 5)
-    test, result = best(partial(ExactTest(SKCE(kernel), redraws), y, p), 1, warm=False)
+    test, result = best(partial(ExactTest(SKCE(kernel), resamples), y, p), 1, warm=False)
     print(
-        f"two classes, n={n:,}, {redraws} redraws: {test:.1f} s, {test / one:.0f} sorted passes of {1e3 * one:.1f} ms"
+        f"two classes, n={n:,}, {resamples} resamples: {test:.1f} s, {test / one:.0f} sorted passes of {1e3 * one:.1f} ms"
     )
     print(f"    p = {result.pvalue:g}; {result.notes or 'all pairs'}")
 
 
-def ten_classes(n: int = 2_000, redraws: int = 999) -> None:
+def ten_classes(n: int = 2_000, resamples: int = 999) -> None:
     y, p = classes(10, n)
     one, _ = best(partial(SKCE(Exponential(0.3)), y, p), 5, warm=False)
-    test, result = best(partial(ExactTest(SKCE(Exponential(0.3)), redraws), y, p), 2, warm=False)
+    test, result = best(partial(ExactTest(SKCE(Exponential(0.3)), resamples), y, p), 2, warm=False)
     print(
-        f"ten classes, n={n:,}, {redraws} redraws: {test:.1f} s, {test / one:.0f} single estimates of {1e3 * one:.0f} ms"
+        f"ten classes, n={n:,}, {resamples} resamples: {test:.1f} s, {test / one:.0f} single estimates of {1e3 * one:.0f} ms"
     )
     print(f"    p = {result.pvalue:g}; {result.notes or 'all pairs'}")
 
@@ -48,14 +48,14 @@ def many_rows(n: int = 100_000) -> None:
     print(f"    (peak before: {before:.0f} MB)")
 
 
-def normals(n: int = 1_000, redraws: int = 999) -> None:
+def normals(n: int = 1_000, resamples: int = 999) -> None:
     rng = np.random.default_rng(0)
     predictions = Normal(rng.normal(size=n), rng.uniform(0.5, 2, n))
     y = predictions.sample(rng, 1)[0]
     one, _ = best(partial(SKCE(), y, predictions), 5, warm=False)
-    test, result = best(partial(ExactTest(SKCE(), redraws), y, predictions), 2, warm=False)
+    test, result = best(partial(ExactTest(SKCE(), resamples), y, predictions), 2, warm=False)
     print(
-        f"normal predictions, n={n:,}, {redraws} redraws: {test:.1f} s, {test / one:.0f} single estimates; p = {result.pvalue:g}"
+        f"normal predictions, n={n:,}, {resamples} resamples: {test:.1f} s, {test / one:.0f} estimates; p = {result.pvalue:g}"
     )
 
 

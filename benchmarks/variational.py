@@ -22,7 +22,7 @@ ROWS = 10_000
 TARGETS = {2: 25, 10: 5, 100: 50}
 """How many times cheaper than boosting it is meant to be, by the number of classes."""
 
-MOST_FITS = 10
+MAX_FITS = 10
 """Isotonic fits that an estimate of a million rows may cost."""
 
 
@@ -62,7 +62,7 @@ def against_boosting() -> None:
 def against_isotonic(n: int = 1_000_000) -> None:
     y, p = overconfident(2, n)
     ours, _ = best(partial(Variational(Lp(1)), y, p), 2, clock=process_time)
-    print(f"(b) n={n:,}, two classes: {ours:.2f} s; meant to be below {MOST_FITS} isotonic fits")
+    print(f"(b) n={n:,}, two classes: {ours:.2f} s; meant to be below {MAX_FITS} isotonic fits")
     fit, _ = best(partial(Isotonic().fit, y, p, folds=0), 2, clock=process_time)
     print(f"    Isotonic().fit(folds=0): {fit:.3f} s, {ours / fit:.1f} fits")
     if find_spec("sklearn") is None:

@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from calibrant import EqualMass, TopLabel
-from calibrant.plots import levels, reliability, windows
+from calibrant.plots import pit_histogram, reliability, windows
 
 HERE = Path(__file__).parent
 
@@ -58,11 +58,11 @@ def clinician(page: dict[str, Any]) -> Figure:
 
 
 def forecaster(page: dict[str, Any]) -> Figure:
-    """Levels of both ensembles."""
+    """PIT values of both ensembles."""
     forecasts = (page["narrow"], page["honest"])
     return side_by_side(
         ("narrow: a U", "honest: flat"),
-        lambda ax, i: levels(page["y_true"], forecasts[i], ax=ax, legend=not i),
+        lambda ax, i: pit_histogram(page["y_true"], forecasts[i], ax=ax, legend=not i),
         3.4,
     )
 

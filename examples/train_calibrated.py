@@ -141,8 +141,10 @@ def run(job: tuple[str, str, float, int], epochs: int, most: int | None = None) 
 def measure(logits: Tensor, labels: Tensor, seed: int) -> tuple[float, float, float]:
     """The canonical error, what a calibrated model with these predictions would show, and the p-value of the SKCE."""
     y, predictions = labels.numpy(), Categorical(torch.softmax(logits.double(), 1).numpy())
-    redrawn = predictions.sample(np.random.default_rng(seed), 20)
-    error, *by_chance = MEASURE.given(predictions, None)(np.vstack([y, redrawn]))  # all at once: predictions are shared
+    resampled = predictions.sample(np.random.default_rng(seed), 20)
+    error, *by_chance = MEASURE.given(predictions, None)(
+        np.vstack([y, resampled])
+    )  # all at once: predictions are shared
     test = ExactTest(SKCE(), n_resamples=99)(y, predictions, rng=seed)
     return float(error), float(np.mean(by_chance)), test.pvalue
 

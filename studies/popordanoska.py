@@ -300,8 +300,8 @@ def _kernel(u: np.ndarray) -> np.ndarray:
 
 def _frequency() -> float:
     """The frequency around the location in endless data: ``E k(f) u / E k(f)`` for even u."""
-    happened, all_ = (quad(lambda u, power=power: _kernel(u)[0] * u**power, 0, 1, epsrel=1e-10)[0] for power in (1, 0))
-    return float(happened / all_)
+    observed, all_ = (quad(lambda u, power=power: _kernel(u)[0] * u**power, 0, 1, epsrel=1e-10)[0] for power in (1, 0))
+    return float(observed / all_)
 
 
 def _squares(n: int, sets: int, rng: np.random.Generator) -> np.ndarray:
@@ -309,15 +309,15 @@ def _squares(n: int, sets: int, rng: np.random.Generator) -> np.ndarray:
     values, size = [], max(1, (1 << 22) // n)
     for start in range(0, sets, size):
         u = rng.random((min(size, sets - start), n))
-        happened = rng.random(u.shape) < u
+        observed = rng.random(u.shape) < u
         k = _kernel(u.ravel()).reshape(u.shape)
         w = k / k.sum(axis=1, keepdims=True)
         squares = w * w
         local = Softmax(
             np.log(k.sum(axis=1)),
-            (w * happened).sum(axis=1, keepdims=True),
+            (w * observed).sum(axis=1, keepdims=True),
             squares.sum(axis=1),
-            (squares * happened).sum(axis=1, keepdims=True),
+            (squares * observed).sum(axis=1, keepdims=True),
         )
         # The location is a row of its own, and sees n others.
         values.append([Ratios.of(local, n + 1, debias).square[:, 0] for debias in (PARTIAL, FULL)])

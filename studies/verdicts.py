@@ -37,7 +37,7 @@ LEVEL, CERTAINTY = 0.05, 0.999
 PAGE = Path(__file__).parents[1] / "docs" / "studies" / "verdicts.md"
 WORDS = """# What the report says of {worlds} worlds
 
-Data drawn from worlds whose truth is known, and the sentence that the report gives ({redraws} redraws). In calibrated
+Data drawn from worlds whose truth is known, and the sentence that the report gives ({resamples} resamples). In calibrated
 worlds an alarm is false: at most 5 % of data sets may raise one, at any number of rows; of {sets} data sets that is at most
 {most} in 99.9 % of studies of one world, and at most {most_of_all} in 99.9 % of studies of all {calibrated} of them. In the other
 worlds the sentence must name what is wrong: `named` is the share of data sets in which it did. Too few rows to tell is no
@@ -115,7 +115,7 @@ def outcomes(case: Case, sets: int, folder: Path | None, pool: ProcessPoolExecut
 def record_of(case: Case, folder: Path) -> StudyRecord:
     """The file of a world."""
     name = "".join(letter if letter.isalnum() else "-" for letter in case.name)
-    settings = {"calibrant": __version__, "world": case.name, "rows": case.n, "redraws": REDRAWS}
+    settings = {"calibrant": __version__, "world": case.name, "rows": case.n, "resamples": REDRAWS}
     return StudyRecord(folder / f"{name}.jsonl", settings)
 
 
@@ -171,7 +171,7 @@ def page_of(results: dict[Case, list[Outcome]]) -> str:
     above = [f"{c.name} ({sum(o.is_alarm for o in found)})" for c, found in too_many_alarms(calibrated).items()]
     return WORDS.format(
         worlds=len(results),
-        redraws=REDRAWS,
+        resamples=REDRAWS,
         sets=sets,
         most=most_alarms(sets),
         most_of_all=most_alarms(sets, max(1, len(calibrated))),

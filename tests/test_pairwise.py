@@ -157,7 +157,7 @@ class TestTasks:
         assert engine.tasks == [(i, None if i == j else j) for i in range(count) for j in range(i, count)]
 
     def test_many_rows_make_more_panels_rather_than_larger_ones(self, monkeypatch, rng):
-        monkeypatch.setattr("calibrant._pairwise.MOST", 4)
+        monkeypatch.setattr("calibrant._pairwise.MAX_PIECE_ROWS", 4)
         engine = self.Sharing()
         Pairwise(KERNEL, rng.normal(size=(100, 1)), 2, engine).moments()
         assert {len(panel) for panel in engine.shared} == {4}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, SKCE, ExactTest
-from calibrant._tasks import MOST, cuts, is_parallel, is_pool, mapping, pieces, sharing
+from calibrant._tasks import MAX_PIECE_ROWS, cuts, is_parallel, is_pool, mapping, pieces, sharing
 from calibrant._validate import InputError
 
 
@@ -22,8 +22,8 @@ def test_pieces_are_whole_units_and_hold_every_row_once(n, unit):
 
 def test_many_rows_make_more_pieces_rather_than_larger_ones():
     assert len(pieces(320, 1)) == 32
-    assert max(cut.stop - cut.start for cut in pieces(10**7, 512)) == MOST
-    assert len(pieces(10**5, 2 * MOST)) == 4, "a unit is never cut"
+    assert max(cut.stop - cut.start for cut in pieces(10**7, 512)) == MAX_PIECE_ROWS
+    assert len(pieces(10**5, 2 * MAX_PIECE_ROWS)) == 4, "a unit is never cut"
     assert cuts(0, 5) == []
 
 
@@ -36,7 +36,7 @@ def test_values_are_shared_where_that_can_be():
     assert sharing(None)(3) == 3
 
 
-@pytest.mark.parametrize("work", [SKCE(), SKCE(block=2), ExactTest(ECE(), 19)], ids=["pairs", "blocks", "redraws"])
+@pytest.mark.parametrize("work", [SKCE(), SKCE(block=2), ExactTest(ECE(), 19)], ids=["pairs", "blocks", "resamples"])
 def test_what_is_no_engine_is_refused_wherever_it_is_handed_in(work):
     y, p = np.array([1, 0, 1, 0]), np.array([[0.8, 0.2], [0.3, 0.7], [0.4, 0.6], [0.5, 0.5]])
     with ThreadPool(1) as pool:

@@ -161,7 +161,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "plots.comparisons.witness_plot": "WitnessDisplay witness",
         "plots.forecasting.coverage": "CoverageDisplay coverage",
         "plots.forecasting.fan": "FanDisplay fan",
-        "plots.forecasting.pit_histogram": "PITCurveDisplay PITHistogramDisplay level_curve levels",
+        "plots.forecasting.pit_histogram": "PITCurveDisplay PITHistogramDisplay pit_curve pit_histogram",
         "plots.forecasting.sharpness": "SharpnessDisplay sharpness",
         "plots.forecasting.spread_plot": "SpreadDisplay spread",
         "plots.sequential.drift": "DriftDisplay drift",

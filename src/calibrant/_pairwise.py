@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from calibrant._array import alike, namespace, rematerialised
 from calibrant._softmax import Softmax, softmax_of_panel
-from calibrant._tasks import MOST, cuts, mapping, pieces, sharing
+from calibrant._tasks import MAX_PIECE_ROWS, cuts, mapping, pieces, sharing
 from calibrant.typing import Array, Engine
 
 TILE = 512
@@ -135,7 +135,7 @@ def moments_of_panels(corner: Callable[[Any, Any], Corner], rows: Any, tile: int
     ``corner(a, b)`` is given two panels, or one and ``None``. An engine that can ``share`` gets each panel once; one that has
     a ``panel`` says by it how many rows are not too many.
     """
-    some = pieces(len(rows), tile, PANELS, getattr(engine, "panel", MOST))
+    some = pieces(len(rows), tile, PANELS, getattr(engine, "panel", MAX_PIECE_ROWS))
     panels = [sharing(engine)(rows[cut]) for cut in some]
     places = _triangle(len(panels))
     others = [None if i == j else panels[j] for i, j in places]

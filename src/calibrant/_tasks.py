@@ -13,7 +13,7 @@ from calibrant.typing import Array, Engine
 PIECES = 32
 """Pieces of the rows that tasks are made of where nobody says how many. The number of workers does not matter."""
 
-MOST = 1 << 14
+MAX_PIECE_ROWS = 1 << 14
 """Rows of a piece at most, so that a task that is lost costs seconds; there are more pieces then."""
 
 UNIT = 128
@@ -87,7 +87,7 @@ def sharing(engine: Engine | None) -> Callable[[Any], Any]:
     return share
 
 
-def pieces(n: int, unit: int, count: int = PIECES, most: int = MOST) -> list[slice]:
+def pieces(n: int, unit: int, count: int = PIECES, most: int = MAX_PIECE_ROWS) -> list[slice]:
     """Consecutive slices of whole units of n rows: so many, or more of at most ``most`` rows.
 
     >>> [(cut.start, cut.stop) for cut in pieces(100, 10, 4)]

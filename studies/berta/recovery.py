@@ -18,14 +18,14 @@ from studies.berta.methods import METHODS
 
 BOOSTING, SOFT = "boosting", "soft sign"
 
-MOST_RATIO = 1.1
+MAX_RATIO = 1.1
 """How far the errors of soft signs may exceed those of boosting."""
 
 FALSE_ALARM = 0.001
 """The probability that chance alone breaks any of the statements about soft signs: none above the truth, at any size and on
 average over sizes, and none below on average where predictions are calibrated."""
 
-MOST_OFF = 3.0
+MAX_DEVIATIONS = 3.0
 """Standard errors by which numbers may differ that are not the same digit by digit."""
 
 DIGIT = 1e-8
@@ -138,10 +138,10 @@ def _part(row: dict[str, Any], *, is_same: bool) -> float:
     if row["method"] == SOFT:
         average = abs(row["above"]) if scenario.is_calibrated else row["above"]
         here = (row["mean"] - row["truth"]) / row["error"]
-        return float(max(row["ratio"] / MOST_RATIO, average / row["most_above"], here / row["most"]))
+        return float(max(row["ratio"] / MAX_RATIO, average / row["most_above"], here / row["most"]))
     off = abs(row["mean"] - row["published"])
     if row["method"] == "bins" and scenario.n_classes > 2:
-        return float(off / np.hypot(row["error"], row["published_error"]) / MOST_OFF)
+        return float(off / np.hypot(row["error"], row["published_error"]) / MAX_DEVIATIONS)
     return float(off / DIGIT) if is_same else np.nan
 
 

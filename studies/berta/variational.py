@@ -34,7 +34,7 @@ from calibrant.typing import Engine
 from studies import pictures
 from studies.berta import confidence as berta_confidence
 from studies.berta.data import RUNS, SCENARIOS, SIZES
-from studies.berta.recovery import BOOSTING, MOST_OFF, SOFT, recovery
+from studies.berta.recovery import BOOSTING, MAX_DEVIATIONS, SOFT, recovery
 from studies.layout import Section
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _table_2(world: str, n_sets: int, seed: int) -> list[dict[str, Any]]:
     values = np.array([berta_confidence.confidences(world, s) for s in range(seed, seed + n_sets)])
     about = {"scenario": TABLE_2 + world, "n": berta_confidence.N, "rmse": np.nan, "ratio": np.nan, "above": np.nan}
     rows = berta_confidence.compared(world, values)
-    return [{**about, **row, "part": row["z"] / MOST_OFF} for row in rows]
+    return [{**about, **row, "part": row["z"] / MAX_DEVIATIONS} for row in rows]
 
 
 def summary(table: Table) -> Table:

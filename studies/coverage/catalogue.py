@@ -57,7 +57,7 @@ from studies.coverage.claims import Claim, Estimated, Judged, Rejected
 from studies.coverage.worlds import Setting
 
 REDRAWS = 99
-"""Redraws of a test in the study: the level is exact with any number of them."""
+"""Resamples of a test in the study: the level is exact with any number of them."""
 
 KERNEL = Exponential(0.3)
 """Of kernel errors, whose truth is known for given length scales."""

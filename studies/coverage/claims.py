@@ -22,7 +22,7 @@ LEVEL = 0.95
 CHANCE = 0.001
 """The share of true statements that may seem false."""
 
-LEAST_SETS = 100
+MIN_SETS = 100
 """Data sets in which something must be stated for a cell to count."""
 
 ROUNDING = 1e-9
@@ -46,7 +46,7 @@ class Finding:
     @property
     def is_red(self) -> bool:
         """Whether it was made, and was false more often than chance allows."""
-        return self.stated >= LEAST_SETS and self.part > 1
+        return self.stated >= MIN_SETS and self.part > 1
 
 
 def share_held(statement: Statement, held: np.ndarray, level: float = LEVEL) -> Finding:
@@ -70,12 +70,12 @@ def size_of_error(values: np.ndarray, errors: np.ndarray) -> Finding:
     made = np.isfinite(errors) & np.isfinite(values)
     if made.sum() < 2 or np.ptp(values[made]) == 0:
         return Finding("standard error", len(values), 0, np.nan, np.nan)
-    value, claimed = values[made], float(np.sqrt(np.mean(errors[made] ** 2)))
+    value, predicted = values[made], float(np.sqrt(np.mean(errors[made] ** 2)))
     away = (value - value.mean()) ** 2
     spread = float(np.sqrt(away.sum() / (len(value) - 1)))
     # the relative error of a variance, from the fourth moment; half of it is that of the spread
     doubt = 0.5 * float(np.std(away) / away.mean()) / np.sqrt(len(value))
-    ratio = spread / claimed if claimed > 0 else np.inf
+    ratio = spread / predicted if predicted > 0 else np.inf
     return Finding("standard error", len(values), int(made.sum()), 1 / ratio, ratio / (1 + 3.3 * doubt))
 
 

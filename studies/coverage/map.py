@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.results import Table
-from studies.coverage.claims import LEAST_SETS
+from studies.coverage.claims import MIN_SETS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def _draw(axes: "Axes", title: str, rows: list[dict[str, Any]]) -> None:
     colours = np.full((len(lines), len(worlds), 3), to_rgb(EMPTY))
     for row in rows:
         place = lines.index(_line(row)), worlds.index(row["world"])
-        is_stated = row["stated"] >= LEAST_SETS
+        is_stated = row["stated"] >= MIN_SETS
         is_false = is_stated and row["part"] > 1
         colours[place] = to_rgb(FALSE if is_false else HELD if is_stated else WITHHELD)
         if is_false:

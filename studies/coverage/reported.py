@@ -12,7 +12,7 @@ from studies.coverage.claims import holds
 from studies.coverage.worlds import DataSet
 
 REDRAWS = 199
-"""Redraws of a report in the study."""
+"""Resamples of a report in the study."""
 
 
 def _one_place(table: Table, truth: np.ndarray, seed: int) -> Sequence[float]:
@@ -90,6 +90,6 @@ def verdict(data: DataSet, seed: int) -> Sequence[float]:
     evidence = outline.gather[1]()
     numbers = [make(evidence) for _, make in outline.numbers]
     alarm = outline.judge(evidence, numbers).is_alarm
-    rows = getattr(evidence, "levels", evidence)  # of forecasts, slices are those of PIT values
+    rows = getattr(evidence, "pit", evidence)  # of forecasts, slices are those of PIT values
     adjusted = rows.pool.adjusted(rows.slices) if rows.slices else np.array([])
     return [float(not alarm), float(adjusted.min() > 0.05) if len(adjusted) else np.nan]

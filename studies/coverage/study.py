@@ -27,7 +27,7 @@ from calibrant.lab.record import StudyRecord, resumed
 from calibrant.results import Table, how_many
 from calibrant.typing import Engine
 from studies.coverage.catalogue import CLAIMS
-from studies.coverage.claims import LEAST_SETS, Claim, Finding
+from studies.coverage.claims import MIN_SETS, Claim, Finding
 from studies.coverage.worlds import SETTINGS, Setting
 from studies.layout import Section
 
@@ -134,7 +134,7 @@ def _row(setting: Setting, claim: Claim, place: int, finding: Finding, *, is_aga
         "data_sets": finding.data_sets,
         "stated": finding.stated,
         "share": finding.share,
-        "part": finding.part if finding.stated >= LEAST_SETS else np.nan,
+        "part": finding.part if finding.stated >= MIN_SETS else np.nan,
         "again": is_again,
     }
 
@@ -142,7 +142,7 @@ def _row(setting: Setting, claim: Claim, place: int, finding: Finding, *, is_aga
 def tally(table: Table) -> str:
     """How many statements there are, in how many worlds, and what came of them."""
     rows = list(table.rows())
-    made = [row for row in rows if row["stated"] >= LEAST_SETS]
+    made = [row for row in rows if row["stated"] >= MIN_SETS]
     false = sum(row["part"] > 1 for row in made)
     worlds = len({row["world"] for row in rows})
     held, withheld = len(made) - false, len(rows) - len(made)
@@ -162,7 +162,7 @@ def summary(table: Table) -> Table:
 
 
 def _summed(claim: str, statement: str, cells: list[dict[str, Any]]) -> dict[str, Any]:
-    made = [cell for cell in cells if cell["stated"] >= LEAST_SETS]
+    made = [cell for cell in cells if cell["stated"] >= MIN_SETS]
     worst = max(made, key=lambda cell: cell["part"], default=None)
     return {
         "claim": claim,

@@ -37,11 +37,11 @@ class Batch:
     observed: np.ndarray
 
     @classmethod
-    def of(cls, happened: np.ndarray, scores: np.ndarray) -> Self:
+    def of(cls, observed: np.ndarray, scores: np.ndarray) -> Self:
         """Outcomes and scores, ``(sets, n)``."""
         order = np.argsort(scores, axis=1, kind="stable")
         ordered = np.take_along_axis(scores, order, axis=1)
-        there = np.take_along_axis(happened, order, axis=1)
+        there = np.take_along_axis(observed, order, axis=1)
         return cls(ordered, _totals(ordered, float), _totals(there, np.int64))
 
     @classmethod

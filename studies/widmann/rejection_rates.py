@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SIZES = (4, 16, 64, 256, 1024)
 REDRAWS = 199
 LARGE, SETS_OF_LARGE = 256, 200
-"""From so many rows on, tests that redraw see fewer data sets."""
+"""From so many rows on, tests that resample see fewer data sets."""
 
 ESTIMATOR = SKCE(Exponential(1.0), Gaussian(1.0))
 PUBLISHED_TESTS = (
@@ -99,8 +99,8 @@ def study(
     small, large = [n for n in sizes if n < LARGE], [n for n in sizes if n >= LARGE]
     parts = {
         "published": (PUBLISHED_TESTS, list(sizes), n_sets),
-        "redrawing": (REDRAWING_TESTS, small, n_sets),
-        "redrawing-large": (REDRAWING_TESTS, large, min(n_sets, SETS_OF_LARGE)),
+        "resampling": (REDRAWING_TESTS, small, n_sets),
+        "resampling-large": (REDRAWING_TESTS, large, min(n_sets, SETS_OF_LARGE)),
     }
     rows = []
     for name, (measures, some, sets) in parts.items():

@@ -68,10 +68,10 @@ def test_a_file_that_cannot_be_read_is_as_none(device, tmp_path, text):
 def test_shapes_that_do_not_fit_the_device_are_passed_over(device):
     from triton.runtime.errors import OutOfResources
 
-    first, *_ = launch.SHAPES["redraws"]
+    first, *_ = launch.SHAPES["resamples"]
 
     def attempt(shape):
         if shape == first:
             raise OutOfResources(2, 1, "shared memory")
 
-    assert launch.shape_of("redraws", "", device, 10**6, attempt) in launch.SHAPES["redraws"][1:]
+    assert launch.shape_of("resamples", "", device, 10**6, attempt) in launch.SHAPES["resamples"][1:]

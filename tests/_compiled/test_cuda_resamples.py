@@ -10,7 +10,7 @@ from calibrant._compiled.cuda_resamples import LabelSums  # noqa: E402
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-6), (torch.float64, 1e-13)])
 @pytest.mark.parametrize(("n", "k"), [(1, 3), (130, 3), (300, 6)])
-def test_sums_of_redraws_are_those_of_the_matrix(gpu, rng, n, k, gaussian, dtype, tolerance):
+def test_sums_of_resamples_are_those_of_the_matrix(gpu, rng, n, k, gaussian, dtype, tolerance):
     p, w = rng.dirichlet(np.ones(k), n), rng.uniform(0.5, 1.5, n)
     y = rng.integers(0, k, (5, n))
     distance = np.sqrt(((p[:, None] - p) ** 2).sum(axis=2)) / 0.3

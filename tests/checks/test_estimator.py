@@ -74,8 +74,11 @@ def first_half(self, targets, predictions, weights):
         (broken(Brier, estimate=lambda self, y, p, w: Brier.estimate(self, y[:1], p[:1], None)), "n is 1, not the"),
         (broken(Brier, estimate=first_half), "the order of rows matters"),
         (lambda: SKCE(block=7), "the order of rows matters"),
-        (broken(Brier, given=lambda self, p, w: lambda y: 1.01 * Brier.given(self, p, w)(y)), "redraws in bulk differ"),
-        (broken(Brier, given=lambda self, p, w: Brier.given(self, p, None)), "redraws in bulk differ"),
+        (
+            broken(Brier, given=lambda self, p, w: lambda y: 1.01 * Brier.given(self, p, w)(y)),
+            "resamples in bulk differ",
+        ),
+        (broken(Brier, given=lambda self, p, w: Brier.given(self, p, None)), "resamples in bulk differ"),
         (broken(Brier, reduce=lambda self, y, p: (self, y[1:], p[1:])), "the reduced problem has another value"),
         (broken(Brier, least=5.0), "lies outside of what the estimator says it can be"),
         (broken(Brier, __eq__=object.__eq__, __hash__=object.__hash__), "settings that are equal make different"),
@@ -87,12 +90,12 @@ def test_wrong_estimators_fail(estimator, message, classes):
         check_estimator(estimator(), *classes)
 
 
-def test_weights_may_be_refused_but_redraws_may_not(classes):
+def test_weights_may_be_refused_but_resamples_may_not(classes):
     def refuse(self, targets, predictions, weights):
         if weights is not None or targets.dtype in self.refused:
             raise InputError("no")
         return Brier.estimate(self, targets, predictions, weights)
 
     check_estimator(broken(Brier, estimate=refuse, refused=())(), *classes)
-    with pytest.raises(AssertionError, match="a redraw is refused"):
+    with pytest.raises(AssertionError, match="a resample is refused"):
         check_estimator(broken(Brier, estimate=refuse, refused=(np.uint8,))(), *classes)

@@ -158,7 +158,7 @@ BAD = {
         ["report", DIGITS, *COLUMNS, "--out", "no/such/folder/x.html"],
         "there is no folder 'no/such/folder'",
     ),
-    "no redraws": (
+    "no resamples": (
         ["report", DIGITS, *COLUMNS, "--n-resamples", "0"],
         "n_resamples must be a whole number of at least 99",
     ),

@@ -59,7 +59,7 @@ def test_time_left_is_work_left_at_the_speed_so_far(monkeypatch):
 
 def test_a_step_moves_on_with_its_tasks(terminal):
     with progress.steps() as advance:
-        advance(Step("999 redraws", 50.0), 0, 60)
+        advance(Step("999 resamples", 50.0), 0, 60)
         places = [advance.bar.tasks[0].completed for _ in advance.map(abs, range(5))]
         assert places == pytest.approx([9, 18, 27, 36, 45])
         assert list(advance.map(abs, [-1])) == [1]

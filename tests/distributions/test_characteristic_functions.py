@@ -108,7 +108,7 @@ def test_whatever_the_kernel_on_predictions(name, on_predictions):
 
 
 @pytest.mark.parametrize("name", ["thirty members", "normal", "logistic", "mixture", "quantiles"])
-def test_other_estimators_and_redraws_are_moved_too(name):
+def test_other_estimators_and_resamples_are_moved_too(name):
     for estimator in (RandomFeatureSKCE(Exponential(1.0), Gaussian(2.0)), UCME(Exponential(1.0), Gaussian(2.0))):
         here, there = (estimator(*problem(name, o)).value for o in (0.0, 2.0**30))
         assert there == pytest.approx(here, rel=1e-5)  # features of random waves are of single precision
@@ -121,7 +121,7 @@ def test_other_estimators_and_redraws_are_moved_too(name):
 
 
 def test_a_kernel_with_an_origin_on_predictions_keeps_it():
-    """Energy on predictions sees where they are; redraws agree with the estimate all the same."""
+    """Energy on predictions sees where they are; resamples agree with the estimate all the same."""
     y, predictions = problem("thirty members", 1000.0)
     estimator = SKCE(Energy(), Energy())
     assert estimator.given(predictions, None)(y[None])[0] == pytest.approx(estimator(y, predictions).value, rel=1e-8)

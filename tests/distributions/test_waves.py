@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
-from calibrant.distributions.characteristic_functions import FEW, as_sums, cosines_and_sines
+from calibrant.distributions.characteristic_functions import MAX_DIRECT, as_sums, cosines_and_sines
 
 
-@pytest.mark.parametrize("m", [1, 2, FEW, FEW + 1, 100, 997])
+@pytest.mark.parametrize("m", [1, 2, MAX_DIRECT, MAX_DIRECT + 1, 100, 997])
 @pytest.mark.parametrize("start", [0.0, 0.3])
 def test_evenly_spaced_frequencies_are_sums_of_few(m, start):
     w = start + 0.07 * np.arange(m)
     first, second = as_sums(w)
     sums = (first[:, None] + second).ravel()[:m]
     assert sums == pytest.approx(w, rel=1e-14)
-    assert len(first) + len(second) <= (2 * m**0.5 + 3 if m > FEW else m + 1)
+    assert len(first) + len(second) <= (2 * m**0.5 + 3 if m > MAX_DIRECT else m + 1)
 
 
 def test_other_frequencies_stay_as_they_are(rng):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, KCE, SKCE, Categorical, ExactTest, Normal, TopLabel
-from calibrant._tasks import MOST
+from calibrant._tasks import MAX_PIECE_ROWS
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import DaskEngine, connect, precision
@@ -56,7 +56,7 @@ def test_compiled_sums_over_pairs_agree_to_twelve_digits(kind, rng, engine):
     assert there.standard_error == pytest.approx(alone.standard_error, rel=1e-12)
 
 
-def test_redraws_are_those_of_this_process(rng, engine):
+def test_resamples_are_those_of_this_process(rng, engine):
     y_pred = rng.random(3000)
     y_true = (rng.random(3000) < y_pred) * 1
     test = ExactTest(ECE(), n_resamples=3000)
@@ -219,8 +219,8 @@ def test_a_closed_connection_is_refused(address):
 
 def test_workers_with_gpus_get_larger_panels():
     client = SimpleNamespace(status="running")
-    assert DaskEngine(client).panel == MOST
-    assert DaskEngine(client, gpu=True).panel == PANEL > MOST
+    assert DaskEngine(client).panel == MAX_PIECE_ROWS
+    assert DaskEngine(client, gpu=True).panel == PANEL > MAX_PIECE_ROWS
 
 
 def test_the_precision_of_the_caller_travels_to_workers_with_gpus(address, monkeypatch):

@@ -72,7 +72,7 @@ def test_digits_do_not_depend_on_how_many_devices_there_are(classes):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_redraws_are_those_of_no_engine(pool, classes, rng, weighted):
+def test_resamples_are_those_of_no_engine(pool, classes, rng, weighted):
     y, p = classes[0][:300], classes[1][:300]
     w = rng.uniform(0.5, 2, 300) if weighted else None
     test = ExactTest(SKCE(Exponential(0.4)), n_resamples=99)
@@ -81,7 +81,7 @@ def test_redraws_are_those_of_no_engine(pool, classes, rng, weighted):
     assert there.pvalue == alone.pvalue
 
 
-def test_redraws_of_numbers_are_those_of_no_engine(pool, rng):
+def test_resamples_of_numbers_are_those_of_no_engine(pool, rng):
     predictions = Normal.example(rng, 120)
     y = predictions.sample(rng, 1)[0]
     test = ExactTest(SKCE(Exponential(0.7), Gaussian(1.0)), n_resamples=19)
@@ -90,7 +90,7 @@ def test_redraws_of_numbers_are_those_of_no_engine(pool, rng):
     )
 
 
-def test_several_statistics_share_their_redraws(pool, classes):
+def test_several_statistics_share_their_resamples(pool, classes):
     predictions = Categorical(classes[1][:200])
     kernel, ece = (
         SKCE(Exponential(0.4)).given(predictions, None),
@@ -103,7 +103,7 @@ def test_several_statistics_share_their_redraws(pool, classes):
         assert made[1].values[name] == pytest.approx(made[0].values[name], rel=1e-11, abs=1e-15)
 
 
-def test_labels_are_redrawn_where_the_device_is(gpu, rng, classes):
+def test_labels_are_resampled_where_the_device_is(gpu, rng, classes):
     """NumPy arrays, too, are compared on the GPU."""
     device = "cpu" if gpu.type == "cpu" else "cuda:0"
     y, p = classes[0][:150], classes[1][:150]
@@ -111,8 +111,8 @@ def test_labels_are_redrawn_where_the_device_is(gpu, rng, classes):
     with DevicePool([device]) as engine:
         there = test(y, p, engine=engine)
     assert there.null_distribution == pytest.approx(test(y, p).null_distribution, abs=1e-6)
-    redraws = SKCE(Exponential(0.4)).given(Categorical(p), None)
-    assert isinstance(devices.moved(redraws, partial(devices.there, device)), GpuLabelResamples)
+    resamples = SKCE(Exponential(0.4)).given(Categorical(p), None)
+    assert isinstance(devices.moved(resamples, partial(devices.there, device)), GpuLabelResamples)
 
 
 def test_panels_are_compiled_where_the_device_is(gpu, rng, classes):

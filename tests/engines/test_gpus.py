@@ -63,7 +63,7 @@ def test_mappings_are_moved_and_what_is_cached_is_made_again():
     assert "_cumulative" in vars(p)
 
 
-def test_weights_of_redraws_stay_on_the_host():
+def test_weights_of_resamples_stay_on_the_host():
     p, w = Categorical(np.full((4, 3), 1 / 3)), np.ones(4)
     twin = moved(SKCE(Exponential(0.4)).given(p, w), lambda x: -x if isinstance(x, np.ndarray) else x)
     assert twin.weights is w

@@ -84,7 +84,7 @@ class TestEstimator:
 
     @pytest.mark.parametrize("factor", [0.1, 1.5, 3.0])
     def test_of_weights_only_the_ratios_matter(self, estimator, problem, factor, rng):
-        """Whole weights are no exception: value, standard error and redraws."""
+        """Whole weights are no exception: value, standard error and resamples."""
         y, p = problem
         w = rng.integers(0, 4, len(y)).astype(float)
         one, other = (estimator(y, p, sample_weight=c * w) for c in (1.0, factor))
@@ -94,8 +94,8 @@ class TestEstimator:
             assert other.standard_error == pytest.approx(one.standard_error, rel=1e-9)
         reduced, _, smaller = estimator.reduce(y, Categorical(p))
         drawn = smaller.sample(rng, 3)
-        redraws = [reduced.given(smaller, c * w)(drawn) for c in (1.0, factor)]
-        assert redraws[1] == pytest.approx(redraws[0], rel=1e-9)
+        resamples = [reduced.given(smaller, c * w)(drawn) for c in (1.0, factor)]
+        assert resamples[1] == pytest.approx(resamples[0], rel=1e-9)
 
     def test_unit_weights_change_nothing(self, estimator, problem):
         y, p = problem
@@ -106,7 +106,7 @@ class TestEstimator:
         p32 = p.astype(np.float32)
         assert estimator(y, p32).value == pytest.approx(estimator(y, p32.astype(np.float64)).value, rel=1e-6)
 
-    def test_redraws_in_bulk_equal_redraws_one_by_one(self, estimator, problem, rng):
+    def test_resamples_in_bulk_equal_resamples_one_by_one(self, estimator, problem, rng):
         """The fast path against the plain call, with and without weights."""
         predictions = Categorical(problem[1])
         for weights in (None, rng.random(len(predictions))):
@@ -141,7 +141,7 @@ class TestEstimator:
 
 
 @pytest.mark.parametrize("estimator", [ECE(), ECE(EqualMass(4), norm=2), TailScan(), Brier(), LogLoss()], ids=repr)
-def test_multi_label_redraws_in_bulk_equal_one_by_one(estimator, rng):
+def test_multi_label_resamples_in_bulk_equal_one_by_one(estimator, rng):
     predictions = Bernoulli(rng.random((50, 3)))
     drawn = predictions.sample(rng, 10)
     for weights in (None, rng.random(50)):

@@ -40,8 +40,8 @@ class Excess(EventEstimator):
     name = "excess"
     signed = True
 
-    def of_event(self, scores, happened, weights):
-        return OfEvent(float(np.average(happened - scores, weights=weights)), notes=("a note",))
+    def of_event(self, scores, observed, weights):
+        return OfEvent(float(np.average(observed - scores, weights=weights)), notes=("a note",))
 
 
 @pytest.fixture

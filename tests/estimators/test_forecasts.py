@@ -85,7 +85,7 @@ class TestEstimator:
         assert estimator(y32, single).value == pytest.approx(estimator(y32.astype(np.float64), double).value, rel=1e-5)
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_redraws_in_bulk_equal_redraws_one_by_one(self, estimator, family, rng):
+    def test_resamples_in_bulk_equal_resamples_one_by_one(self, estimator, family, rng):
         batch = family.example(rng, 40)
         drawn = batch.sample(rng, 6)
         for weights in (None, rng.random(40)):

@@ -54,7 +54,7 @@ def test_luck_is_the_slope_in_standard_deviations():
     slope = (2 * ndtr(t + step) - 2 * ndtr(t - step)) / (2 * step) * (1 - f)
     assert rows.luck(Lp(1), "soft") == pytest.approx([slope**2], rel=1e-6)
     for loss in (Brier(), LogLoss()):
-        low, high = (Judged(rows.happened, rows.f, moved(f, g, t, s)).removed(loss, "soft")[0] for s in (-step, step))
+        low, high = (Judged(rows.observed, rows.f, moved(f, g, t, s)).removed(loss, "soft")[0] for s in (-step, step))
         assert rows.luck(loss, "soft") == pytest.approx([((high - low) / (2 * step)) ** 2], rel=1e-6)
 
 

@@ -107,8 +107,8 @@ def test_rows_are_judged_by_maps_that_have_not_seen_them(rng):
     for k in range(3):
         learn = np.flatnonzero(fold != k)
         g[fold == k] = Temperature().find(y[learn], p[learn], None).map.apply(p[np.flatnonzero(fold == k)]).matrix
-    happened = np.eye(3)[y]
-    expected = ((happened - p.matrix) ** 2).sum(axis=1) - ((happened - g) ** 2).sum(axis=1)
+    observed = np.eye(3)[y]
+    expected = ((observed - p.matrix) ** 2).sum(axis=1) - ((observed - g) ** 2).sum(axis=1)
     found = Variational(Brier(), Temperature(), folds=3, seed=7)(y, p)
     assert found.value == pytest.approx(expected.mean(), rel=1e-12)
     # a temperature knows nothing of its own luck: twice the variance, of rows or of a calibrated model
@@ -270,8 +270,8 @@ def test_in_sample_errors_say_so_and_are_larger(rng):
     assert flattering.standard_error is flattering.interval is None
     assert "in-sample" in flattering.notes[0]
     g = Temperature().find(y, p, None).map.apply(p).matrix
-    happened = np.eye(3)[y]
-    expected = ((happened - p.matrix) ** 2 - (happened - g) ** 2).sum(axis=1).mean()
+    observed = np.eye(3)[y]
+    expected = ((observed - p.matrix) ** 2 - (observed - g) ** 2).sum(axis=1).mean()
     assert Variational(Brier(), Temperature(), in_sample=True)(y, p).value == pytest.approx(expected, rel=1e-12)
 
 
@@ -383,5 +383,5 @@ def test_standard_errors_of_shared_maps_are_not_too_small():
         z = rng.normal(0, 1.5, 100)
         found.append(Variational()((rng.random(100) < expit(z)) * 1, expit(2 * z)))
     spread = np.std([float(one) for one in found], ddof=1)
-    claimed = np.sqrt(np.mean([one.standard_error**2 for one in found]))
-    assert spread < 1.15 * claimed
+    predicted = np.sqrt(np.mean([one.standard_error**2 for one in found]))
+    assert spread < 1.15 * predicted

@@ -72,8 +72,8 @@ def rejected(scores, n_groups, rng):
     """How many calibrated data sets ``(sets, n)`` the definition rejects at 5 %, with groups of equal size."""
     groups = np.sort(scores).reshape(len(scores), n_groups, -1)
     size, mean = groups.shape[2], groups.mean(axis=2)
-    happened = (rng.random(groups.shape) < groups).sum(axis=2)
-    statistic = ((happened - size * mean) ** 2 / (size * mean * (1 - mean))).sum(axis=1)
+    observed = (rng.random(groups.shape) < groups).sum(axis=2)
+    statistic = ((observed - size * mean) ** 2 / (size * mean * (1 - mean))).sum(axis=1)
     return np.sum(statistic > chi2.isf(0.05, n_groups))
 
 

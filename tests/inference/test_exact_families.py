@@ -9,7 +9,7 @@ from calibrant import SKCE, Ensemble, ExactTest, Laplace, Mixture, MultivariateN
 from calibrant.distributions import Censored, Foreign, Histogram, Truncated
 
 TEST = ExactTest(SKCE(), n_resamples=19)
-"""At 5 %: rejected where no redraw reaches what was observed."""
+"""At 5 %: rejected where no resample reaches what was observed."""
 
 
 def members(rng, n):

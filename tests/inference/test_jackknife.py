@@ -8,7 +8,7 @@ from calibrant import ECE, SKCE, Brier, Categorical, LogLoss, Normal
 from calibrant._validate import InputError
 from calibrant.estimators.limits import MeanLimits
 from calibrant.inference import Jackknife
-from calibrant.inference.intervals import FEW, MANY_GROUPS
+from calibrant.inference.intervals import MANY_GROUPS, MAX_SINGLE_ROWS
 from calibrant.kernels import Exponential, Gaussian
 
 UNIT = SKCE(Exponential(1.0), Gaussian(1.0))
@@ -110,19 +110,19 @@ def test_length_scales_are_those_of_all_rows(rng):
 
 
 def test_many_rows_are_dealt_into_groups(rng):
-    y, p = binary(rng, FEW + 1)
+    y, p = binary(rng, MAX_SINGLE_ROWS + 1)
     calls = []
 
     def count(targets, predictions):
         calls.append(len(targets))
         return float(np.mean(targets))
 
-    Jackknife(count)(y[:FEW], p[:FEW])
-    assert calls == [FEW] + [FEW - 1] * FEW
+    Jackknife(count)(y[:MAX_SINGLE_ROWS], p[:MAX_SINGLE_ROWS])
+    assert calls == [MAX_SINGLE_ROWS] + [MAX_SINGLE_ROWS - 1] * MAX_SINGLE_ROWS
     calls.clear()
     Jackknife(count)(y, p)
     assert len(calls) == MANY_GROUPS + 1
-    assert sorted(set(calls)) == [FEW + 1 - 6, FEW + 1 - 5, FEW + 1]
+    assert sorted(set(calls)) == [MAX_SINGLE_ROWS + 1 - 6, MAX_SINGLE_ROWS + 1 - 5, MAX_SINGLE_ROWS + 1]
 
 
 def test_groups_are_random_but_repeat(rng):

@@ -55,7 +55,7 @@ def test_discoveries_are_never_fewer_than_holms(rng):
 
 
 def test_the_largest_of_all_by_hand():
-    """Two of three redraws reach 1 somewhere, none reaches 5; ties count, and so does rounding."""
+    """Two of three resamples reach 1 somewhere, none reaches 5; ties count, and so does rounding."""
     adjusted = westfall_young(np.array([[1.0, 5.0], [1.0 + 1e-15, 0.0]]), np.array([1.0, 2.0, 0.5]))
     np.testing.assert_array_equal(adjusted, [[0.75, 0.25], [0.75, 1.0]])
 

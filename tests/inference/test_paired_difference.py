@@ -33,7 +33,7 @@ from calibrant.reports.model_differences import SquaredError
 @pytest.fixture
 def of_any_rows(monkeypatch):
     """Resamples are trusted however few rows are expected to surprise."""
-    monkeypatch.setattr(comparison, "FEWEST_SURPRISES", 0.0)
+    monkeypatch.setattr(comparison, "MIN_SURPRISES", 0.0)
 
 
 def exchangeable(rng, n, slope=1.0):

@@ -7,9 +7,9 @@ from calibrant.inference.proportions import clopper_pearson
 
 
 def test_against_scipy():
-    for happened, rows in ((0, 7), (3, 10), (7, 7), (60, 200)):
-        theirs = binomtest(happened, rows).proportion_ci(0.9, method="exact")
-        low, high = clopper_pearson(np.array([happened / rows]), np.array([rows]), 0.05)
+    for observed, rows in ((0, 7), (3, 10), (7, 7), (60, 200)):
+        theirs = binomtest(observed, rows).proportion_ci(0.9, method="exact")
+        low, high = clopper_pearson(np.array([observed / rows]), np.array([rows]), 0.05)
         assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 

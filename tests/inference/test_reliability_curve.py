@@ -32,8 +32,8 @@ TRUTHS = {
 class Halves(Curve):
     """A curve of one's own: two bins."""
 
-    def fit(self, scores, happened, weights=None):
-        f, y, w = CurveRows.of(scores, happened, weights)
+    def fit(self, scores, observed, weights=None):
+        f, y, w = CurveRows.of(scores, observed, weights)
         high = f > 0.5
         means = [np.average(y[side], weights=w[side]) if side.any() else 0.5 for side in (~high, high)]
         return StepCurve(self, np.array([0.0, np.nextafter(0.5, 1)]), np.array(means))
@@ -144,7 +144,7 @@ def test_the_binned_band_holds_the_mean_truth_of_each_bin(weighted, bounds):
 
 @pytest.mark.parametrize("curve", [IsotonicCurve(), KernelSmooth(), Halves()], ids=repr)
 def test_the_consistency_band_of_a_curve_holds_calibrated_models(curve, bounds):
-    """At every place by itself: a new data set is exchangeable with 19 redraws, whatever the curve."""
+    """At every place by itself: a new data set is exchangeable with 19 resamples, whatever the curve."""
     rng, sets, n = np.random.default_rng(6), 80, 40
     p = rng.random(n)
     predictions = Categorical(p)
@@ -152,7 +152,7 @@ def test_the_consistency_band_of_a_curve_holds_calibrated_models(curve, bounds):
     inside = np.zeros(len(line.places))
     for repetition in range(sets):
         low, high = consistency((line,), predictions, n, Resampling(0.8, 19, repetition))
-        observed = line.redrawn((rng.random((1, n)) < p).astype(int))[0]
+        observed = line.resampled((rng.random((1, n)) < p).astype(int))[0]
         inside += (low - 1e-9 <= observed) & (observed <= high + 1e-9)
     assert inside.min() >= bounds(sets, 0.8)[0]
 

@@ -39,7 +39,7 @@ def test_quotes_of_json_are_no_matter(monkeypatch):
 
 def test_a_quote_that_never_ends_is_refused(monkeypatch):
     monkeypatch.setattr(_lines, "BLOCK", 10)
-    monkeypatch.setattr(_lines, "MOST", 100)
+    monkeypatch.setattr(_lines, "MAX_LINE_BYTES", 100)
     with pytest.raises(InputError, match="a line has more than 100 bytes: is a quote not closed"):
         list(whole_lines(BytesIO(b'y,p\n1,"' + b"a\n" * 200), rows=10, flush=None, is_csv=True))
 

@@ -22,7 +22,7 @@ def plain(model, b):
     eta = b[0] + b[1] * model.t
     p = {"logit": lambda: 1 / (1 + np.exp(-eta)), "log": lambda: np.exp(eta), "logflip": lambda: 1 - np.exp(eta)}
     p = p[model.link]()
-    return np.sum(np.log(np.where(model.happened, p, 1 - p)))
+    return np.sum(np.log(np.where(model.observed, p, 1 - p)))
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -47,7 +47,7 @@ def test_the_maximum_is_that_of_another_optimiser(link):
     assert value == pytest.approx(-expected.fun, rel=1e-12)
     expected = minimize(lambda b: -model.value(np.r_[0.0, b]), [0.5], method="Nelder-Mead", options=options)
     assert model.slope()[0] == pytest.approx([0, expected.x[0]], abs=1e-6)
-    rate = model.happened.mean()
+    rate = model.observed.mean()
     constant, value = model.constant()
     assert constant[0] == pytest.approx(
         {"logit": np.log(rate / (1 - rate)), "log": np.log(rate)}.get(link, np.log(1 - rate))
@@ -71,7 +71,7 @@ def test_ends_of_the_allowed_range(link):
 def test_log_and_logflip_are_mirror_images():
     model = data("log", -0.2, 1.3)
     b, value = model.both()
-    mirrored, same = Likelihood("logflip", ~model.happened, model.t).both()
+    mirrored, same = Likelihood("logflip", ~model.observed, model.t).both()
     assert mirrored.tolist() == b.tolist()
     assert same == value
 
@@ -79,12 +79,12 @@ def test_log_and_logflip_are_mirror_images():
 def test_scores_next_to_certainty_do_not_break_the_fit():
     """Of rows at 1 - 2e-16 one did not happen: finite, and found by the other optimiser, too."""
     t = np.r_[np.full(200, -2.2e-16), np.log(np.linspace(0.1, 0.9, 100))]
-    happened = np.r_[False, np.ones(199, dtype=bool), np.linspace(0.1, 0.9, 100) > 0.45]
-    for fit in (Likelihood("log", happened, t).slope, Likelihood("log", happened, t).both):
+    observed = np.r_[False, np.ones(199, dtype=bool), np.linspace(0.1, 0.9, 100) > 0.45]
+    for fit in (Likelihood("log", observed, t).slope, Likelihood("log", observed, t).both):
         b, value = fit()
         assert np.all(np.isfinite(b))
         assert np.isfinite(value)
-    model = Likelihood("log", happened, t)
+    model = Likelihood("log", observed, t)
     grid = max(model.value(np.array([0.0, b1])) for b1 in np.geomspace(0.1, 100, 3000))
     assert model.slope()[1] >= grid
     assert model.slope()[1] == pytest.approx(grid, abs=1e-4)

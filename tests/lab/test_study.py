@@ -45,8 +45,8 @@ def data_sets(study, cell):
     sizes = [min(CHUNK, study.n_sets - i) for i in range(0, study.n_sets, CHUNK)]
     for chunk, size in zip(root.spawn(len(sizes)), sizes, strict=True):
         for seed in chunk.spawn(size):
-            data, redraws = seed.spawn(2)
-            yield *world.draw(n, np.random.default_rng(data)), redraws
+            data, resamples = seed.spawn(2)
+            yield *world.draw(n, np.random.default_rng(data)), resamples
 
 
 def test_rows_by_hand():
@@ -57,11 +57,11 @@ def test_rows_by_hand():
     assert table["n"].tolist() == ([20] * 4 + [40] * 4) * 2
     rows = {row["measure"]: row for row in table.rows() if (row["world"], row["n"]) == (WORLDS[1].name, 40)}
     scores, errors, tests, bootstraps = [], [], [], []
-    for y, p, redraws in data_sets(SMALL, 3):
+    for y, p, resamples in data_sets(SMALL, 3):
         scores.append(Brier()(y, p))
         errors.append(MEASURES[1][1](y, p))
-        tests.append(MEASURES[2][1](y, p, rng=np.random.default_rng(redraws)))
-        bootstraps.append(MEASURES[3][1](y, p, rng=np.random.default_rng(redraws)))
+        tests.append(MEASURES[2][1](y, p, rng=np.random.default_rng(resamples)))
+        bootstraps.append(MEASURES[3][1](y, p, rng=np.random.default_rng(resamples)))
     values, truth = np.array([float(s) for s in scores]), WORLDS[1].truth(Brier())
     assert rows["score"]["mean"] == pytest.approx(values.mean(), rel=1e-13)
     assert rows["score"]["bias"] == pytest.approx(values.mean() - truth, rel=1e-10)

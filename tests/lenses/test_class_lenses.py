@@ -33,16 +33,16 @@ def test_top_label_breaks_ties_by_the_first_class():
 
 def test_positive_class_by_number_and_by_name():
     assert PositiveClass()([1, 0], [0.8, 0.3])[0].tolist() == [1, 0]
-    happened, p = PositiveClass(2)([0, 2, 2], PROBS)
-    assert happened.tolist() == [0, 1, 1]
+    observed, p = PositiveClass(2)([0, 2, 2], PROBS)
+    assert observed.tolist() == [0, 1, 1]
     assert p.probs.tolist() == [0.1, 0.3, 0.4]
     named = Categorical(PROBS, labels=["cat", "dog", "owl"])
     assert PositiveClass("dog")(["dog", "cat", "owl"], named)[0].tolist() == [1, 0, 0]
 
 
 def test_class_wise_is_one_label_a_class():
-    happened, p = ClassWise()([0, 2, 2], PROBS)
-    assert happened.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
+    observed, p = ClassWise()([0, 2, 2], PROBS)
+    assert observed.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
     assert isinstance(p, Bernoulli)
     assert p.label_names == ("0", "1", "2")
 
@@ -50,7 +50,7 @@ def test_class_wise_is_one_label_a_class():
 def test_multi_label_looks_at_each_label(rng):
     p, y = rng.random((30, 2)), rng.integers(0, 2, (30, 2))
     events = MultiLabel().events(Bernoulli(p))
-    assert [e.happened(y).tolist() for e in events] == [(y[:, c] == 1).tolist() for c in range(2)]
+    assert [e.observed(y).tolist() for e in events] == [(y[:, c] == 1).tolist() for c in range(2)]
 
 
 def test_a_lens_returns_a_problem_that_every_estimator_takes(rng):
@@ -94,24 +94,24 @@ class TestLibraries:
     def test_values_are_those_of_numpy(self, lens, xp):
         host, expected = lens(self.y, PROBS)
         for y in (self.y, self.y.tolist(), xp.asarray(self.y)):
-            happened, predictions = lens(y, xp.asarray(PROBS))
-            assert namespace(happened) is namespace(predictions.probs) is namespace(xp.asarray(PROBS))
-            assert to_numpy(happened).tolist() == host.tolist()
-            assert to_numpy(happened).dtype == np.uint8
+            observed, predictions = lens(y, xp.asarray(PROBS))
+            assert namespace(observed) is namespace(predictions.probs) is namespace(xp.asarray(PROBS))
+            assert to_numpy(observed).tolist() == host.tolist()
+            assert to_numpy(observed).dtype == np.uint8
             assert to_numpy(predictions.probs).tolist() == expected.probs.tolist()
 
     def test_targets_of_another_library_come_to_numpy(self):
         torch = pytest.importorskip("torch")
-        happened, predictions = TopLabel()(torch.tensor(self.y), PROBS)
-        assert isinstance(happened, np.ndarray)
+        observed, predictions = TopLabel()(torch.tensor(self.y), PROBS)
+        assert isinstance(observed, np.ndarray)
         assert isinstance(predictions.probs, np.ndarray)
-        assert happened.tolist() == [1, 0, 1]
+        assert observed.tolist() == [1, 0, 1]
 
     def test_gradients_pass_to_the_favoured_class(self):
         torch = pytest.importorskip("torch")
         p = torch.tensor(PROBS, requires_grad=True)
-        happened, predictions = TopLabel()(torch.tensor(self.y), p)
-        assert not happened.requires_grad
+        observed, predictions = TopLabel()(torch.tensor(self.y), p)
+        assert not observed.requires_grad
         (slope,) = torch.autograd.grad((predictions.probs * torch.tensor([1.0, 2.0, 3.0])).sum(), p)
         assert slope.tolist() == [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0]]
 
@@ -127,16 +127,16 @@ class TestLibraries:
     def test_the_favoured_of_two_classes_given_as_one_number(self):
         torch = pytest.importorskip("torch")
         q = torch.tensor([0.8, 0.4], requires_grad=True)
-        happened, predictions = TopLabel()([1, 1], q)
+        observed, predictions = TopLabel()([1, 1], q)
         predictions.probs.sum().backward()
-        assert happened.tolist() == [1, 0]
+        assert observed.tolist() == [1, 0]
         assert q.grad.tolist() == [1.0, -1.0]
 
     def test_events_answer_on_the_host(self, xp, rng):
         (event,) = TopLabel().events(Categorical(xp.asarray(PROBS)))
         assert isinstance(event.probability, np.ndarray)
         stack = rng.integers(0, 3, (5, 3))
-        assert event.happened(stack).tolist() == (stack == [0, 1, 2]).tolist()
+        assert event.observed(stack).tolist() == (stack == [0, 1, 2]).tolist()
 
     def test_names_of_classes_are_found_in_any_library(self):
         torch = pytest.importorskip("torch")
@@ -144,8 +144,8 @@ class TestLibraries:
         assert TopLabel()(["cat", "cat", "owl"], named)[0].tolist() == [1, 0, 1]
 
     def test_several_events_come_to_the_host(self, xp):
-        happened, predictions = ClassWise()(self.y, xp.asarray(PROBS))
-        assert happened.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
+        observed, predictions = ClassWise()(self.y, xp.asarray(PROBS))
+        assert observed.tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
         assert isinstance(predictions.probs, np.ndarray)
 
 

@@ -56,9 +56,9 @@ def by_brute_force(y, batch, most, bins, norm):
     errors = []
     for k in range(most + 1):
         p = masses[:, k] if k < most else masses[:, most:].sum(axis=1)
-        happened = y == k if k < most else y >= most
+        observed = y == k if k < most else y >= most
         cell = np.clip(np.ceil(p * bins).astype(int) - 1, 0, bins - 1)
-        gaps = [(cell == b).mean() * abs(p[cell == b].mean() - happened[cell == b].mean()) ** norm for b in set(cell)]
+        gaps = [(cell == b).mean() * abs(p[cell == b].mean() - observed[cell == b].mean()) ** norm for b in set(cell)]
         errors.append(np.sum(gaps))
     return np.mean(errors) ** (1 / norm)
 
@@ -127,8 +127,8 @@ def test_exact_tests_see_counts_through_the_lens(rng):
 def test_events():
     events = CountWise(most=2).events(Poisson([1.0, 2.0, 3.0]))
     assert [event.name for event in events] == ["0", "1", "2 or more"]
-    happened = [event.happened(np.array([[1.0, 2.0, 9.0]])).tolist() for event in events]
-    assert happened == [[[False, False, False]], [[True, False, False]], [[False, True, True]]]
+    observed = [event.observed(np.array([[1.0, 2.0, 9.0]])).tolist() for event in events]
+    assert observed == [[[False, False, False]], [[True, False, False]], [[False, True, True]]]
     y, p = events[2].problem(np.array([1, 2, 9]))
     assert y.tolist() == [0, 1, 1]
     assert p.probs == pytest.approx(1 - np.exp([-1.0, -2.0, -3.0]) * [2, 3, 4])

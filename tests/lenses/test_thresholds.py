@@ -21,7 +21,7 @@ def test_probabilities_are_those_of_the_draws(problem, rng):
     draws = forecast.sample(rng, 20_000)
     for lens, seen in ((Exceeds(0.3), draws > 0.3), (Within(-1, 0.5), (draws >= -1) & (draws <= 0.5))):
         (event,) = lens.events(forecast)
-        assert np.array_equal(event.happened(draws), seen)
+        assert np.array_equal(event.observed(draws), seen)
         assert np.all(np.abs(event.probability - seen.mean(axis=0)) < 5 * np.sqrt(0.25 / 20_000))
 
 
@@ -31,16 +31,16 @@ def test_values_with_a_probability_of_their_own(counts):
     assert Exceeds(2).events(forecast)[0].probability == pytest.approx(coin[3:].sum())
     assert Within(2, 3).events(forecast)[0].probability == pytest.approx(coin[2:4].sum())
     assert Within(2, 2).events(forecast)[0].probability == pytest.approx(coin[2])
-    assert Exceeds(2).events(forecast)[0].happened(np.array([[2], [3]])).tolist() == [[False], [True]]
-    assert Within(2, 3).events(forecast)[0].happened(np.array([[1], [2], [3], [4]])).ravel().tolist() == [0, 1, 1, 0]
+    assert Exceeds(2).events(forecast)[0].observed(np.array([[2], [3]])).tolist() == [[False], [True]]
+    assert Within(2, 3).events(forecast)[0].observed(np.array([[1], [2], [3], [4]])).ravel().tolist() == [0, 1, 1, 0]
 
 
 def test_the_problem_of_an_event_is_one_of_classes(problem):
     y, forecast = problem
-    happened, predicted = Exceeds(0.0)(y, forecast)
+    observed, predicted = Exceeds(0.0)(y, forecast)
     assert isinstance(predicted, Categorical)
-    assert np.array_equal(happened, y > 0)
-    assert ECE(lens=Exceeds(0.0))(y, forecast).value == ECE()(happened, predicted).value
+    assert np.array_equal(observed, y > 0)
+    assert ECE(lens=Exceeds(0.0))(y, forecast).value == ECE()(observed, predicted).value
     several, labels = Exceeds((0.0, 1.0))(y, forecast)
     assert labels.labels == ("> 0", "> 1")
     assert np.array_equal(several, np.stack([y > 0, y > 1], axis=1))
@@ -70,18 +70,18 @@ def test_tools_for_classes_take_events_of_numbers(problem):
     assert ECE(lens=Within(-1, 1))(y, forecast).lens == "within -1 to 1"
     too_sure = Normal(forecast.loc, forecast.scale / 4)
     assert ExactTest(ECE(lens=Exceeds(0.0)), n_resamples=99)(y, too_sure).pvalue == 0.01
-    happened, predicted = Exceeds(0.0)(y, too_sure)
+    observed, predicted = Exceeds(0.0)(y, too_sure)
     curve = ReliabilityCurve(EqualMass(4), lens=Exceeds(0.0), n_resamples=99)(y, too_sure)
-    same = ReliabilityCurve(EqualMass(4), n_resamples=99)(happened, predicted)
+    same = ReliabilityCurve(EqualMass(4), n_resamples=99)(observed, predicted)
     assert all(np.array_equal(curve[column], same[column]) for column in ("predicted", "observed", "low", "high"))
-    assert Variational()(happened, predicted).value > 0.02
+    assert Variational()(observed, predicted).value > 0.02
 
 
 def test_a_threshold_a_row(problem, rng):
     y, forecast = problem
     t = rng.normal(size=200)
-    happened, predicted = exceeds(y, forecast, t)
-    assert np.array_equal(happened, y > t)
+    observed, predicted = exceeds(y, forecast, t)
+    assert np.array_equal(observed, y > t)
     assert predicted.probs == pytest.approx(1 - forecast.cdf(t))
     inside, predicted = within(y, forecast, t, t + 1)
     assert np.array_equal(inside, (y >= t) & (y <= t + 1))
@@ -115,5 +115,5 @@ def test_what_is_refused(call, message, problem):
 
 
 def test_one_row_is_enough():
-    happened, predicted = Exceeds(0.0)([1.0], Normal([0.0], 1.0))
-    assert (happened.tolist(), predicted.probs.tolist()) == ([1], [0.5])
+    observed, predicted = Exceeds(0.0)([1.0], Normal([0.0], 1.0))
+    assert (observed.tolist(), predicted.probs.tolist()) == ([1], [0.5])

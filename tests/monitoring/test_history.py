@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import Categorical, Monitor, Normal, Poisson
-from calibrant.monitoring.history import FEWEST, POINTS, WINDOWS
+from calibrant.monitoring.history import MIN_WINDOWS, POINTS, WINDOWS
 
 
 def stream(n=3000, seed=0):
@@ -19,7 +19,7 @@ def test_windows_and_evidence_are_those_of_the_rows():
     _, last, values = monitor.history.windows
     assert last.tolist() == [100, 200, 250]
     parts = monitor.history.tally.by_part(values).over(-1)
-    np.testing.assert_allclose(parts.claimed[:, 0], [p[:100].sum(), p[100:200].sum(), p[200:].sum()])
+    np.testing.assert_allclose(parts.predicted[:, 0], [p[:100].sum(), p[100:200].sum(), p[200:].sum()])
     assert monitor.history.n == monitor.n == 250
     assert monitor.history.evidence.values.max() == pytest.approx(monitor.peak)
     one_by_one, highest = Monitor(), []
@@ -82,6 +82,6 @@ def test_many_classes_have_fewer_windows():
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(300), 400)
     monitor = Monitor(window=5).update(rng.integers(0, 300, 400), Categorical(p))
-    assert FEWEST // 2 <= len(monitor.history.windows.last) <= FEWEST
+    assert MIN_WINDOWS // 2 <= len(monitor.history.windows.last) <= MIN_WINDOWS
     few = Monitor(window=5).update(rng.normal(size=400), Normal(np.zeros(400), 1.0))
     assert len(few.history.windows.last) > 40

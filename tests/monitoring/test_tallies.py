@@ -38,10 +38,10 @@ def test_classes_have_sums_of_their_own_beside_the_favoured_one(rng):
     tally, found = sums(y, Categorical(p, ["a", "b", "c"]))
     assert isinstance(tally, EventTally)
     assert tally.classes == ("a", "b", "c")
-    assert tally.by_part(found).over(-1).claimed[0] == pytest.approx(p.max(axis=1).sum())
-    assert tally.by_part(found).over(-1).happened[0] == (p.argmax(axis=1) == y).sum()
-    np.testing.assert_allclose(tally.by_class(found).claimed, p.sum(axis=0))
-    np.testing.assert_allclose(tally.by_class(found).happened, np.bincount(y, minlength=3))
+    assert tally.by_part(found).over(-1).predicted[0] == pytest.approx(p.max(axis=1).sum())
+    assert tally.by_part(found).over(-1).observed[0] == (p.argmax(axis=1) == y).sum()
+    np.testing.assert_allclose(tally.by_class(found).predicted, p.sum(axis=0))
+    np.testing.assert_allclose(tally.by_class(found).observed, np.bincount(y, minlength=3))
 
 
 def test_every_label_by_itself(rng):
@@ -49,7 +49,7 @@ def test_every_label_by_itself(rng):
     y = (rng.random((100, 2)) < p) * 1
     tally, found = sums(y, Bernoulli(p, ["wet", "cold"]))
     assert tally.groups == ("wet", "cold")
-    np.testing.assert_allclose(tally.by_part(found).over(-1).happened, y.sum(axis=0))
+    np.testing.assert_allclose(tally.by_part(found).over(-1).observed, y.sum(axis=0))
 
 
 def test_levels_of_numbers_and_of_coordinates(rng):

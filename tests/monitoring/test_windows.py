@@ -26,8 +26,8 @@ def test_a_window_is_the_exact_test_of_its_rows():
     assert [(w.first, w.last) for w in done] == [(1, 100), (101, 200), (201, 250)]
     test = ExactTest(ECE(EqualMass(15)), 199)(y[100:200], p[100:200], rng=[0, 100])
     assert (done[1].error, done[1].pvalue) == (test.statistic, test.pvalue)
-    assert done[1].claimed == pytest.approx(p[100:200].mean())
-    assert done[1].happened == pytest.approx(y[100:200].mean())
+    assert done[1].predicted == pytest.approx(p[100:200].mean())
+    assert done[1].observed == pytest.approx(y[100:200].mean())
     assert done[1].null_low == test.null_band().low
 
 
@@ -47,14 +47,14 @@ def test_of_many_classes_the_favoured_one_is_looked_at():
     p = rng.dirichlet([1, 1, 1], 100)
     y = rng.integers(0, 3, 100)
     (window,) = fed(Windows(100), y, p, [40])
-    assert window.claimed == pytest.approx(p.max(axis=1).mean())
-    assert window.happened == pytest.approx((p.argmax(axis=1) == y).mean())
+    assert window.predicted == pytest.approx(p.max(axis=1).mean())
+    assert window.observed == pytest.approx((p.argmax(axis=1) == y).mean())
 
 
 def test_labels_of_a_row_stay_together():
     p = np.random.default_rng(2).random((60, 3))
     (window,) = fed(Windows(60), np.ones((60, 3), dtype=int), Bernoulli(p), [25])
-    assert window.happened == 1
+    assert window.observed == 1
     assert window.pvalue < 0.02
 
 
@@ -62,8 +62,8 @@ def test_forecasts_are_seen_by_their_levels():
     rng = np.random.default_rng(3)
     narrow = Normal(np.zeros(400), np.full(400, 0.5))
     first, second = fed(Windows(200), rng.normal(size=400), narrow, [])
-    assert first.claimed == 0.9
-    assert first.happened < 0.75
+    assert first.predicted == 0.9
+    assert first.observed < 0.75
     assert max(first.pvalue, second.pvalue) < 0.02
     (calibrated,) = fed(Windows(200), rng.normal(size=200), Ensemble(rng.normal(size=(200, 9))), [50])
     assert calibrated.pvalue > 0.02

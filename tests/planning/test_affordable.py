@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import SKCE, Categorical, Ensemble, Normal
 from calibrant.estimators import RandomFeatureSKCE
-from calibrant.estimators.kernel_errors.kernel_resamples import work_of_redraw
+from calibrant.estimators.kernel_errors.kernel_resamples import work_of_resample
 from calibrant.estimators.kernel_errors.random_features import affordable_waves, work_of_waves
 from calibrant.kernels import Exponential, Identity
 from calibrant.planning.affordable import (
@@ -18,7 +18,7 @@ from calibrant.planning.affordable import (
 from calibrant.planning.families import Load, kernel_work
 
 
-def test_huge_data_make_do_with_fewer_redraws_but_never_too_few():
+def test_huge_data_make_do_with_fewer_resamples_but_never_too_few():
     assert affordable(999, 10**4, 10**8, least=199) == 999
     assert affordable(999, 10**6, 10**8, least=199) == 199
     assert affordable(999, 250_000, 10**8, least=199) == 400
@@ -46,7 +46,7 @@ def test_kernel_errors_by_pairs():
 def test_plans_count_as_tests_do(load, predictions):
     kernel = Exponential(1.0)
     dimensions = 1 if load.kind == "binary" else 3
-    assert kernel_work(load) == work_of_redraw(kernel, predictions, dimensions)
+    assert kernel_work(load) == work_of_resample(kernel, predictions, dimensions)
 
 
 def test_reports_count_waves_and_lines_too():

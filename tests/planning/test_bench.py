@@ -99,12 +99,12 @@ CASES = [
     ("class-wise error", Load(20_000, 12)),
     ("kernel error of all pairs", Load(7000, 5)),
     ("kernel error by waves", Load(15_000, 8, waves=64)),
-    ("test of the binned error", Load(30_000, 6, redraws=49)),
-    ("kernel test of all pairs", Load(1200, 6, redraws=60)),
-    ("kernel test by waves", Load(3000, 6, redraws=49, waves=48)),
-    ("aggregated kernel test of all pairs", Load(700, 6, redraws=49)),
-    ("kernel test on a line", Load(30_000, 2, "binary", redraws=49)),
-    ("error of levels", Load(100_000, 1, "numbers")),
+    ("test of the binned error", Load(30_000, 6, resamples=49)),
+    ("kernel test of all pairs", Load(1200, 6, resamples=60)),
+    ("kernel test by waves", Load(3000, 6, resamples=49, waves=48)),
+    ("aggregated kernel test of all pairs", Load(700, 6, resamples=49)),
+    ("kernel test on a line", Load(30_000, 2, "binary", resamples=49)),
+    ("PIT error", Load(100_000, 1, "numbers")),
 ]
 
 

@@ -95,8 +95,8 @@ def test_more_threads_do_more(machine):
 
 
 def test_the_report_by_itself_uses_the_same_counts(machine):
-    assert "199 redraws and SKCE(block=500)" in plan(10**6, 10, machine=machine).notes[-1]
-    assert "999 redraws and SKCE()" in plan(10**4, 10, machine=machine).notes[-1]
+    assert "199 resamples and SKCE(block=500)" in plan(10**6, 10, machine=machine).notes[-1]
+    assert "999 resamples and SKCE()" in plan(10**4, 10, machine=machine).notes[-1]
 
 
 def test_built_in_rates_are_named(machine):

@@ -6,9 +6,9 @@ from calibrant._validate import InputError
 from calibrant.planning import Machine
 from calibrant.planning.families import FAMILIES, Load
 from calibrant.planning.machine import shipped
-from calibrant.planning.options import MOST_WORKERS, Option, Place, Quote, place_for, roles, workers_for
+from calibrant.planning.options import MAX_WORKERS, Option, Place, Quote, place_for, roles, workers_for
 
-LOAD = Load(10**6, 10, redraws=99)
+LOAD = Load(10**6, 10, resamples=99)
 
 
 def test_batches_where_data_do_not_fit_and_a_gpu_for_what_it_sums(machine):
@@ -46,7 +46,7 @@ def test_what_engines_change(machine):
     assert 0.5 < gpu.quoted(error, shipped()).seconds < 2  # an NVIDIA H200 takes 0.96 s
     assert cluster.quoted(error, shipped()).seconds == pytest.approx(here.quoted(error, shipped()).seconds / 8)
     assert cluster.quoted(pairs, shipped()).seconds == pytest.approx(slow / 8)
-    alone = replace(bins, load=replace(LOAD, redraws=0))
+    alone = replace(bins, load=replace(LOAD, resamples=0))
     assert cluster.quoted(alone, shipped()).seconds == here.quoted(alone, shipped()).seconds
 
 
@@ -55,8 +55,8 @@ def test_workers():
     assert workers_for([Quote(test, 95.0, 0.0)], 10.0) == (Quote(test, 95.0, 0.0), 10)
     assert workers_for([Quote(test, 1.0, 0.0)], 10.0)[1] == 1
     assert workers_for([Quote(estimate, 95.0, 0.0)], 10.0) is None
-    long, short = Quote(test, 1e9, 0.0), Quote(test, 10.0 * MOST_WORKERS, 0.0)
-    assert workers_for([long, short], 10.0) == (short, MOST_WORKERS)
+    long, short = Quote(test, 1e9, 0.0), Quote(test, 10.0 * MAX_WORKERS, 0.0)
+    assert workers_for([long, short], 10.0) == (short, MAX_WORKERS)
 
 
 def test_places_in_words(machine):

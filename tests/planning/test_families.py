@@ -12,7 +12,7 @@ ALL = [(family, kind) for family in FAMILIES.values() for kind in family.kinds]
 
 
 def some_load(family, kind):
-    return replace(next(trials(family, kind)), redraws=99, waves=64 if "waves" in family.name else 0, block=20)
+    return replace(next(trials(family, kind)), resamples=99, waves=64 if "waves" in family.name else 0, block=20)
 
 
 def test_names_are_unique():
@@ -28,6 +28,6 @@ def test_every_family_has_built_in_rates_and_settings_that_commands_read(family,
     load = some_load(family, kind)
     assert len(shipped().seconds[key_of(family, load)]) == len(family.terms(load))
     made = family.make(load)
-    parse = parse_recalibrator if isinstance(made, Recalibrator) else parse_test if load.redraws else parse_estimator
+    parse = parse_recalibrator if isinstance(made, Recalibrator) else parse_test if load.resamples else parse_estimator
     parse = parse_estimator if parse is parse_test and "test" not in family.name else parse
     assert parse(brief(made)) == made

@@ -10,13 +10,17 @@ IDS = [f"{kind}-{family.name}" for family, kind in ALL]
 
 
 def some_load(family, kind):
-    return replace(next(iter(trials(family, kind))), redraws=99, waves=64 if "waves" in family.name else 0, block=20)
+    return replace(next(iter(trials(family, kind))), resamples=99, waves=64 if "waves" in family.name else 0, block=20)
 
 
 @pytest.mark.parametrize(("family", "kind"), ALL, ids=IDS)
 def test_terms_and_memory_grow_with_every_size(family, kind):
     load = some_load(family, kind)
-    names = ["n", *(["k"] if kind in ("classes", "ensemble") else []), *(["redraws"] if "test" in family.name else [])]
+    names = [
+        "n",
+        *(["k"] if kind in ("classes", "ensemble") else []),
+        *(["resamples"] if "test" in family.name else []),
+    ]
     names += ["waves"] if load.waves else []
     for name in names:
         larger = replace(load, **{name: 4 * getattr(load, name)})

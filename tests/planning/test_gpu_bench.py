@@ -9,7 +9,7 @@ def test_a_gpu_has_its_own_trials(monkeypatch):
     """Tensors on the CPU stand in for those of a GPU."""
     pytest.importorskip("torch")
     small = {"kernel error of all pairs": {"n": (60, 90)}, "kernel regression": {"n": (60, 90)}}
-    small["kernel test of all pairs"] = {"n": (30, 50), "redraws": (9, 19)}
+    small["kernel test of all pairs"] = {"n": (30, 50), "resamples": (9, 19)}
     monkeypatch.setattr(gpu_bench, "GPU_TRIALS", small)
     found = gpu_bench.measured_on_gpu("cpu")
     assert {key: len(rates) for key, rates in found.items()} == {k: len(r) for k, r in shipped().gpu_seconds.items()}

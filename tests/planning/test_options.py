@@ -21,9 +21,9 @@ def test_every_kind_has_an_error_a_score_and_a_test(kind, n):
 def test_exact_before_waves_and_many_waves_before_few():
     tests = options(Load(10_000, 10), "test")
     assert tests[0].text.startswith("AggregatedTest(budget=")
-    waves = [option.load.waves for option in tests if option.load.redraws == 999 and option.load.waves]
+    waves = [option.load.waves for option in tests if option.load.resamples == 999 and option.load.waves]
     assert waves == sorted(waves, reverse=True)
-    assert [option.load.redraws for option in tests][-3:] == [999, 199, 99]
+    assert [option.load.resamples for option in tests][-3:] == [999, 199, 99]
 
 
 def test_waves_only_where_they_are_cheaper():

@@ -14,9 +14,9 @@ def test_a_budget_covers_the_work(work):
 
 
 def test_the_aggregated_test_takes_what_is_meant():
-    load = Load(3000, 5, redraws=999)
+    load = Load(3000, 5, resamples=999)
     for waves in (0, 64, 256):
-        meant = Load(3000, 5, redraws=999, waves=waves)
+        meant = Load(3000, 5, resamples=999, waves=waves)
         test = FAMILIES["aggregated kernel test by waves"].make(meant)
         share = test.budget / scales(load)
         chosen, _ = within_budget(SKCE(), problem(load)[1], test.n_resamples, share)
@@ -28,7 +28,7 @@ def test_the_aggregated_test_takes_what_is_meant():
 
 
 def test_what_is_made():
-    load = Load(1000, 3, redraws=199)
+    load = Load(1000, 3, resamples=199)
     assert FAMILIES["test of the binned error"].make(load).n_resamples == 199
     assert isinstance(FAMILIES["test of the class-wise error"].make(load).estimator, ECE)
     assert FAMILIES["kernel test of all pairs"].make(load) == ExactTest(SKCE(), 199)
@@ -36,7 +36,7 @@ def test_what_is_made():
 
 
 def test_several_statistics_cost_several_times_one():
-    load = Load(1000, 3, redraws=199)
+    load = Load(1000, 3, resamples=199)
     one, three = (
         FAMILIES[name].terms(load) for name in ("kernel test of all pairs", "aggregated kernel test of all pairs")
     )

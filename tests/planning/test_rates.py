@@ -22,7 +22,7 @@ def test_threads_share_what_can_be_shared():
 
 @pytest.mark.parametrize(("family", "kind"), [(f, kind) for f in FAMILIES.values() for kind in f.kinds])
 def test_built_in_rates_are_positive_and_more_rows_take_longer(family, kind):
-    load = Load(10**6, 10, kind, redraws=99, waves=64 if "waves" in family.name else 0, block=50)
+    load = Load(10**6, 10, kind, resamples=99, waves=64 if "waves" in family.name else 0, block=50)
     assert 0 < shipped().predicted(family, load) <= shipped().predicted(family, replace(load, n=10**7))
 
 

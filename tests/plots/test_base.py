@@ -19,7 +19,7 @@ def pictures():
     return {picture.kind: picture.tables for picture in (*forecast.pictures, *binary.pictures)}
 
 
-KINDS = ["reliability", "levels", "coverage", "spread"]
+KINDS = ["reliability", "pit_histogram", "coverage", "spread"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,7 +43,7 @@ def test_the_same_data_give_the_same_picture(kind, pictures):
     assert to_svg(kind, pictures[kind]) == to_svg(kind, pictures[kind])
 
 
-@pytest.mark.parametrize("kind", ["reliability", "levels", "coverage"])
+@pytest.mark.parametrize("kind", ["reliability", "pit_histogram", "coverage"])
 def test_what_is_beyond_chance_has_its_colour(kind, pictures):
     assert "var(--bad)" in to_svg(kind, pictures[kind])
 

@@ -8,7 +8,7 @@ from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 
 @pytest.fixture
 def problem_of():
-    """The problem of a report, with few redraws."""
+    """The problem of a report, with few resamples."""
 
     def make(y, predictions, weights=None):
         kind = ClassProblem if isinstance(predictions, Categorical | Bernoulli) else ForecastProblem

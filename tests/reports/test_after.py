@@ -41,7 +41,7 @@ def test_claims_are_drawn_as_in_reports(rng, problem_of):
     y, p = Tempered(3, 2.0).draw(200, rng)
     assert claims_of(problem_of(y, p)).kind == "reliability"
     normal = problem_of(rng.normal(size=100), Normal(np.zeros(100), 1.0))
-    assert claims_of(normal).tables["levels"]["observed"].sum() == pytest.approx(1)
+    assert claims_of(normal).tables["pit_histogram"]["observed"].sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kind", ["classes", "forecasts"])

@@ -124,7 +124,7 @@ def test_forecasts(make, recalibrator, names, rng):
     assert result.verdict.headline.startswith(f"Recalibration helps: {names[0]} falls from ")
     assert result.after.error.value < result.before.error.value
     assert result.before.error.value == PITError("kuiper")(y, predictions).value
-    assert [picture.kind for picture in result.after.pictures] == ["levels", "coverage"]
+    assert [picture.kind for picture in result.after.pictures] == ["pit_histogram", "coverage"]
     held = [
         picture.tables["coverage"]["observed"][17] for picture in (result.before.pictures[1], result.after.pictures[1])
     ]

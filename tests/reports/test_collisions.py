@@ -63,7 +63,7 @@ IN_CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("name", [*COLUMNS, *IN_CLASSES, "class-wise error", "brier", "slices 1", "999 redraws"])
+@pytest.mark.parametrize("name", [*COLUMNS, *IN_CLASSES, "class-wise error", "brier", "slices 1", "999 resamples"])
 def test_columns_of_class_reports(name):
     rng = np.random.default_rng(1)
     p, site = rng.dirichlet(np.ones(3), N), rng.choice(SITES, N)
@@ -117,7 +117,7 @@ def test_columns_of_forecast_reports(world, name, n_sites):
     problem, _ = planned(y, y_pred, None, None, 99, 0, None)
 
     def error_in(rows):
-        part = problem.levels.rows(np.flatnonzero(rows))
+        part = problem.pit.rows(np.flatnonzero(rows))
         return part.error(part.targets, part.predictions).value
 
     check_section(report(y, y_pred, {name: site}), name, site, error_in)

@@ -22,7 +22,7 @@ def test_numbers_are_those_of_the_plain_calls(problem):
     assert report.numbers[0].value == main.statistic
     assert report.numbers[0].pvalue == pytest.approx(
         main.pvalue, abs=0.15
-    )  # other redraws: of classes, not of one event
+    )  # other resamples: of classes, not of one event
     assert [x.label for x in report.numbers][2:] == ["Kernel error (SKCE)", "Brier score", "Log loss"]
     assert report.numbers[3].interval == Brier()(y, p).confidence_interval()
     kernel = ExactTest(SKCE(), 199)(y, p, rng=4)
@@ -51,7 +51,7 @@ def test_progress_is_told_of_every_step(problem):
     seen = []
     evaluate(*problem, by={"half": ["a"] * 150 + ["b"] * 150}, n_resamples=99, progress=lambda *step: seen.append(step))
     names = [step[0] for step in seen]
-    assert names[:2] == ["99 redraws", "Calibration error of the confidence"]
+    assert names[:2] == ["99 resamples", "Calibration error of the confidence"]
     assert names[-4:] == ["Each class", "By half", "What to do", "Done"]
     assert "Reliability curve" in names
     done, total = [step[1] for step in seen], seen[0][2]
@@ -115,7 +115,7 @@ def test_what_had_been_called_impossible_is_never_green(rng):
     assert evaluate(y, p, n_resamples=399).verdict.tone == "bad"
 
 
-def test_too_few_redraws_are_refused():
+def test_too_few_resamples_are_refused():
     with pytest.raises(InputError, match="n_resamples must be a whole number of at least 99; got 18"):
         evaluate([0, 1], [0.2, 0.9], n_resamples=18)
 
@@ -139,7 +139,7 @@ def test_weights_equal_repetition(rng):
 
 def test_settings_repeat_the_run(problem):
     settings = evaluate(*problem, n_resamples=99, rng=7).settings
-    assert settings["redraws"] == 99
+    assert settings["resamples"] == 99
     assert settings["seed"] == "7"
     assert {"calibrant", "numpy", "scipy", "numba", "python", "level"} <= set(settings)
 

@@ -139,7 +139,7 @@ def test_levels_of_different_families(rng, problem_of):
     scores = list(losses_of(list(problems.values())))
     assert [score.measure.name for score in scores] == ["CRPS"]  # members have no density
     table = table_of(differences_of(problems, scores))
-    assert table["measure"].tolist() == ["CRPS", "Error of levels (PIT)"]
+    assert table["measure"].tolist() == ["CRPS", "PIT error"]
     assert table["value_b"][1] == PITError("kuiper")(y, members).value
     assert np.all(table["pvalue"] < 0.05)
 

@@ -18,7 +18,7 @@ def test_a_change_has_four_pictures_in_order(watched, kind_of_stream):
         assert len(picture.description) > 40
 
 
-@pytest.mark.parametrize(("kind", "last"), [("binary", "reliability"), ("counts", "levels")])
+@pytest.mark.parametrize(("kind", "last"), [("binary", "reliability"), ("counts", "pit_histogram")])
 def test_without_one_there_is_no_before(watched, kind, last):
     assert stream_pictures(watched(kind, change=None), LIMITS)[-1].kind == last
     assert stream_pictures(Monitor(), LIMITS) == ()

@@ -49,13 +49,13 @@ def test_the_report_says_what_it_rests_on():
     labels = ["Error at the levels given", "Between the 10 % and 90 % quantiles", "Pinball loss"]
     assert [x.label for x in report.numbers] == labels
     assert [x.pvalue is None for x in report.numbers] == [False, False, True]
-    assert [picture.kind for picture in report.pictures] == ["levels", "coverage", "fan", "null", "before_after"]
-    cells = report.picture("levels").tables["levels"]
+    assert [picture.kind for picture in report.pictures] == ["pit_histogram", "coverage", "fan", "null", "before_after"]
+    cells = report.picture("pit_histogram").tables["pit_histogram"]
     assert cells["upper"].tolist() == [0.1, 0.5, 0.9, 1.0]
     below = (y[:, None] < quantiles.quantiles).mean(axis=0)
     assert np.cumsum(cells["observed"])[:-1] == pytest.approx(below)
     table = report.sections[0].table
-    order = [P10_50_90.tolist().index(claimed) for claimed in table["claimed"]]
+    order = [P10_50_90.tolist().index(predicted) for predicted in table["claimed"]]
     assert table["happened"] == pytest.approx(below[order])
     assert f"{100 * (below[2] - below[0]):.1f} % of outcomes lie between the 10 % and 90 % quantiles" in " ".join(
         report.verdict.evidence
@@ -69,7 +69,7 @@ def test_bands_of_cells_hold_all_at_once():
     for seed in range(200):
         y, quantiles = fan(seed, 150)
         problem, _ = planned(y, quantiles, None, None, 99, None, None)
-        cells = histogram_of(problem.levels).tables["levels"]
+        cells = histogram_of(problem.pit).tables["pit_histogram"]
         inside += bool(np.all((cells["observed"] >= cells["low"]) & (cells["observed"] <= cells["high"])))
     assert inside >= binom.ppf(1e-3, 200, 0.95)
 
@@ -91,7 +91,7 @@ def test_models_are_compared_at_the_levels_they_share():
     y, quantiles = fan(0, 300, width=0.6)
     loc = quantiles.quantiles[:, 1]
     found = compare(y, {"fan": quantiles, "normal": Normal(loc, 1.0)}, n_resamples=99)
-    assert found.differences["measure"].tolist() == ["Pinball loss", "Error of levels (PIT)"]
+    assert found.differences["measure"].tolist() == ["Pinball loss", "PIT error"]
     assert found.differences["value_a"][0] == pytest.approx(Pinball()(y, quantiles).value)
     assert found.differences["value_b"][0] == pytest.approx(Pinball(P10_50_90)(y, Normal(loc, 1.0)).value)
 

@@ -23,7 +23,7 @@ def test_plain_data(watched, kind_of_stream, tmp_path):
     assert values["Windows"] == 16
     assert values["Lines left out"] == 3
     assert values["p-value"] == monitor.pvalue
-    assert data["settings"]["redraws"] == 99
+    assert data["settings"]["resamples"] == 99
     assert report.picture("windows").kind == "windows"
 
 

@@ -8,9 +8,9 @@ from calibrant.monitoring import Alarm, Defect
 from calibrant.monitoring.control import Limits
 from calibrant.reports.stream_verdict import (
     in_words,
-    is_of_levels,
-    levels_of,
+    is_of_pit,
     parts_of,
+    pit_of,
     shown_name,
     sides_of,
     standing_out,
@@ -82,10 +82,10 @@ def test_claims_near_zero_are_shown_in_log_odds():
 def test_levels_have_a_histogram(watched):
     monitor = watched("numbers", change=None)
     tables = tables_of(monitor, sides_of(monitor).after, Limits())
-    assert tables["levels"]["observed"].sum() == pytest.approx(1)
-    assert levels_of(monitor, sides_of(monitor).after).rows == 800
-    assert is_of_levels(monitor)
-    assert not is_of_levels(Monitor())
+    assert tables["pit_histogram"]["observed"].sum() == pytest.approx(1)
+    assert pit_of(monitor, sides_of(monitor).after).rows == 800
+    assert is_of_pit(monitor)
+    assert not is_of_pit(Monitor())
 
 
 @pytest.mark.parametrize(

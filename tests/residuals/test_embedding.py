@@ -188,7 +188,7 @@ def test_many_rows_are_seen_in_parts(rng, monkeypatch):
     batch = Logistic.example(rng, 7)
     y = batch.sample(rng, 1)[0]
     whole = seen_from(Matern(1.5, 1.0), y[:2], y, batch)
-    monkeypatch.setattr("calibrant.residuals.embedding.MOST_ROWS", 3)
+    monkeypatch.setattr("calibrant.residuals.embedding.MAX_ROWS", 3)
     assert np.array_equal(seen_from(Matern(1.5, 1.0), y[:2], y, batch), whole)
 
 

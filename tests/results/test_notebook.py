@@ -28,7 +28,7 @@ def test_nothing_comes_from_elsewhere_and_no_theme_is_assumed():
 
 def test_long_tables_show_both_ends():
     text = Table(i=np.arange(1000))._repr_html_()
-    assert text.count("<tr>") == 1 + notebook.MOST_ROWS + 1
+    assert text.count("<tr>") == 1 + notebook.MAX_ROWS + 1
     assert "… 960 more rows …" in text
     assert ">19<" in text
     assert ">980<" in text

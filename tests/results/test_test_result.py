@@ -21,7 +21,7 @@ def test_null_band_is_the_central_range_of_the_draws():
     assert tuple(result.null_band(0.9)) == (0.05, 0.96)
 
 
-def test_a_test_without_redraws_has_no_band():
+def test_a_test_without_resamples_has_no_band():
     result = TestResult(0.1, 0.2, 5, "SomeTest()", Estimate("ECE", 0.1, 5, "ECE()"), notes=("few rows",))
     with pytest.raises(ValueError, match=r"'SomeTest\(\)' has no band of one statistic"):
         result.null_band()
@@ -31,11 +31,11 @@ def test_a_test_without_redraws_has_no_band():
     assert "if calibrated" not in repr(result)
 
 
-@pytest.mark.parametrize("n_redraws", [19, 39, 99, 150, 199, 999])
-def test_one_more_draw_lies_within_the_band_as_often_as_it_says(n_redraws):
-    """Of 99 redraws the band of their quantiles held 94 % instead of 95."""
-    low, high = central_band(np.arange(1.0, n_redraws + 1), 0.95)
-    held = (high - low) / (n_redraws + 1)  # gaps between the ends, of all there are
+@pytest.mark.parametrize("n_resamples", [19, 39, 99, 150, 199, 999])
+def test_one_more_draw_lies_within_the_band_as_often_as_it_says(n_resamples):
+    """Of 99 resamples the band of their quantiles held 94 % instead of 95."""
+    low, high = central_band(np.arange(1.0, n_resamples + 1), 0.95)
+    held = (high - low) / (n_resamples + 1)  # gaps between the ends, of all there are
     assert held >= 0.95 or low == 1
-    wider = (high - low + 2) / (n_redraws + 1)
+    wider = (high - low + 2) / (n_resamples + 1)
     assert wider > 0.95

@@ -24,22 +24,22 @@ def data(world, n, n_sets, seed):
     return (rng.random((n_sets, n)) < world.curve(scores)).astype(np.uint8), scores
 
 
-def each(estimator, happened, scores):
-    return np.array([estimator(y, f).value for y, f in zip(happened, scores, strict=True)])
+def each(estimator, observed, scores):
+    return np.array([estimator(y, f).value for y, f in zip(observed, scores, strict=True)])
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=["confident", "wide", "uniform"])
 @pytest.mark.parametrize("rule", ["width", "mass"])
 @pytest.mark.parametrize("n", [7, 200, 1001])
 def test_errors_are_those_of_the_estimators(world, rule, n):
-    happened, scores = data(world, n, 6, seed=n)
-    batch = Batch.of(happened, scores)
+    observed, scores = data(world, n, 6, seed=n)
+    batch = Batch.of(observed, scores)
     for n_bins in (1, 2, 15, 64):
         for norm in (1, 2, 3):
-            expected = each(ECE(BINS[rule](n_bins), norm), happened, scores)
+            expected = each(ECE(BINS[rule](n_bins), norm), observed, scores)
             assert batch.plug_in(rule, n_bins, norm) == pytest.approx(expected, abs=1e-12)
         debiased = DebiasedECE(BINS[rule](n_bins), method="variance", singletons="keep")
-        squares = each(debiased, happened, scores) * np.abs(each(debiased, happened, scores))
+        squares = each(debiased, observed, scores) * np.abs(each(debiased, observed, scores))
         found = batch.debiased(rule, n_bins)
         assert found * np.abs(found) == pytest.approx(squares, abs=1e-12)
 
@@ -48,20 +48,20 @@ def test_errors_are_those_of_the_estimators(world, rule, n):
 @pytest.mark.parametrize("rule", ["width", "mass"])
 @pytest.mark.parametrize("n", [5, 200, 1001])
 def test_sweeps_are_those_of_the_estimator(world, rule, n):
-    happened, scores = data(world, n, 12, seed=n + 1)
+    observed, scores = data(world, n, 12, seed=n + 1)
     for norm in (1, 2):
-        error, n_bins = Batch.of(happened, scores).sweep(rule, norm)
+        error, n_bins = Batch.of(observed, scores).sweep(rule, norm)
         estimator = ECE(SWEEPS[rule], norm)
-        assert error == pytest.approx(each(estimator, happened, scores), abs=1e-12)
-        fixed = [ECE(BINS[rule](int(b)), norm)(y, f).value for b, y, f in zip(n_bins, happened, scores, strict=True)]
+        assert error == pytest.approx(each(estimator, observed, scores), abs=1e-12)
+        fixed = [ECE(BINS[rule](int(b)), norm)(y, f).value for b, y, f in zip(n_bins, observed, scores, strict=True)]
         assert error == pytest.approx(np.array(fixed), abs=1e-12)
 
 
 def test_where_sweeps_end_by_hand():
     """In order up to 3 bins, with 4 they are 0, 1, 1/2, 1; never in order; up to one row a bin; with empty bins between."""
-    happened = np.array([[0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
+    observed = np.array([[0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     scores = np.tile([0.05, 0.2, 0.3, 0.55, 0.7, 0.95], (3, 1))
-    batch = Batch.of(happened, scores)
+    batch = Batch.of(observed, scores)
     assert batch.sweep("mass")[1].tolist() == [3, 1, 6]
     gapped = Batch.of(np.array([[0, 1, 1, 1]]), np.array([[0.05, 0.1, 0.95, 0.99]]))
     assert gapped.sweep("width")[1].tolist() == [4]

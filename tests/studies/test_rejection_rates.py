@@ -20,7 +20,7 @@ def rows_of(table, **wanted):
 
 
 def check(table):
-    """Published cells agree; tests that redraw hold their level in every cell, and see what small data show."""
+    """Published cells agree; tests that resample hold their level in every cell, and see what small data show."""
     published = [row for row in table.rows() if np.isfinite(row["published"])]
     assert max(row["z"] for row in published) < BOUND
     for test in ("exact", "aggregated"):

@@ -31,7 +31,7 @@ def test_refined_parameters_round_to_the_printed_ones():
 def test_methods_are_the_estimators_in_points_cut_at_zero(name, method, bins, estimator):
     world, rng = FITS[name].world(), np.random.default_rng(1)
     scores = world.scores.draw(rng, (30, 150))
-    happened = rng.random((30, 150)) < world.curve(scores)
-    expected = [max(estimator(y, f).value, 0) for y, f in zip(happened, scores, strict=True)]
-    found = errors(Batch.of(happened, scores), method, bins)
+    observed = rng.random((30, 150)) < world.curve(scores)
+    expected = [max(estimator(y, f).value, 0) for y, f in zip(observed, scores, strict=True)]
+    found = errors(Batch.of(observed, scores), method, bins)
     assert found**2 == pytest.approx(np.array(expected) ** 2 * 1e4, abs=1e-8)

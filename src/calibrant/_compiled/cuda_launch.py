@@ -49,7 +49,7 @@ SHAPES = {
     "softmax": (Shape(16, 128, 4), Shape(8, 128, 1)),
     "slopes of queries": (Shape(32, 64, 4), Shape(64, 32, 4)),
     "slopes of keys": (Shape(32, 64, 2), Shape(32, 128, 4)),
-    "redraws": (Shape(16, 128, 1), Shape(64, 128, 4), Shape(32, 128, 2)),
+    "resamples": (Shape(16, 128, 1), Shape(64, 128, 4), Shape(32, 128, 2)),
 }
 """What is tried for each kind of kernel, the usual winner first."""
 

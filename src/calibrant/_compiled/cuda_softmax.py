@@ -16,7 +16,7 @@ from calibrant._compiled.cuda_launch import Shape, place, shape_of
 from calibrant._compiled.cuda_layout import SPAN, Sorted, by_label, step_of, upright
 from calibrant._compiled.memory import room_for
 
-LEAST = tl.constexpr(-1e38)
+MIN_LOG = tl.constexpr(-1e38)
 
 NEVER = -1e29
 """Logarithms below stand for a weight of zero."""
@@ -27,7 +27,7 @@ WIDEST = 64
 
 @triton.jit
 def logarithms(q_ptr, k_ptr, own_ptr, n, rows, columns, D: tl.constexpr, STEP: tl.constexpr):
-    """``H`` of some rows and columns, ``LEAST`` on the diagonal."""
+    """``H`` of some rows and columns, ``MIN_LOG`` on the diagonal."""
     query, other, key = q_ptr + rows, q_ptr + columns[None, :], k_ptr + columns[None, :]
     out = (
         tl.zeros((rows.shape[0], columns.shape[0]), dtype=q_ptr.dtype.element_ty) + tl.load(own_ptr + columns)[None, :]
@@ -45,7 +45,7 @@ def logarithms(q_ptr, k_ptr, own_ptr, n, rows, columns, D: tl.constexpr, STEP: t
 def without_diagonal(logs, rows, columns, first, start, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     """A row does not see itself."""
     if (start < first + ROWS) & (first < start + COLUMNS):
-        logs = tl.where(rows[:, None] == columns[None, :], LEAST, logs)
+        logs = tl.where(rows[:, None] == columns[None, :], MIN_LOG, logs)
     return logs
 
 
@@ -57,7 +57,7 @@ def class_sums(
     """Of each row and label: the largest H, and the sums of ``2^(H - largest)`` and of its square."""
     first, label = tl.program_id(0) * ROWS, tl.program_id(1)
     rows = first + tl.arange(0, ROWS)
-    top = tl.full((ROWS, COLUMNS), LEAST, dtype=q_ptr.dtype.element_ty)
+    top = tl.full((ROWS, COLUMNS), MIN_LOG, dtype=q_ptr.dtype.element_ty)
     sums = tl.zeros((ROWS, COLUMNS), dtype=q_ptr.dtype.element_ty)
     squares = tl.zeros((ROWS, COLUMNS), dtype=q_ptr.dtype.element_ty)
     for start in range(tl.load(starts_ptr + label), tl.load(starts_ptr + label + 1), COLUMNS):
@@ -163,10 +163,10 @@ class _ClassAverages(torch.autograd.Function):
         of_log = torch.where(torch.isinf(log_sum), 0.0, of_log)
         base = of_log - (of_mean * mean).sum(dim=1) - 2 * (of_squares * squares + (of_twice * twice).sum(dim=1))
         first, second = base[:, None] + of_mean, 2 * (of_squares[:, None] + of_twice)
-        log_sum = torch.where(torch.isinf(log_sum), -LEAST.value, log_sum / math.log(2))
+        log_sum = torch.where(torch.isinf(log_sum), -MIN_LOG.value, log_sum / math.log(2))
         sort, dtype = ctx.sort, ctx.dtype
         inputs = [*_laid(queries, keys, sort, dtype), sort.labels]
-        inputs += [sort.laid(log_sum[:, None].to(dtype), -LEAST.value)]  # filling rows weigh nothing
+        inputs += [sort.laid(log_sum[:, None].to(dtype), -MIN_LOG.value)]  # filling rows weigh nothing
         inputs += [sort.laid(part.to(dtype)).T.contiguous() for part in (first, second)]
         of_queries = _slopes("slopes of queries", slopes_of_queries, inputs, keys, sort, dtype)
         of_keys = _slopes("slopes of keys", slopes_of_keys, inputs, queries, sort, dtype)
@@ -183,7 +183,7 @@ def _laid(
     varies[0] |= ~varies.any()
     step = step_of(int(varies.sum()))
     laid = [upright(sort.laid(part[:, varies].to(dtype)), step) for part in (queries, logs)]
-    return laid[0], laid[1], sort.laid(own.to(dtype), LEAST.value)[:, 0].contiguous()
+    return laid[0], laid[1], sort.laid(own.to(dtype), MIN_LOG.value)[:, 0].contiguous()
 
 
 def _sums(

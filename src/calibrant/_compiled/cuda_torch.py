@@ -49,7 +49,7 @@ def _setting() -> tuple[str, object]:
 DIRECT = 16
 """Up to so many coordinates, distances come from differences."""
 
-TILE, LEAST = 8192, 64
+TILE, MIN_TILE = 8192, 64
 """Rows and columns of a tile, and the fewest where memory is short."""
 
 NEAR = 0.01
@@ -112,7 +112,7 @@ def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool,
         return out
 
     with ieee_products():
-        return in_smaller(product, min(TILE, n), min(LEAST, n), "tiles of {:,} rows")
+        return in_smaller(product, min(TILE, n), min(MIN_TILE, n), "tiles of {:,} rows")
 
 
 def _logarithm(x: torch.Tensor, rows: slice, columns: slice, gaussian: bool) -> torch.Tensor:
@@ -154,7 +154,7 @@ def _moments(tile: Tile, n: int, first: int, device: torch.device) -> tuple[torc
     """One triangle of tiles; again with smaller ones where the device has no room."""
     size = min(TILE, 1 << max(0, math.ceil(math.log2(max(n, 1)))))
     with ieee_products():
-        return in_smaller(partial(_in_tiles, tile, n, first, device), size, min(size, LEAST), "tiles of {:,} rows")
+        return in_smaller(partial(_in_tiles, tile, n, first, device), size, min(size, MIN_TILE), "tiles of {:,} rows")
 
 
 def _in_tiles(tile: Tile, n: int, first: int, device: torch.device, size: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -159,7 +159,7 @@ def _normal_log_prob(y: np.ndarray, sample: np.ndarray) -> np.ndarray:
     return -0.5 * (z**2).sum(axis=0) - np.log(np.sqrt(2 * np.pi) * np.diagonal(factor)).sum()
 
 
-FEW = 1_000
+MIN_DIFFERENT = 1_000
 """A family of which draws have fewer different values than this is one of single values with probabilities."""
 
 
@@ -176,7 +176,7 @@ def check_moments(batch: Distribution, draws: np.ndarray) -> None:
 
 
 def _has_density(batch: Distribution, draws: np.ndarray) -> bool:
-    one = draws.ndim == 2 and len(np.unique(draws[:, 0])) > FEW
+    one = draws.ndim == 2 and len(np.unique(draws[:, 0])) > MIN_DIFFERENT
     return one and log_prob(batch, draws[0]) is not NotImplemented
 
 

@@ -11,7 +11,7 @@ from calibrant.estimators.base import BaseEstimator, EachDraw
 
 
 def check_estimator(estimator: BaseEstimator, y_true: np.ndarray, predictions: Distribution) -> None:
-    """The order of rows does not matter; reduced problems and redraws in bulk give the plain values; of weights only
+    """The order of rows does not matter; reduced problems and resamples in bulk give the plain values; of weights only
     the ratios matter; settings are values.
 
     For estimators that use the order (blocks, locations drawn from the rows) this fails by design.
@@ -34,9 +34,11 @@ def check_estimator(estimator: BaseEstimator, y_true: np.ndarray, predictions: D
         try:
             slow = EachDraw(reduced, smaller, weights)(drawn)
         except InputError:
-            assert weights is not None, "a redraw is refused"
+            assert weights is not None, "a resample is refused"
             continue
-        assert _close(reduced.given(smaller, weights)(drawn), slow), "redraws in bulk differ from redraws one by one"
+        assert _close(reduced.given(smaller, weights)(drawn), slow), (
+            "resamples in bulk differ from resamples one by one"
+        )
     _check_weights(estimator, y_true, predictions, rng)
     copy = replace(estimator)  # type: ignore[type-var]
     assert copy == estimator, "settings that are equal make different estimators"

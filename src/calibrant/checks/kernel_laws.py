@@ -12,7 +12,7 @@ from calibrant.kernels import Kernel
 from calibrant.kernels.base import as_points
 from calibrant.kernels.closed_forms import expectation
 
-WAVES = 4_000
+N_FREQUENCIES = 4_000
 """Random frequencies of a kernel that is checked."""
 
 
@@ -42,7 +42,7 @@ def check_kernel(kernel: Kernel, points: np.ndarray, *, rtol: float = 1e-12) -> 
 
 
 def _check_frequencies(kernel: Kernel, points: np.ndarray, matrix: np.ndarray) -> None:
-    waves = kernel.frequencies(np.random.default_rng(0), WAVES, points.shape[1])
+    waves = kernel.frequencies(np.random.default_rng(0), N_FREQUENCIES, points.shape[1])
     if waves is NotImplemented:
         return
     phase = points @ waves.T

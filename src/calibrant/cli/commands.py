@@ -168,7 +168,7 @@ def exact_test(
     test
         such as "ExactTest(ECE(lens=ClassWise()))"; without it, AggregatedTest()
     n_resamples
-        redraws, where --test does not say
+        resamples, where --test does not say
     alpha
         the level of the test
     gate

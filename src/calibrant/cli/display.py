@@ -142,7 +142,7 @@ __all__ = ["ProgressEngine", "aside", "complain", "err", "say", "steps"]
 
 TONES = {"good": "green", "unsure": "yellow", "bad": "red"}
 
-MOST = 5
+MAX_SLICES = 5
 """Flagged slices that are shown."""
 
 WIDE = 100
@@ -201,8 +201,8 @@ def show_standouts(found: "Sequence[Standout]") -> None:
     """Flagged slices and classes, the strongest evidence first."""
     if not found:
         return
-    shown = found[:MOST]
-    more = f", {len(found) - MOST} more in the report" if len(found) > MOST else ""
+    shown = found[:MAX_SLICES]
+    more = f", {len(found) - MAX_SLICES} more in the report" if len(found) > MAX_SLICES else ""
     console.out.print(Text(f"\nStands out{more}", style="bold"))
     headings = [
         name for name in ("error", "if calibrated", "p", "claimed", "happened", "rows") if name in shown[0].cells

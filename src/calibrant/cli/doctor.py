@@ -109,7 +109,7 @@ def _checked(name: str, compute: Callable[[], float], expected: float) -> Check:
 
 
 def timings() -> dict[str, float]:
-    """Seconds of typical work: an exact test of 2,000 rows by 999 redraws, and the kernel error of 2,000 rows of 10 classes."""
+    """Seconds of typical work: an exact test of 2,000 rows by 999 resamples, and the kernel error of 2,000 rows of 10 classes."""
     from calibrant.estimators.binned.ece import ECE
     from calibrant.estimators.kernel_errors.skce import SKCE
     from calibrant.inference.exact_tests.exact_test import ExactTest

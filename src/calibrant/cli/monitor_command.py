@@ -196,7 +196,7 @@ class _Lines:
         rows = f"{window.first:,} to {window.last:,}"
         band = f"{percent(window.null_low)} to {percent(window.null_high)}"
         display.say(
-            f"{rows:>23}  {percent(window.claimed):>8}  {percent(window.happened):>8}  {percent(window.error):>8}  "
+            f"{rows:>23}  {percent(window.predicted):>8}  {percent(window.observed):>8}  {percent(window.error):>8}  "
             f"{band:>18}  {number(window.pvalue):>6}  {evalue(state.log_evalue):>8}"
         )
 

@@ -120,7 +120,7 @@ def report(
     title
         heading of the page
     n_resamples
-        redraws of each test
+        resamples of each test
     """
     gates = [Gate.parse(text) for text in fail_if]
     check_place(out, format)

@@ -17,7 +17,7 @@ class Distribution(ABC):
     """A batch of n predictions, each a probability distribution of that row's target.
 
     A family is one file: a frozen dataclass that holds arrays with rows first, and the methods below. Targets are
-    arrays whose last axes are those of one batch, so a stack of redrawn targets ``(size, n, ...)`` goes wherever one
+    arrays whose last axes are those of one batch, so a stack of resampled targets ``(size, n, ...)`` goes wherever one
     vector of targets goes. The methods that are not abstract are optional: "I cannot" is ``NotImplemented``, and what
     needs them looks for another way.
     """

@@ -99,7 +99,7 @@ class ShortenedLine:
         return float(np.ptp(self(ends)))
 
 
-FEW = 32
+MAX_DIRECT = 32
 """Up to so many frequencies are taken as they are."""
 
 
@@ -113,7 +113,7 @@ def as_sums(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     m = len(w)
     step = (w[-1] - w[0]) / max(m - 1, 1)
-    if m <= FEW or np.abs(w - w[0] - step * np.arange(m)).max() > 1e-14 * np.abs(w).max():
+    if m <= MAX_DIRECT or np.abs(w - w[0] - step * np.arange(m)).max() > 1e-14 * np.abs(w).max():
         return w, np.zeros(1)
     size = math.isqrt(m)
     return w[0] + step * size * np.arange(-(-m // size)), step * np.arange(size)

@@ -54,7 +54,7 @@ NODES = NODES + 0.5
 TURN = 12.0
 """Waves that turn farther than this within a cell are averaged as if it had an even density: such cells are far out."""
 
-MOST_WHOLE = 2000
+MAX_POINTS = 2000
 """Whole numbers that are edges themselves, where targets are counts."""
 
 CHUNK = 1 << 18
@@ -78,7 +78,7 @@ def _whole_numbers(predictions: Distribution, edges: np.ndarray) -> np.ndarray:
     """All in the range of each row, where targets are counts and these are not too many; else none."""
     first = np.floor(edges[:, :1])
     most = int((np.ceil(edges[:, -1:]) - first).max()) + 1
-    return first + np.arange(most if most <= MOST_WHOLE and is_whole(predictions) else 0)
+    return first + np.arange(most if most <= MAX_POINTS and is_whole(predictions) else 0)
 
 
 def is_whole(predictions: Distribution) -> bool:

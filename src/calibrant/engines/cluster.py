@@ -14,7 +14,7 @@ import numpy as np
 
 import calibrant
 from calibrant._compiled.precision import precision_in_force, tell_of_shortening
-from calibrant._tasks import MOST
+from calibrant._tasks import MAX_PIECE_ROWS
 from calibrant._validate import InputError, check_count
 from calibrant.engines.devices import PANEL, on_gpu
 
@@ -182,7 +182,7 @@ class DaskEngine:
     @property
     def panel(self) -> int:
         """The most rows of a panel."""
-        return PANEL if self.gpu else MOST
+        return PANEL if self.gpu else MAX_PIECE_ROWS
 
     @property
     def address(self) -> str:

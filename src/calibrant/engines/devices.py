@@ -246,7 +246,7 @@ def _rows(value: Any, move: Callable[[Any], Any]) -> Any:
 
 
 def _function(fn: Any, move: Callable[[Any], Any]) -> Any:
-    """The function; where it holds statistics of redraws that can be moved, with those and their predictions moved."""
+    """The function; where it holds statistics of resamples that can be moved, with those and their predictions moved."""
     if not isinstance(fn, partial) or not any(_moves(part) for part in fn.args):
         return fn
     return partial(fn.func, *(_held(part, move) for part in fn.args), **fn.keywords)

@@ -18,7 +18,7 @@ from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike, Engine
 
 Statistic: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""Targets of m redraws, ``(m, n, ...)``, to the m values of a statistic."""
+"""Targets of m resamples, ``(m, n, ...)``, to the m values of a statistic."""
 
 
 LINES = "rests on straight lines between the quantiles, which were not forecast"
@@ -28,7 +28,7 @@ LINES = "rests on straight lines between the quantiles, which were not forecast"
 class BaseEstimator(ABC):
     """A frozen value with the settings of an estimator; calling it checks the input and does the work.
 
-    Subclasses are frozen dataclasses that write :meth:`estimate`. Those that can reuse work between redraws of the
+    Subclasses are frozen dataclasses that write :meth:`estimate`. Those that can reuse work between resamples of the
     targets also write :meth:`given`, which is all a test needs to be fast.
     """
 
@@ -79,11 +79,11 @@ class BaseEstimator(ABC):
         """The estimate of a checked problem."""
 
     def reduce(self, targets: Array, predictions: Distribution) -> tuple[Self, Array, Distribution]:
-        """The same value from the smallest problem that determines it; redraws then cost less."""
+        """The same value from the smallest problem that determines it; resamples then cost less."""
         return self, targets, predictions
 
-    def affordable(self, predictions: Distribution, n_redraws: int, budget: float) -> "BaseEstimator":
-        """An estimator of the same quantity whose redraws stay within so many multiplications; this one where it does."""
+    def affordable(self, predictions: Distribution, n_resamples: int, budget: float) -> "BaseEstimator":
+        """An estimator of the same quantity whose resamples stay within so many multiplications; this one where it does."""
         return self
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
@@ -123,12 +123,12 @@ def as_estimate(
 
 @dataclass(frozen=True, eq=False)
 class EachDraw:
-    """The statistic of any estimator, one call a redraw: always right, never fast."""
+    """The statistic of any estimator, one call a resample: always right, never fast."""
 
     estimator: Callable[..., Any]
     predictions: Distribution
     weights: np.ndarray | None
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The statistic of each redraw, ``(m,)``."""
+        """The statistic of each resample, ``(m,)``."""
         return np.array([float(as_estimate(self.estimator, y, self.predictions, self.weights)) for y in targets])

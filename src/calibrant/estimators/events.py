@@ -17,7 +17,7 @@ from calibrant.results import Estimate, Interval, Table
 from calibrant.typing import Array
 
 Answers: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""Whether an event happened in m redraws of n rows, ``(m, n)``, to the m values of its error."""
+"""Whether an event happened in m resamples of n rows, ``(m, n)``, to the m values of its error."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class MeanOverEvents(LensedEstimator):
     def errors(self, scores: np.ndarray, weights: np.ndarray | None) -> Answers:
         """The error of an event as a function of what happened; what depends on scores alone is done once."""
 
-    def slack(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, value: float) -> Slack | None:
+    def slack(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, value: float) -> Slack | None:
         """How far the error of an event may lie from the truth; ``None`` where that is not known."""
         return None
 
@@ -94,9 +94,9 @@ class MeanOverEvents(LensedEstimator):
         view = View.of(self.lens, predictions)
         values, slacks = [], []
         for event in view.events:
-            scores, happened = event.probability.astype(np.float64), event.happened(to_numpy(targets)[None])
-            values.append(self.errors(scores, weights)(happened))
-            slacks.append(self.slack(scores, happened[0].astype(np.float64), weights, float(values[-1][0])))
+            scores, observed = event.probability.astype(np.float64), event.observed(to_numpy(targets)[None])
+            values.append(self.errors(scores, weights)(observed))
+            slacks.append(self.slack(scores, observed[0].astype(np.float64), weights, float(values[-1][0])))
         value = float(np.mean(values, axis=0)[0])
         settled: object = replace(self, lens=view.lens)  # type: ignore[type-var]
         known = tuple(slack for slack in slacks if slack is not None)
@@ -104,7 +104,7 @@ class MeanOverEvents(LensedEstimator):
         return Estimate(self.name, value, len(predictions), settled, view.name, limits=limits)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Scores are sorted, cut or transformed once for all redraws."""
+        """Scores are sorted, cut or transformed once for all resamples."""
         _, events, _ = self.look(predictions)
         return _MeanError(tuple((e, self.errors(e.probability.astype(np.float64), weights)) for e in events))
 
@@ -114,7 +114,7 @@ class _MeanError:
     events: tuple[tuple[Event, Answers], ...]
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        return np.mean([errors(event.happened(targets)) for event, errors in self.events], axis=0)
+        return np.mean([errors(event.observed(targets)) for event, errors in self.events], axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,14 +144,14 @@ class EventEstimator(LensedEstimator):
         """What results call the number."""
 
     @abstractmethod
-    def of_event(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> OfEvent:
+    def of_event(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> OfEvent:
         """The number of one event: scores, zeros and ones in double precision, ``(n,)``."""
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The number of the event, or the mean over events."""
         view = View.of(self.lens, predictions)
         found = [
-            self.of_event(e.probability.astype(np.float64), e.happened(targets).astype(np.float64), weights)
+            self.of_event(e.probability.astype(np.float64), e.observed(targets).astype(np.float64), weights)
             for e in view.events
         ]
         return self.assembled(found, [e.name for e in view.events], view.lens, view.name, len(predictions))

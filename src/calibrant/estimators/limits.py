@@ -309,12 +309,12 @@ class _LargestGap:
     """How far the largest gap may lie from the truth: exact limits of every frequency, for all bins at once."""
 
     predicted: np.ndarray
-    happened: np.ndarray
+    observed: np.ndarray
     rows: np.ndarray
 
     def __call__(self, tail: float) -> tuple[float, float]:
         """Below and above."""
-        chance, n, x = tail / len(self.rows), self.rows, self.happened
+        chance, n, x = tail / len(self.rows), self.rows, self.observed
         low = np.where(x > 0, betaincinv(np.maximum(x, 0.5), n - x + 1, chance), 0.0)
         high = np.where(x < n, betaincinv(x + 1, np.maximum(n - x, 0.5), 1 - chance), 1.0)
         value = float(np.abs(self.predicted - x / n).max())
@@ -336,11 +336,11 @@ def noise_of(t: Tally) -> np.ndarray:
 
 
 def noise_of_rows(
-    scores: np.ndarray, happened: np.ndarray, cell: np.ndarray, weights: np.ndarray | None, size: int
+    scores: np.ndarray, observed: np.ndarray, cell: np.ndarray, weights: np.ndarray | None, size: int
 ) -> np.ndarray:
     """The same from rows, each of which counts by the square of its weight."""
     square = np.ones(len(scores)) if weights is None else weights**2
-    found = ((scores - happened) ** 2, scores * (1 - scores))
+    found = ((scores - observed) ** 2, scores * (1 - scores))
     return np.maximum(*(np.bincount(cell, weights=square * each, minlength=size) for each in found))
 
 
@@ -367,9 +367,9 @@ def scaled(
     return np.sqrt(share) * gap, noise / (weight * total), np.minimum(step / np.sqrt(share), np.sqrt(share)), leans
 
 
-def noise_of_all(scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+def noise_of_all(scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
     """The variance of the mean residual of all rows, and what one row adds to the mean at most."""
     total = float(len(scores) if weights is None else weights.sum())
     everywhere = np.zeros(len(scores), dtype=np.intp)
-    variance = float(noise_of_rows(scores, happened, everywhere, weights, 1)[0]) / total**2
+    variance = float(noise_of_rows(scores, observed, everywhere, weights, 1)[0]) / total**2
     return variance, (1.0 if weights is None else float(weights.max())) / total

@@ -29,7 +29,7 @@ from calibrant.typing import Array, ArrayLike, Engine
 Loss: TypeAlias = ConvexDistance | Brier | LogLoss
 Sign: TypeAlias = Literal["soft", "hard"]
 
-LEAST = 1e-9
+MIN_PROBABILITY = 1e-9
 """The least probability that changes of logits are counted from."""
 
 
@@ -41,7 +41,7 @@ class Judged:
     certain the direction is; ``None`` where it knows nothing.
     """
 
-    happened: np.ndarray
+    observed: np.ndarray
     f: np.ndarray
     g: np.ndarray
     sure: np.ndarray | None = None
@@ -57,14 +57,14 @@ class Judged:
         high, low = (lower, upper) if over else (upper, lower)
         middle = np.full_like(self.f, 0.5) if over else self.g
         g = np.where(self.f > 0.5, high, np.where(self.f < 0.5, low, middle))
-        return Judged(self.happened, self.f, g, None if self.sure is None else np.where(g == self.f, 0.0, self.sure))
+        return Judged(self.observed, self.f, g, None if self.sure is None else np.where(g == self.f, 0.0, self.sure))
 
     def removed(self, loss: Loss, sign: Sign) -> np.ndarray:
         """The loss that g in place of f removes from each row, ``(n,)``."""
         if isinstance(loss, Lp):
             soft = self.sure if sign == "soft" else None
             if self.is_event:
-                return (np.sign(self.g - self.f) if soft is None else soft) * (self.happened - self.f)
+                return (np.sign(self.g - self.f) if soft is None else soft) * (self.observed - self.f)
             hard = loss.removed(self._outcomes, self.f, self.g)
             return hard if soft is None else soft * hard
         if isinstance(loss, ConvexDistance):
@@ -81,11 +81,11 @@ class Judged:
         """
         f, slope = _two(self.f), self._by_outcome(loss, sign)
         q = (1 - part) * f + part * _two(self.g)
-        happened = np.take_along_axis(slope, self.happened[:, None].astype(np.intp), axis=1)
+        observed = np.take_along_axis(slope, self.observed[:, None].astype(np.intp), axis=1)
         with np.errstate(invalid="ignore"):
             mean = np.where(q > 0, q * slope, 0.0).sum(axis=1, keepdims=True)
             variance = np.where(q > 0, q * (slope - mean) ** 2, 0.0).sum(axis=1)
-            excess = (happened - mean)[:, 0]
+            excess = (observed - mean)[:, 0]
         return excess, np.where(np.isnan(variance), np.inf, variance)
 
     def _by_outcome(self, loss: Loss, sign: Sign) -> np.ndarray:
@@ -105,7 +105,7 @@ class Judged:
 
     def losses(self, loss: Brier | LogLoss, p: np.ndarray) -> np.ndarray:
         """The proper loss of each row under the predictions p."""
-        y = self.happened
+        y = self.observed
         if isinstance(loss, Brier):
             return (p - y) ** 2 if self.is_event else ((p - self._outcomes) ** 2).sum(axis=1)
         if self.is_event:
@@ -127,7 +127,7 @@ class Judged:
             # the slope of the expected sign 2 Phi(t) - 1; a sign has none: what doubles the variance where t is noise alone
             t = _deviations(self.sure)
             factor = 2 / np.pi * np.exp(-(t**2)) if sign == "soft" else 2**0.5 * np.exp(-(t**2) / 2)
-            return np.where(self.g == self.f, 0.0, factor * (self.happened - self.f) ** 2)
+            return np.where(self.g == self.f, 0.0, factor * (self.observed - self.f) ** 2)
         if isinstance(loss, Lp):
             return (1 - self.sure**2) * loss.removed(self._outcomes, self.f, self.g) ** 2
         if isinstance(loss, ConvexDistance):
@@ -140,7 +140,7 @@ class Judged:
     def _slope(self, loss: Brier | LogLoss) -> np.ndarray:
         """How the removed loss grows with the change of logits from f to g, made longer in its own direction."""
         f, g = _two(self.f), _two(self.g)
-        change = np.log(np.maximum(g, LEAST)) - np.log(np.maximum(f, LEAST))
+        change = np.log(np.maximum(g, MIN_PROBABILITY)) - np.log(np.maximum(f, MIN_PROBABILITY))
         change -= (g * change).sum(axis=1, keepdims=True)
         missed = self._outcomes - g
         if isinstance(loss, LogLoss):
@@ -150,7 +150,7 @@ class Judged:
     @property
     def _outcomes(self) -> np.ndarray:
         """What happened as a one among zeros, ``(n, k)``."""
-        return np.eye(2 if self.is_event else self.f.shape[1])[self.happened]
+        return np.eye(2 if self.is_event else self.f.shape[1])[self.observed]
 
 
 def _two(p: np.ndarray) -> np.ndarray:
@@ -353,7 +353,7 @@ class Variational(BaseEstimator):
 
     def _spread(self, judged: list[Judged], weights: np.ndarray | None, luck: np.ndarray | None) -> np.ndarray:
         """Variances of rows if as little was wrong as what is removed does not rule out, of all from nothing to what maps say."""
-        n = len(judged[0].happened)
+        n = len(judged[0].observed)
         w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
 
         def at(part: float) -> tuple[np.ndarray, bool]:
@@ -401,13 +401,13 @@ class Variational(BaseEstimator):
         self, event: Event, split: int, targets: np.ndarray, predictions: Distribution,
         weights: np.ndarray | None, engine: Engine | None,
     ) -> Judged:  # fmt: skip
-        happened, f = event.happened(targets).astype(np.int64), event.probability.astype(np.float64)
+        observed, f = event.observed(targets).astype(np.int64), event.probability.astype(np.float64)
         if self.sees == "event":
-            g, sure = self._cross_fitted(happened, Categorical.trusted(f), weights, split, engine)
-            return Judged(happened, f, g[:, 1], sure)
+            g, sure = self._cross_fitted(observed, Categorical.trusted(f), weights, split, engine)
+            return Judged(observed, f, g[:, 1], sure)
         g, _ = self._cross_fitted(targets, predictions, weights, split, engine)
         answer = np.broadcast_to(event.answer, f.shape)
-        return Judged(happened, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0])
+        return Judged(observed, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0])
 
     def _cross_fitted(
         self,

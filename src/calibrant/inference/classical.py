@@ -24,19 +24,19 @@ from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 GROUPS_NOTE = "the p-value changes with the number of groups, and errors inside a group are not seen; AggregatedTest has no groups"
 
-FEW = 5
+MIN_COUNT = 5
 """Expected counts below this make the chi-square law rough."""
 
-FEWER = f"some groups expect fewer than {FEW} events or non-events, so the p-value is rough; the least is"
+FEWER = f"some groups expect fewer than {MIN_COUNT} events or non-events, so the p-value is rough; the least is"
 
-LEAST_VARIANCE = 3.0
+MIN_VARIANCE = 3.0
 """The harmonic mean over groups of the variance of their counts, below which the chi-square law fails.
 
 A group adds the reciprocal of its variance to the variance of the statistic. At 5 %, in 718 cells of rare and common
 events and 2 to 20 groups (counts drawn as binomial), at most 6.5 % of calibrated data sets were rejected above, up to 27 % below.
 """
 
-MOST_TRIED = 20
+MAX_TRIALS = 20
 """Groups from which a smaller number that will do is looked for."""
 
 
@@ -84,23 +84,23 @@ class HosmerLemeshow:
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         event = View.of(self.lens, predictions).only(self)
         estimate = ECE(EqualMass(self.n_groups), lens=self.lens).estimate(targets, predictions, weights)
-        found = partial(_groups, event.probability, event.happened(targets), weights)
+        found = partial(_groups, event.probability, event.observed(targets), weights)
         groups = found(self.n_groups)
         if not groups.has_law and not groups.impossible:
             raise InputError(self._refusal(groups, found))
         statistic, pvalue = self._tail(groups)
-        few = () if groups.least_count >= FEW else (f"{FEWER} {groups.least_count:.2g}",)
+        few = () if groups.least_count >= MIN_COUNT else (f"{FEWER} {groups.least_count:.2g}",)
         return TestResult(statistic, pvalue, len(predictions), self, estimate, notes=(*few, GROUPS_NOTE))
 
     def _refusal(self, groups: "Groups", found: Callable[[int], "Groups"]) -> str:
         """Why there is no p-value, and what to do: as many groups as will do, or the exact test."""
         least = 3 if self.fitted else 1
-        fewer = next((k for k in range(min(self.n_groups - 1, MOST_TRIED), least - 1, -1) if found(k).has_law), None)
+        fewer = next((k for k in range(min(self.n_groups - 1, MAX_TRIALS), least - 1, -1) if found(k).has_law), None)
         lens = "" if self.lens is None else f", lens={self.lens!r}"
         exact = f"use ExactTest(ECE(EqualMass({self.n_groups}){lens})), which is exact"
         return (
             f"HosmerLemeshow has no level here, as its law is for large counts: by y_pred the variance of the number of events in "
-            f"a group is {groups.typical_variance:.2g} (harmonic mean), and at least {LEAST_VARIANCE:g} is needed: {exact}"
+            f"a group is {groups.typical_variance:.2g} (harmonic mean), and at least {MIN_VARIANCE:g} is needed: {exact}"
             + ("" if fewer is None else f", or n_groups={fewer}")
         )
 
@@ -118,10 +118,10 @@ class HosmerLemeshow:
         return float(squares.sum()), float(chdtrc(freedom, squares.sum())) if freedom else 1.0
 
 
-def _groups(scores: Array, happened: np.ndarray, weights: np.ndarray | None, n_groups: int) -> "Groups":
+def _groups(scores: Array, observed: np.ndarray, weights: np.ndarray | None, n_groups: int) -> "Groups":
     """Rows in so many groups of equal size."""
     which = EqualMass(n_groups).bins(scores, weights).index(scores)
-    return Groups.of(which, scores.astype(np.float64), happened, weights)
+    return Groups.of(which, scores.astype(np.float64), observed, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +133,10 @@ class Groups:
     observed: np.ndarray
 
     @classmethod
-    def of(cls, which: np.ndarray, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> Self:
+    def of(cls, which: np.ndarray, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> Self:
         """Add up the rows of each group."""
         w = np.ones(len(scores)) if weights is None else weights
-        total, squares, score, event = (np.bincount(which, x) for x in (w, w**2, w * scores, w * happened))
+        total, squares, score, event = (np.bincount(which, x) for x in (w, w**2, w * scores, w * observed))
         return cls(total**2 / squares, np.clip(score / total, 0, 1), np.clip(event / total, 0, 1))
 
     @property
@@ -164,7 +164,7 @@ class Groups:
     @property
     def has_law(self) -> bool:
         """Whether counts are large enough for the chi-square law."""
-        return self.typical_variance >= LEAST_VARIANCE
+        return self.typical_variance >= MIN_VARIANCE
 
     @property
     def least_count(self) -> float:
@@ -177,7 +177,7 @@ VARIANCE_NOTE = (
     "blind to every error at scores of 1/2 and to errors that balance when weighted by 1 - 2f; ExactTest(ECE()) is not"
 )
 
-LEAST_COUNT, SURE_COUNT = 2.0, 10.0
+LOW_COUNT, SURE_COUNT = 2.0, 10.0
 """Effective numbers of events: below the first the normal law fails, below the second it is rough.
 
 With ``c = w (1 - 2f)`` it is ``(sum c^2 f (1 - f))^2 / sum c^4 f (1 - f)``: the number of events, where they are rare. At 5 %, in
@@ -225,7 +225,7 @@ class Spiegelhalter:
         view = View.of(self.lens, predictions)
         event = view.only(self)
         estimate = replace(Brier().estimate(*view.lens(targets, predictions), weights), lens=view.name)
-        f, y = event.probability.astype(np.float64), event.happened(targets)
+        f, y = event.probability.astype(np.float64), event.observed(targets)
         w = np.ones(len(f)) if weights is None else weights
         excess = float(np.sum(w * (y - f) * (1 - 2 * f)))
         variance = float(np.sum((w * (1 - 2 * f)) ** 2 * f * (1 - f)))
@@ -240,10 +240,10 @@ class Spiegelhalter:
         c = w * (1 - 2 * f)
         squares = c**2 / np.max(c**2)
         count = float(np.sum(squares * f * (1 - f)) ** 2 / np.sum(squares**2 * f * (1 - f)))
-        if count < LEAST_COUNT:
+        if count < LOW_COUNT:
             raise InputError(
                 f"Spiegelhalter has no level here, as its law is for large n: by y_pred {count:.2g} events decide it, and at "
-                f"least {LEAST_COUNT:g} must: use {self._exact}, which is exact"
+                f"least {LOW_COUNT:g} must: use {self._exact}, which is exact"
             )
         rough = f"few events decide the p-value ({count:.2g}), so it is rough; {self._exact} is exact"
         return (rough,) if count < SURE_COUNT else ()

@@ -11,7 +11,7 @@ LOUD = 3.3
 
 @dataclass(frozen=True)
 class Memory:
-    """Correlation of the levels of each row with those of the next, on the scale of normal scores.
+    """Correlation of the PIT values of each row with those of the next, on the scale of normal scores.
 
     Independent rows have a correlation of 0 with a standard error of ``1 / sqrt(n)``, whatever the predictions, if these are
     calibrated; a bias alone does not look like memory, as the mean is taken off.
@@ -25,9 +25,9 @@ class Memory:
     n: int
 
     @classmethod
-    def of(cls, levels: np.ndarray) -> "Memory":
-        """From levels between 0 and 1, in the order of the rows."""
-        z = ndtri(np.clip(levels, 1e-9, 1 - 1e-9))
+    def of(cls, pit: np.ndarray) -> "Memory":
+        """From PIT values between 0 and 1, in the order of the rows."""
+        z = ndtri(np.clip(pit, 1e-9, 1 - 1e-9))
         z = z - z.mean()
         total = float(z @ z)
         return cls(float(z[1:] @ z[:-1]) / total if total > 0 else 0.0, len(z))
@@ -43,7 +43,7 @@ class Memory:
         r = min(max(abs(self.correlation), 0.1), 0.99)
         return int(np.ceil(np.log(0.01) / np.log(r)))
 
-    def in_words(self, what: str = "levels") -> str:
+    def in_words(self, what: str = "PIT values") -> str:
         """The warning."""
         return (
             f"Rows after each other are alike (correlation {self.correlation:+.2f} of their {what}): p-values and bands are for "

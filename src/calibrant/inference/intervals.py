@@ -175,7 +175,7 @@ def _resample(
     return np.array([float(value(block_rows(n, block, rng))) for _ in range(size)])
 
 
-FEW = 500
+MAX_SINGLE_ROWS = 500
 """Up to so many rows each is left out by itself, unless a number of groups is given."""
 
 MANY_GROUPS = 100
@@ -236,7 +236,7 @@ class Jackknife:
 
     def _group_of_rows(self, n: int, rng: Seed) -> np.ndarray:
         """The group of each row, sizes as equal as can be."""
-        count = self.groups or (n if n <= FEW else MANY_GROUPS)
+        count = self.groups or (n if n <= MAX_SINGLE_ROWS else MANY_GROUPS)
         if not 2 <= count <= n:
             raise InputError(f"groups must be at least 2 and at most the number of rows, {n:,}; got {count:,}")
         if count == n:

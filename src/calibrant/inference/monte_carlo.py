@@ -9,7 +9,7 @@ from calibrant._validate import InputError
 from calibrant.typing import Engine, Seed
 
 CHUNK = 1 << 22
-"""Numbers drawn at a time (redraws times rows): enough to be fast, few enough to stay in memory."""
+"""Numbers drawn at a time (resamples times rows): enough to be fast, few enough to stay in memory."""
 
 WAVE = 4
 """Chunks that are sent to an engine together where drawing may stop early."""
@@ -110,15 +110,15 @@ def _ordered(pool: np.ndarray) -> tuple[np.ndarray, float]:
     return np.sort(pool), rounding_of(pool)
 
 
-FEWEST = 5
+MIN_BLOCKS = 5
 """So few blocks say nothing about a spread."""
 
 
 def check_blocks(block: int, n: int) -> None:
     """Refuse blocks so long that there are but a few."""
-    if block > 1 and n < FEWEST * block:
+    if block > 1 and n < MIN_BLOCKS * block:
         raise InputError(
-            f"block must leave at least {FEWEST} blocks; got block={block} for {n:,} rows: at most {n // FEWEST} here"
+            f"block must leave at least {MIN_BLOCKS} blocks; got block={block} for {n:,} rows: at most {n // MIN_BLOCKS} here"
         )
 
 

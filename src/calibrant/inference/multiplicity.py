@@ -43,7 +43,7 @@ def benjamini_hochberg(pvalues: ArrayLike, *, hypotheses: int | None = None) -> 
 
 
 def westfall_young(statistics: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """Adjusted p-values of many statistics: ``(1 + #{max T* >= T}) / (m + 1)``, with the largest of all in each of m redraws.
+    """Adjusted p-values of many statistics: ``(1 + #{max T* >= T}) / (m + 1)``, with the largest of all in each of m resamples.
 
     Reject those up to alpha, and no true hypothesis falls with more than that chance where all are true, exactly for every n;
     dependence between statistics costs nothing. Westfall & Young (1993).

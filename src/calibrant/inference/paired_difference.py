@@ -32,7 +32,7 @@ Checked: TypeAlias = tuple[Array, Distribution, np.ndarray | None]
 Value = Callable[[slice | np.ndarray], Estimate]
 """The estimate of one model from some of the rows."""
 
-FEWEST_SURPRISES = 20.0
+MIN_SURPRISES = 20.0
 """Expected rows of another class than the likeliest below which resamples do not show how far differences go.
 
 With a true model beside one whose odds are 4.5 times too low, resamples of 100 rows with events of 0.5 % held the difference of
@@ -161,7 +161,7 @@ class PairedDifference:
     ) -> list[Difference]:
         """The differences of pairs of checked problems, ``(a, b)`` by number, all on the same resamples of their rows.
 
-        The targets may differ from problem to problem, as levels of the same outcomes do; rows belong together.
+        The targets may differ from problem to problem, as PIT values of the same outcomes do; rows belong together.
         """
         if isinstance(self.estimator, Score):
             return [self._of_score(self.estimator, problems[a], problems[b]) for a, b in pairs]
@@ -310,11 +310,11 @@ def _surprises(predictions: Distribution, weights: np.ndarray | None) -> float:
 def _too_few(a: Checked, b: Checked) -> str | None:
     """Why resamples do not show how far two models lie apart; judged by the predictions alone, not by what happened."""
     expected = max(_surprises(predictions, weights) for _, predictions, weights in (a, b))
-    if expected >= FEWEST_SURPRISES:
+    if expected >= MIN_SURPRISES:
         return None
     return (
         f"by both models at most {expected:.2g} rows are expected to be of another class than the likeliest, and resamples of "
-        f"fewer than {FEWEST_SURPRISES:g} show too little; scores such as Brier() have intervals"
+        f"fewer than {MIN_SURPRISES:g} show too little; scores such as Brier() have intervals"
     )
 
 

@@ -10,7 +10,7 @@ from scipy.special import gammaln, xlogy
 from calibrant._array import to_numpy
 from calibrant._validate import check_count, check_fraction
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.forecast_errors.pit import Prerank, check_prerank, levels_of, randomised, share_upto
+from calibrant.estimators.forecast_errors.pit import Prerank, check_prerank, pit_of, randomised, share_upto
 from calibrant.inference.proportions import Band, equal_rows
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
@@ -150,12 +150,12 @@ class PITCurve:
         With weights the band is that of so many rows of equal weight as tell as much, and holds about so often.
         """
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        levels = randomised(levels_of(predictions, self, self.prerank, self.seed)(to_numpy(targets)), self.seed)
+        pit = randomised(pit_of(predictions, self, self.prerank, self.seed)(to_numpy(targets)), self.seed)
         rows = equal_rows(weights, len(predictions))
         n_points = min(self.n_points, max(rows, 2))
         points = np.arange(1, n_points) / n_points
-        order = np.argsort(levels, kind="stable")
-        reached = np.searchsorted(levels[order], points, side="right")
+        order = np.argsort(pit, kind="stable")
+        reached = np.searchsorted(pit[order], points, side="right")
         share = (
             reached / len(order)
             if weights is None
@@ -167,11 +167,11 @@ class PITCurve:
 
 @dataclass(frozen=True)
 class PITHistogram:
-    """Histogram of the levels ``F_i(y_i)`` of targets, flat where the forecast is calibrated.
+    """Histogram of the PIT values ``F_i(y_i)`` of targets, flat where the forecast is calibrated.
 
     A table with the share of rows in each of ``n_bins`` equal bins, and a band from ``low`` to ``high`` that holds *all* bins of a
     calibrated forecast at once with at least the given probability, exactly for every n. A U says too sure, a hump too
-    timid, a slope too low (up) or too high (down). Levels are those of :class:`~calibrant.estimators.PIT`. With
+    timid, a slope too low (up) or too high (down). PIT values are those of :class:`~calibrant.estimators.PIT`. With
     ``randomise=False`` a value with a probability of its own counts for a part in every bin it touches: no randomness, and
     less of it than the band allows for. O(n). Gneiting, Balabdaoui & Raftery (2007); Czado, Gneiting & Held (2009).
 
@@ -203,11 +203,11 @@ class PITHistogram:
         With weights the band is that of so many rows of equal weight as tell as much, and holds about so often.
         """
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        levels = levels_of(predictions, self, self.prerank, self.seed)(to_numpy(targets))
+        pit = pit_of(predictions, self, self.prerank, self.seed)(to_numpy(targets))
         if self.randomise:
-            levels = (randomised(levels, self.seed),) * 2
+            pit = (randomised(pit, self.seed),) * 2
         edges = np.arange(self.n_bins + 1) / self.n_bins
-        reached = np.array([np.average(share_upto(levels, edge), weights=weights) for edge in edges[1:-1]])
+        reached = np.array([np.average(share_upto(pit, edge), weights=weights) for edge in edges[1:-1]])
         rows = equal_rows(weights, len(predictions))
         return histogram_table(np.diff(reached, prepend=0.0, append=1.0), rows, self.level)
 

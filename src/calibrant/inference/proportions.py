@@ -30,11 +30,11 @@ def clopper_pearson(frequency: np.ndarray, rows: np.ndarray, tail: float) -> Ban
     >>> low.round(4), high.round(4)
     (array([0.    , 0.0667]), array([0.3085, 0.6525]))
     """
-    happened = np.clip(frequency, 0, 1) * rows
-    failed = rows - happened
-    low = betaincinv(np.where(happened > 0, happened, 1), failed + 1, tail)
-    high = betaincinv(happened + 1, np.where(failed > 0, failed, 1), 1 - tail)
-    return np.where(happened > 0, low, 0.0), np.where(failed > 0, high, 1.0)
+    observed = np.clip(frequency, 0, 1) * rows
+    failed = rows - observed
+    low = betaincinv(np.where(observed > 0, observed, 1), failed + 1, tail)
+    high = betaincinv(observed + 1, np.where(failed > 0, failed, 1), 1 - tail)
+    return np.where(observed > 0, low, 0.0), np.where(failed > 0, high, 1.0)
 
 
 def equal_rows(weights: np.ndarray | None, n: int) -> int:

@@ -59,7 +59,7 @@ class FrequencyLine(ABC):
     weights: np.ndarray | None
 
     @abstractmethod
-    def redrawn(self, targets: np.ndarray) -> np.ndarray:
+    def resampled(self, targets: np.ndarray) -> np.ndarray:
         """The frequencies for each set of targets, ``(m, places)``."""
 
     @abstractmethod
@@ -82,10 +82,10 @@ class BinnedLine(FrequencyLine):
         bins = binning.bins(event.probability, weights)
         return cls(event, weights, bins, EventCounts.of(event, bins, weights))
 
-    def redrawn(self, targets: np.ndarray) -> np.ndarray:
+    def resampled(self, targets: np.ndarray) -> np.ndarray:
         """Counts over weights."""
         full = self.counts.weight > 0
-        return self.counts.happened(targets)[:, full] / self.counts.weight[full]
+        return self.counts.observed(targets)[:, full] / self.counts.weight[full]
 
     def confidence(self, targets: Array, how: Resampling) -> Band:
         """Clopper and Pearson's interval of the mean true frequency in each bin."""
@@ -93,7 +93,7 @@ class BinnedLine(FrequencyLine):
         w = np.ones(len(self.event.probability)) if self.weights is None else self.weights
         squares = np.bincount(self.bins.of_rows(self.event.probability, slice(None)), w**2, len(self.bins))
         rows = weight[weight > 0] ** 2 / squares[weight > 0]
-        return clopper_pearson(self.redrawn(to_numpy(targets)[None])[0], rows, how.tail)
+        return clopper_pearson(self.resampled(to_numpy(targets)[None])[0], rows, how.tail)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +114,9 @@ class CurveLine(FrequencyLine):
             places = np.unique(quantiles(scores, weights, np.linspace(0, 1, POINTS)))
         return cls(event, weights, rule, places)
 
-    def redrawn(self, targets: np.ndarray) -> np.ndarray:
+    def resampled(self, targets: np.ndarray) -> np.ndarray:
         """A curve is fitted to each set of targets, with all that this chooses."""
-        return np.stack([self._fit(self.event.happened(y))(self.places) for y in targets])
+        return np.stack([self._fit(self.event.observed(y))(self.places) for y in targets])
 
     @cached_property
     def _fit(self) -> Callable[[np.ndarray], FittedCurve]:
@@ -127,7 +127,7 @@ class CurveLine(FrequencyLine):
 
     def confidence(self, targets: Array, how: Resampling) -> Band:
         """Intervals of the true frequency at each place, widened to hold the curve."""
-        rows = CurveRows.of(self.event.probability, self.event.happened(targets), self.weights)
+        rows = CurveRows.of(self.event.probability, self.event.observed(targets), self.weights)
         curve = self.rule.fit(*rows)
         observed = curve(self.places)
         if isinstance(curve, SmoothCurve):
@@ -146,7 +146,7 @@ class CurveLine(FrequencyLine):
 
 def consistency(lines: tuple[FrequencyLine, ...], predictions: Distribution, width: int, how: Resampling) -> Band:
     """The range of the frequencies where targets, so many at a time, are drawn from the predictions; line after line."""
-    task = partial(_redrawn, lines, predictions)
+    task = partial(_from_predictions, lines, predictions)
     return outward(draw(task, how.n_resamples, width=width, rng=how.rng, engine=how.engine), how.tail)
 
 
@@ -163,7 +163,7 @@ def monotone_band(rows: CurveRows, places: np.ndarray, tail: float) -> Band:
     """
     order = np.argsort(rows.scores, kind="stable")
     scores = rows.scores[order]
-    sums = [np.append(0, np.cumsum(x[order])) for x in (rows.weights, rows.weights**2, rows.weights * rows.happened)]
+    sums = [np.append(0, np.cumsum(x[order])) for x in (rows.weights, rows.weights**2, rows.weights * rows.observed)]
     size = int(np.ceil(len(scores) ** (2 / 3)))
 
     def interval(start: np.ndarray, stop: np.ndarray) -> Band:
@@ -182,7 +182,7 @@ def local_rows(rows: CurveRows, bandwidth: float, places: np.ndarray) -> np.ndar
     """How many rows of equal weight a kernel mean rests on, ``(sum w k)^2 / sum w^2 k^2``, at the node next to each place."""
     cells = cells_of(FINE / bandwidth)
     first, second = (GridPositions.of(rows.scores, w, cells) for w in (rows.weights, rows.weights**2))
-    grid, squares = (each.grid(rows.happened) for each in (first, second))
+    grid, squares = (each.grid(rows.observed) for each in (first, second))
     kernel = grid.kernel(np.array([bandwidth]))[0]
     nodes = np.arange(len(kernel))
     counts = []
@@ -193,21 +193,21 @@ def local_rows(rows: CurveRows, bandwidth: float, places: np.ndarray) -> np.ndar
     return np.array(counts)
 
 
-def _redrawn(
+def _from_predictions(
     lines: tuple[FrequencyLine, ...], predictions: Distribution, seed: np.random.SeedSequence, size: int
 ) -> np.ndarray:
     targets = predictions.sample(np.random.default_rng(seed), size)
-    return np.concatenate([line.redrawn(targets) for line in lines], axis=1)
+    return np.concatenate([line.resampled(targets) for line in lines], axis=1)
 
 
 def _resampled(rule: Curve, rows: CurveRows, places: np.ndarray, seed: np.random.SeedSequence, size: int) -> np.ndarray:
     """The curves of rows drawn with replacement."""
     rng, n = np.random.default_rng(seed), len(rows.scores)
     drawn = (np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(size))
-    return np.stack([rule.fit(rows.scores, rows.happened, rows.weights * times)(places) for times in drawn])
+    return np.stack([rule.fit(rows.scores, rows.observed, rows.weights * times)(places) for times in drawn])
 
 
-def redrawn_sums(
+def resampled_sums(
     mean: np.ndarray, noise: np.ndarray, skew: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> np.ndarray:
     """How many of independent events happen, ``(n_resamples, ...)``, from the mean, variance and third cumulant alone.
@@ -218,7 +218,7 @@ def redrawn_sums(
 
     >>> chances = np.array([[0.1] * 1000, [1.0] * 1000])
     >>> sums = chances.sum(1), (chances * (1 - chances)).sum(1), (chances * (1 - chances) * (1 - 2 * chances)).sum(1)
-    >>> drawn = redrawn_sums(*sums, 4000, np.random.default_rng(0))
+    >>> drawn = resampled_sums(*sums, 4000, np.random.default_rng(0))
     >>> drawn.mean(axis=0).round(), drawn.var(axis=0).round()
     (array([ 100., 1000.]), array([89.,  0.]))
     """
@@ -296,7 +296,7 @@ class ReliabilityCurve:
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         lens = self.lens or default_lens(predictions)
-        if len(lens.events(predictions)) == 1:  # redraws of one event need no classes
+        if len(lens.events(predictions)) == 1:  # resamples of one event need no classes
             lens, (targets, predictions) = PositiveClass(), lens(targets, predictions)
         how = Resampling(self.level, self.n_resamples, rng, engine)
         if self.curve is None:
@@ -323,7 +323,7 @@ class ReliabilityCurve:
         assert self.curve is not None
         events = lens.events(predictions)
         lines = tuple(CurveLine.of(event, self.curve, weights) for event in events)
-        observed = [line.redrawn(to_numpy(targets)[None])[0] for line in lines]
+        observed = [line.resampled(to_numpy(targets)[None])[0] for line in lines]
         columns = {"predicted": np.concatenate([line.places for line in lines]), "observed": np.concatenate(observed)}
         if len(lines) > 1:
             columns = {"event": np.repeat([e.name for e in events], [len(line.places) for line in lines]), **columns}

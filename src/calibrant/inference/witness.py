@@ -42,7 +42,7 @@ def event_signals(lens: Lens, predictions: Distribution) -> tuple[Signal, ...]:
 
 
 def _event_error(event: Event, y: Array) -> np.ndarray:
-    return event.happened(y) - event.probability
+    return event.observed(y) - event.probability
 
 
 def forecast_signals(predictions: Distribution) -> tuple[Signal, ...]:
@@ -77,7 +77,7 @@ class Witness:
     """The kernel witness ``w(S, t) = mean_i k(S, P_i) [l(t, y_i) - E l(t, Z_i)]`` at places ``(S, t)``.
 
     Positive where targets near t happened more often than predicted for predictions near S. The mean of its square is
-    :class:`UCME`. Bands hold 95 % of what redrawn targets show at each place. O(nJ) a redraw.
+    :class:`UCME`. Bands hold 95 % of what resampled targets show at each place. O(nJ) a resample.
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(400)
@@ -112,7 +112,7 @@ class Witness:
             raise InputError("optimised locations take no sample_weight")
         w = np.ones(len(batch)) if weights is None else weights
         values = partial(_witness, measure, places, batch, w / w.sum())
-        task = partial(_redraw, values, batch)
+        task = partial(_resample, values, batch)
         null = draw(task, self.n_resamples, width=len(batch) * len(places[1]), rng=rng, engine=engine)
         low, high = np.quantile(null, [TAIL, 1 - TAIL], axis=0)
         return Table(place=np.arange(len(places[1])), value=values(y), null_low=low, null_high=high)
@@ -124,7 +124,7 @@ class LocalErrors:
 
     For class probabilities the error of an event is how often it happened minus its probability, along the probability. For
     forecasts of real numbers it is that of the level (positive: targets lie higher than predicted) and of the spread
-    (positive: predictions are too narrow), in shares of probability along the predicted median. O(nG) a redraw.
+    (positive: predictions are too narrow), in shares of probability along the predicted median. O(nG) a resample.
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(400)
@@ -157,7 +157,7 @@ class LocalErrors:
         check_whole(predictions, self)
         signals = self._signals(predictions)
         smooth = [self._smoother(signal.axis, weights) for signal in signals]
-        task = partial(_redraw_local, signals, [s[1] for s in smooth], predictions)
+        task = partial(_resample_local, signals, [s[1] for s in smooth], predictions)
         width = len(predictions) * self.n_points * len(signals)
         null = draw(task, self.n_resamples, width=width, rng=rng, engine=engine)
         low, high = np.quantile(null, [TAIL, 1 - TAIL], axis=0)
@@ -189,7 +189,7 @@ def _witness(
     return to_numpy(measure.values(places, (batch.as_targets(y), batch))) @ w
 
 
-def _redraw(values: partial[np.ndarray], batch: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+def _resample(values: partial[np.ndarray], batch: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
     return np.stack([values(y) for y in batch.sample(np.random.default_rng(seed), size)])
 
 
@@ -197,7 +197,7 @@ def _local(signals: tuple[Signal, ...], near: list[np.ndarray], targets: Array) 
     return np.concatenate([w @ signal.of(targets) for signal, w in zip(signals, near, strict=True)])
 
 
-def _redraw_local(
+def _resample_local(
     signals: tuple[Signal, ...],
     near: list[np.ndarray],
     predictions: Distribution,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 22
 """Bytes of a block of a file, roughly."""
 
-MOST = 1 << 26
+MAX_LINE_BYTES = 1 << 26
 """Bytes that a line may have."""
 
 READ = 1 << 16
@@ -48,8 +48,8 @@ def whole_lines(handle: IO[bytes], *, rows: int, flush: float | None, is_csv: bo
             joined = b"".join(parts)
             is_csv = looks_like_csv(joined) if is_csv is None else is_csv
             text, rest = _cut(joined, is_csv)
-            if len(rest) > MOST:
-                raise InputError(f"a line has more than {MOST:,} bytes: is a quote not closed?")
+            if len(rest) > MAX_LINE_BYTES:
+                raise InputError(f"a line has more than {MAX_LINE_BYTES:,} bytes: is a quote not closed?")
             if text:
                 yield text
             parts = [rest] if rest else []

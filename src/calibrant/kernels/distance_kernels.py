@@ -140,7 +140,7 @@ class Exponential(Radial):
 REACH = 8.6
 """Standard deviations beyond which a Gaussian is below 1e-16."""
 
-MOST_NODES = 1 << 20
+MAX_NODES = 1 << 20
 """More frequencies than this are of no use to anyone."""
 
 
@@ -180,7 +180,7 @@ class Gaussian(Radial):
         """The trapezoid rule on the Gaussian spectral density: exact to rounding for differences within the span."""
         # Copies of the kernel at multiples of the period must lie further away than the kernel reaches.
         step = 2 * math.pi / (span / self.unit + REACH)
-        if not step > REACH / MOST_NODES:
+        if not step > REACH / MAX_NODES:
             return NotImplemented
         nodes = step * np.arange(math.ceil(REACH / step) + 1)
         weights = 2 * step / math.sqrt(2 * math.pi) * np.exp(-0.5 * nodes**2)

@@ -115,13 +115,13 @@ class Cityblock(Metric):
         return sum(xp.abs(x[:, c][:, None] - y[:, c][None, :]) for c in range(x.shape[1]))
 
 
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 """Larger samples are thinned to so many rows."""
 
-MOST_ROWS_OTHERWISE = 500
+MAX_COSTLY_ROWS = 500
 """The same for metrics that SciPy does not know: those may solve a problem for each pair."""
 
-MOST_AT_ONCE = 128
+ROWS_AT_ONCE = 128
 """Rows whose distances from all others are made at a time."""
 
 SPREAD = 0x9E3779B97F4A7C15 - (1 << 64)
@@ -149,7 +149,7 @@ def median_distance(points: Array, metric: Metric) -> float:
     if is_traced(points):
         raise InputError("give a length scale: the median distance of values that are being traced is not known yet")
     here = where_they_are(points)
-    most = MOST_ROWS if metric.name else MOST_ROWS_OTHERWISE
+    most = MAX_ROWS if metric.name else MAX_COSTLY_ROWS
     distances = _distances(here[thinned(here, most)] if len(here) > most else here, metric)
     if not distances.any():
         return 1.0
@@ -169,7 +169,7 @@ def _distances(points: Array, metric: Metric) -> np.ndarray:
 
     if metric.name is None or (isinstance(metric, Euclidean) and points.shape[1] > DIRECT):
         exact = as_double(points)
-        cuts = [exact[i : i + MOST_AT_ONCE] for i in range(0, len(points), MOST_AT_ONCE)]
+        cuts = [exact[i : i + ROWS_AT_ONCE] for i in range(0, len(points), ROWS_AT_ONCE)]
         return np.concatenate([to_numpy(metric(cut, exact)) for cut in cuts])[np.triu_indices(len(points), 1)]
     return pdist(to_numpy(points).astype(np.float64), metric.name)
 
@@ -189,7 +189,7 @@ def from_lowest(points: Array) -> Array:
     return values - xp.where(xp.isfinite(lowest), lowest, 0.0)
 
 
-def by_value(points: Array, most: int = MOST_ROWS) -> Array:
+def by_value(points: Array, most: int = MAX_ROWS) -> Array:
     """At most so many row numbers, evenly spread in the order of the column with the widest range.
 
     Rows that agree there are in an order that their other digits decide, as good as random. The order in which they are given
@@ -209,7 +209,7 @@ def by_value(points: Array, most: int = MOST_ROWS) -> Array:
     return order[(2 * xp.arange(most, device=getattr(order, "device", None)) + 1) * n // (2 * most)]
 
 
-def thinned(points: Array, most: int = MOST_ROWS) -> Array:
+def thinned(points: Array, most: int = MAX_ROWS) -> Array:
     """At most so many row numbers, as good as random, in an order that does not depend on that of the rows.
 
     Rows are taken by their digits: the leading ones decide, so that float32 and float64 take much the same rows, the others

@@ -40,13 +40,13 @@ class Likelihood:
     """
 
     link: str
-    happened: np.ndarray
+    observed: np.ndarray
     t: np.ndarray
 
     def constant(self) -> Fit:
         """The best curve without slope: the rate of the event."""
-        rate = self.happened.mean()
-        value = self.happened.sum() * np.log(rate) + (~self.happened).sum() * np.log1p(-rate)
+        rate = self.observed.mean()
+        value = self.observed.sum() * np.log(rate) + (~self.observed).sum() * np.log1p(-rate)
         return np.array([float(on_scale(self.link, rate, 1 - rate)), 0.0]), float(value)
 
     def slope(self) -> Fit:
@@ -70,7 +70,7 @@ class Likelihood:
         """The log-likelihood; minus infinity outside of the allowed range."""
         eta = b[0] + b[1] * self.t
         if self.link == "logit":
-            return float(np.sum(self.happened * eta - np.logaddexp(0, eta)))
+            return float(np.sum(self.observed * eta - np.logaddexp(0, eta)))
         if b[0] > 0 or b[1] < 0 or not b.any():
             return -np.inf
         return float(np.sum(np.where(self._is_named, eta, np.log(-np.expm1(eta)))))
@@ -78,14 +78,14 @@ class Likelihood:
     @property
     def _is_named(self) -> np.ndarray:
         """Rows with the outcome whose probability is ``exp(b0 + b1 t)``."""
-        return self.happened if self.link == "log" else ~self.happened
+        return self.observed if self.link == "log" else ~self.observed
 
     def _derivatives(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Gradient and Hessian."""
         eta = b[0] + b[1] * self.t
         if self.link == "logit":
             p = expit(eta)
-            first, second = self.happened - p, -p * expit(-eta)
+            first, second = self.observed - p, -p * expit(-eta)
         else:
             missing = -np.expm1(eta)
             odds = np.exp(eta) / missing
@@ -140,8 +140,8 @@ def fit_world(
     >>> round(world.scores.alpha, 1), world.curve.link, round(world.curve.b1, 1)
     (2.0, 'log', 1.5)
     """
-    happened, scores = _event(y_true, y_pred, lens)
-    best = next(_fits(happened, scores, resolution).rows())
+    observed, scores = _event(y_true, y_pred, lens)
+    best = next(_fits(observed, scores, resolution).rows())
     link, transform, _ = str(best["model"]).split("_", 2)
     curve = GLM(link, transform, float(best["b0"]), float(best["b1"]))
     return ScoreWorld(fit_scores(scores, resolution=resolution), curve)
@@ -223,18 +223,18 @@ def _event(y_true: ArrayLike, y_pred: ArrayLike, lens: Lens | None) -> tuple[np.
     events = (lens or default_lens(predictions)).events(predictions)
     if len(events) != 1:
         raise InputError(f"lens must look at a single event, such as TopLabel(); {lens!r} looks at {len(events)}")
-    happened = events[0].happened(targets)
-    if happened.all() or not happened.any():
-        raise InputError(f"y_true must hold both outcomes to fit a curve; all {len(happened):,} rows have the same")
-    return happened, to_numpy(events[0].probability).astype(float)
+    observed = events[0].observed(targets)
+    if observed.all() or not observed.any():
+        raise InputError(f"y_true must hold both outcomes to fit a curve; all {len(observed):,} rows have the same")
+    return observed, to_numpy(events[0].probability).astype(float)
 
 
-def _fits(happened: np.ndarray, scores: np.ndarray, resolution: float | None) -> Table:
+def _fits(observed: np.ndarray, scores: np.ndarray, resolution: float | None) -> Table:
     low, high = _ends(scores, resolution)
     f, rest = np.clip(scores, low, 1 - high), np.clip(1 - scores, high, 1 - low)
     rows = []
     for link, transform in PAIRS:
-        likelihood = Likelihood(link, happened, on_scale(transform, f, rest))
+        likelihood = Likelihood(link, observed, on_scale(transform, f, rest))
         slope = likelihood.slope()
         fits = {"b0_b1": likelihood.both(slope), "b1": slope, "b0": likelihood.constant()}
         for free, (b, value) in fits.items():

@@ -168,10 +168,10 @@ def _measure_chunk(
     numbers = np.empty((len(measures), size, 4))
     takes_rng = ["rng" in inspect.signature(measure).parameters for _, measure in measures]
     for j, child in enumerate(as_seed_sequence(seed).spawn(size)):
-        data, redraws = child.spawn(2)
+        data, resamples = child.spawn(2)
         y_true, y_pred = world.draw(n, np.random.default_rng(data))
         for i, (name, measure) in enumerate(measures):
-            options = {"rng": np.random.default_rng(redraws)} if takes_rng[i] else {}
+            options = {"rng": np.random.default_rng(resamples)} if takes_rng[i] else {}
             try:
                 numbers[i, j] = _numbers(measure(y_true, y_pred, **options))
             except InputError as error:

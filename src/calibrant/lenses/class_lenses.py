@@ -40,7 +40,7 @@ class Event:
         """The predicted probability on the host, ``(n,)``."""
         return to_numpy(self.predicted)
 
-    def happened(self, targets: Array) -> np.ndarray:
+    def observed(self, targets: Array) -> np.ndarray:
         """Whether the event took place, ``(..., n)`` on the host, for targets ``(..., n)`` or ``(..., n, k)``."""
         y = to_numpy(targets)
         return (y if self.column is None else y[..., self.column]) == self._host_answer
@@ -53,8 +53,8 @@ class Event:
         """The binary problem of this event, in the library of the predictions: gradients pass."""
         y = matched(targets, self.predicted)
         xp = namespace(y)
-        happened = (y if self.column is None else y[:, self.column]) == self.answer
-        return xp.astype(happened, xp.uint8), Categorical.trusted(self.predicted)
+        observed = (y if self.column is None else y[:, self.column]) == self.answer
+        return xp.astype(observed, xp.uint8), Categorical.trusted(self.predicted)
 
 
 class Lens(ABC):
@@ -73,9 +73,9 @@ class Lens(ABC):
         events = self.events(predictions)
         if len(events) == 1:
             return events[0].problem(targets)
-        happened = np.stack([event.happened(targets) for event in events], axis=-1)
+        observed = np.stack([event.observed(targets) for event in events], axis=-1)
         probs = np.stack([event.probability for event in events], axis=-1)
-        return happened.view(np.uint8), Bernoulli(probs, tuple(event.name for event in events))
+        return observed.view(np.uint8), Bernoulli(probs, tuple(event.name for event in events))
 
 
 def _categorical(predictions: Distribution, lens: Lens) -> Categorical:

@@ -26,14 +26,14 @@ class RangeEvent(Event):
     high: Any = np.inf
     inside: bool = True
 
-    def happened(self, targets: Array) -> np.ndarray:
+    def observed(self, targets: Array) -> np.ndarray:
         """Whether the event took place, ``(..., n)`` on the host, for targets ``(..., n)``."""
         y = to_numpy(targets)
         return ((y >= self.low) & (y <= self.high)) == self.inside
 
     def problem(self, targets: Array) -> tuple[Array, Categorical]:
         """The binary problem of this event."""
-        return self.happened(targets).view(np.uint8), Categorical(self.predicted)
+        return self.observed(targets).view(np.uint8), Categorical(self.predicted)
 
 
 def _event(name: str, predictions: Distribution, low: Any, high: Any, *, inside: bool) -> RangeEvent:

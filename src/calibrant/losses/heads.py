@@ -22,10 +22,10 @@ from calibrant.results import how_many
 Outputs: TypeAlias = Tensor | tuple[Tensor, ...]
 """What a network puts out: a tensor with the rows first, or several."""
 
-LEAST = math.log(1e-200)
+MIN_LOG_PROBABILITY = math.log(1e-200)
 """Logarithm of the smallest probability: its inverse, which gradients pass through, must be finite."""
 
-MOST = 1 - 2.0**-53
+MAX_PROBABILITY = 1 - 2.0**-53
 """The largest probability: what it leaves for the other classes must not be zero."""
 
 WIDEST = 60.0
@@ -65,7 +65,7 @@ def class_head(outputs: Outputs, targets: Tensor) -> Batch:
     """
     logs = log_probabilities(outputs)
     labels = class_numbers(targets, logs.shape[0], logs.shape[1])
-    predictions = Categorical(torch.clamp(torch.exp(torch.clamp(logs, min=LEAST)), max=MOST))
+    predictions = Categorical(torch.clamp(torch.exp(torch.clamp(logs, min=MIN_LOG_PROBABILITY)), max=MAX_PROBABILITY))
     return Batch(labels, predictions.checked(), -logs.gather(1, labels[:, None])[:, 0])
 
 
@@ -98,7 +98,7 @@ def mixture_head(outputs: Outputs, targets: Tensor) -> Batch:
     logs = torch.log_softmax(logits, dim=1)
     scales = torch.exp(log_variances / 2)
     components = tuple(Normal(means[:, k], scales[:, k]) for k in range(means.shape[1]))
-    weights = torch.exp(torch.clamp(logs, min=LEAST))
+    weights = torch.exp(torch.clamp(logs, min=MIN_LOG_PROBABILITY))
     losses = -torch.logsumexp(logs + _log_density(y[:, None], means, log_variances), dim=1)
     return Batch(y, Mixture(components, weights), losses)
 

@@ -56,14 +56,14 @@ class SoftBinnedECE(BaseEstimator):
         return Estimate("SoftBinnedECE", value, len(predictions), self, view.name)
 
     def _error(self, event: Event, targets: Array, weights: np.ndarray | None) -> Array:
-        happened, _ = event.problem(targets)
+        observed, _ = event.problem(targets)
         f = as_double(event.predicted)
         xp = namespace(f)
         w = xp.ones_like(f) if weights is None else xp.astype(matched(weights, f), f.dtype)
         w = w / xp.sum(w)
         share = w[:, None] * self._membership(f)
         size = xp.sum(share, axis=0)
-        gap = xp.sum(share * (xp.astype(happened, f.dtype) - f)[:, None], axis=0)
+        gap = xp.sum(share * (xp.astype(observed, f.dtype) - f)[:, None], axis=0)
         is_empty = size < UNSEEN
         power = xp.abs(gap) ** self.p / xp.where(is_empty, xp.ones_like(size), size) ** (self.p - 1)
         return self._root(xp.sum(xp.where(is_empty, xp.zeros_like(power), power)))

@@ -92,7 +92,7 @@ def shared(groups: Sequence[Sequence[Defect]]) -> tuple[Bet, ...]:
     return tuple(Bet(defect, 1 / len(groups) / len(group)) for group in groups for defect in group)
 
 
-def tilted(probability: np.ndarray, happened: np.ndarray, tilt: np.ndarray | float) -> np.ndarray:
+def tilted(probability: np.ndarray, observed: np.ndarray, tilt: np.ndarray | float) -> np.ndarray:
     """The log likelihood ratio of an event whose log odds are off by ``tilt``.
 
     ``y d - log(1 + p (e^d - 1))``. What had probability zero is evidence without end, for tilts towards it; for others any
@@ -101,12 +101,12 @@ def tilted(probability: np.ndarray, happened: np.ndarray, tilt: np.ndarray | flo
     >>> tilted(np.array([0.5, 0.0]), np.array([True, True]), 1.0).round(3)
     array([0.38,  inf])
     """
-    ratio = happened * tilt - np.log1p(probability * np.expm1(tilt))
-    impossible = np.where(happened, probability == 0, probability == 1)
-    return np.where(impossible & (happened == (tilt > 0)), np.inf, ratio)
+    ratio = observed * tilt - np.log1p(probability * np.expm1(tilt))
+    impossible = np.where(observed, probability == 0, probability == 1)
+    return np.where(impossible & (observed == (tilt > 0)), np.inf, ratio)
 
 
-def sharpened(probability: np.ndarray, happened: np.ndarray, power: float) -> np.ndarray:
+def sharpened(probability: np.ndarray, observed: np.ndarray, power: float) -> np.ndarray:
     """The log likelihood ratio of an event whose log odds are off by a factor: two classes tempered.
 
     What had probability zero is evidence without end that the model is too sure, and none that it is too timid.
@@ -116,8 +116,8 @@ def sharpened(probability: np.ndarray, happened: np.ndarray, power: float) -> np
     """
     p, rest = probability, 1 - probability
     with np.errstate(divide="ignore"):
-        ratio = (power - 1) * np.log(np.where(happened, p, rest)) - np.log(p**power + rest**power)
-    return np.where(np.where(happened, p, rest) == 0, np.inf if power < 1 else 0.0, ratio)
+        ratio = (power - 1) * np.log(np.where(observed, p, rest)) - np.log(p**power + rest**power)
+    return np.where(np.where(observed, p, rest) == 0, np.inf if power < 1 else 0.0, ratio)
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,10 @@ class LocalTilts:
         ends = [0.0, *self.edges, 1.0]
         return f"between {100 * ends[part]:g} % and {100 * ends[part + 1]:g} %"
 
-    def log_ratios(self, probability: np.ndarray, happened: np.ndarray) -> np.ndarray:
+    def log_ratios(self, probability: np.ndarray, observed: np.ndarray) -> np.ndarray:
         """``(rows, bets)``."""
         part = np.searchsorted(np.array(self.edges), probability, side="left")
-        each = {tilt: tilted(probability, happened, tilt) for tilt in {tilt for _, tilt in self.tilts}}
+        each = {tilt: tilted(probability, observed, tilt) for tilt in {tilt for _, tilt in self.tilts}}
         return np.stack([np.where(part == at, each[tilt], 0.0) for at, tilt in self.tilts], axis=1)
 
 
@@ -212,12 +212,12 @@ class EventBets(Bets):
     def log_ratios(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:
         """Of the positive class."""
         event = PositiveClass().events(predictions)[0]
-        p, happened = event.probability.astype(np.float64), event.happened(targets)
+        p, observed = event.probability.astype(np.float64), event.observed(targets)
         return np.concatenate(
             [
-                columns(signed(TILTS), lambda tilt: tilted(p, happened, tilt)),
-                columns(POWERS, lambda power: sharpened(p, happened, power)),
-                self.parts.log_ratios(p, happened),
+                columns(signed(TILTS), lambda tilt: tilted(p, observed, tilt)),
+                columns(POWERS, lambda power: sharpened(p, observed, power)),
+                self.parts.log_ratios(p, observed),
             ],
             axis=1,
         )
@@ -252,7 +252,7 @@ class ClassBets(Bets):
         """Of the favoured class, of the tempered probabilities, and of each class against the rest."""
         probs = to_numpy(predictions.probs).astype(np.float64)  # type: ignore[attr-defined]
         top = TopLabel().events(predictions)[0]
-        confidence, right = top.probability.astype(np.float64), top.happened(targets)
+        confidence, right = top.probability.astype(np.float64), top.observed(targets)
         is_class = targets[:, None] == np.arange(probs.shape[1])
         return np.concatenate(
             [
@@ -305,7 +305,7 @@ class LabelBets(Bets):
         """Labels of a row may depend on each other: each has bets of its own, which are never multiplied."""
         probs = to_numpy(predictions.probs).astype(np.float64)  # type: ignore[attr-defined]
         parts = []
-        for p, happened in zip(probs.T, targets.T == 1, strict=True):
-            parts.append(columns(signed(TILTS), lambda tilt, p=p, y=happened: tilted(p, y, tilt)))  # type: ignore[misc]
-            parts.append(columns(POWERS, lambda power, p=p, y=happened: sharpened(p, y, power)))  # type: ignore[misc]
+        for p, observed in zip(probs.T, targets.T == 1, strict=True):
+            parts.append(columns(signed(TILTS), lambda tilt, p=p, y=observed: tilted(p, y, tilt)))  # type: ignore[misc]
+            parts.append(columns(POWERS, lambda power, p=p, y=observed: sharpened(p, y, power)))  # type: ignore[misc]
         return np.concatenate(parts, axis=1)

@@ -25,12 +25,12 @@ from calibrant.estimators.forecast_errors.pit_error import CentralCoverage, PITE
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.proportions import Band
-from calibrant.inference.reliability_curve import outward, redrawn_sums
+from calibrant.inference.reliability_curve import outward, resampled_sums
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.monitoring.bets import ClassBets
 from calibrant.monitoring.history import CUTS, LEVELS, Cut, EventSums, EventTally, History, PITSums, PITTally
 from calibrant.monitoring.monitor import Monitor
-from calibrant.monitoring.pit_bets import levels_by_row
+from calibrant.monitoring.pit_bets import pit_by_row
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
 
@@ -45,8 +45,8 @@ class Window:
 
     first: int
     last: int
-    claimed: float
-    happened: float
+    predicted: float
+    observed: float
     error: float
     null_low: float
     null_high: float
@@ -63,7 +63,7 @@ class Windows:
 
     Of classes, the claim is the probability of the favoured class (of two, of the positive one); of forecasts, the
     share of outcomes in central 90 % intervals, or between the outer quantiles where nothing else was forecast. Each
-    window is tested by itself, ``n_resamples`` redraws: of twenty windows of a calibrated model one has a p-value below
+    window is tested by itself, ``n_resamples`` resamples: of twenty windows of a calibrated model one has a p-value below
     5 %, so that alarms are left to :class:`Monitor`.
 
     >>> windows = Windows(size=3)
@@ -114,19 +114,19 @@ class Windows:
         result = ExactTest(error, self.n_resamples)(outcomes, predictions, rng=[self.seed, before])
         if isinstance(predictions, Quantiles):
             levels = predictions.levels
-            claimed, happened = levels[-1] - levels[0], ShareBetween()(outcomes, predictions).value
+            predicted, observed = levels[-1] - levels[0], ShareBetween()(outcomes, predictions).value
         elif isinstance(predictions, Uniform):
-            claimed, happened = CENTRAL, CentralCoverage(CENTRAL).losses(outcomes, predictions).mean()
+            predicted, observed = CENTRAL, CentralCoverage(CENTRAL).losses(outcomes, predictions).mean()
         else:
-            claimed, happened = claims.mean(), outcomes.mean()
+            predicted, observed = claims.mean(), outcomes.mean()
         band = result.null_band()
         last = before + len(outcomes)
-        means = float(claimed), float(happened)
+        means = float(predicted), float(observed)
         return Window(before + 1, last, *means, result.statistic, band.low, band.high, result.pvalue)
 
 
 def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Outcomes and claims as plain columns: events and probabilities, labels of a row, or levels that claim nothing more.
+    """Outcomes and claims as plain columns: events and probabilities, labels of a row, or PIT values that claim nothing more.
 
     Of quantile forecasts claims are their levels, and outcomes lie between or on them, as they do among the quantiles.
     """
@@ -137,7 +137,7 @@ def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tupl
         if predictions.n_classes == 2:
             return y, to_numpy(predictions.probability(1))
         event = TopLabel().events(predictions)[0]
-        return event.happened(targets).astype(np.uint8), event.probability
+        return event.observed(targets).astype(np.uint8), event.probability
     if dimensions(predictions):
         return PIT(prerank="average", seed=seed).of(y, predictions), np.zeros((len(predictions), 0))
     if (fan := fan_of(predictions)) is not None:
@@ -145,7 +145,7 @@ def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tupl
         ends = np.concatenate([[0.0], fan.levels, [1.0]])
         place = np.where(first == last, (ends[first] + ends[first + 1]) / 2, ends[(first + last + 1) // 2])
         return place, np.tile(fan.levels, (len(y), 1))
-    return levels_by_row(y, predictions, seen, [seed]), np.zeros((len(predictions), 0))
+    return pit_by_row(y, predictions, seen, [seed]), np.zeros((len(predictions), 0))
 
 
 def _problem(outcomes: np.ndarray, claims: np.ndarray) -> tuple[Distribution, BaseEstimator]:
@@ -160,7 +160,7 @@ def _problem(outcomes: np.ndarray, claims: np.ndarray) -> tuple[Distribution, Ba
 
 
 WORK = 8_000_000
-"""Redrawn sums that far limits may cost beyond what was asked for."""
+"""Resampled sums that far limits may cost beyond what was asked for."""
 
 SLACK = 1e-9
 """What rounding may do."""
@@ -171,9 +171,9 @@ class Limits:
     """Limits of windows: ``low`` to ``high`` hold a calibrated model in each window by itself with chance ``level``, ``lowest``
     to ``highest`` in all windows at once, and in both measures of a chart.
 
-    Of events, both come from ``n_resamples`` redraws of the outcomes, given the claims, by the sums that are kept of them
-    (:func:`~calibrant.inference.reliability_curve.redrawn_sums`); the wider ones are those of the largest standardised value of all
-    windows, what may leave them being shared evenly by all measures and groups that can be shown. Of levels they are exact:
+    Of events, both come from ``n_resamples`` resamples of the outcomes, given the claims, by the sums that are kept of them
+    (:func:`~calibrant.inference.reliability_curve.resampled_sums`); the wider ones are those of the largest standardised value of
+    all windows, what may leave them being shared evenly by all measures and groups that can be shown. Of PIT values they are exact:
     normal scores have normal means and chi-square variances.
     None of these raises an alarm: that is left to :class:`~calibrant.Monitor`.
     """
@@ -195,7 +195,7 @@ class Limits:
         cut, tally = history.windows, history.tally
         if isinstance(tally, PITTally):
             sums = PITSums(*(part[:, group] for part in tally.by_group(cut.values)))
-            return self.of_levels(sums, cut, len(tally.groups))
+            return self.of_pit(sums, cut, len(tally.groups))
         assert isinstance(tally, EventTally)
         parts = tally.by_part(cut.values).at((slice(None), group))
         one = parts if single is None else tally.by_class(cut.values).at((slice(None), slice(single, single + 1)))
@@ -205,25 +205,25 @@ class Limits:
     def _gap(self, cut: Cut, parts: EventSums, choices: int) -> Table:
         """The mean claim less the mean outcome, from sums ``(windows, parts)``."""
         sums = parts.over(1)
-        drawn = self.redraw(parts, 2 * choices).sum(axis=2) / sums.rows
+        drawn = self.resample(parts, 2 * choices).sum(axis=2) / sums.rows
         table = _table(cut, sums.gap / sums.rows, *self.bands(drawn, choices=2 * choices))
-        return Table({**table, "claimed": sums.claimed / sums.rows, "happened": sums.happened / sums.rows})
+        return Table({**table, "claimed": sums.predicted / sums.rows, "happened": sums.observed / sums.rows})
 
     def _error(self, cut: Cut, parts: EventSums, choices: int) -> Table:
         """The mean over parts of the distance of claims and outcomes."""
         rows = parts.rows.sum(axis=1)
-        drawn = np.abs(self.redraw(parts, 2 * choices)).sum(axis=2) / rows
+        drawn = np.abs(self.resample(parts, 2 * choices)).sum(axis=2) / rows
         value = np.abs(parts.gap).sum(axis=1) / rows
         return _table(cut, value, *self.bands(drawn, is_error=True, choices=2 * choices))
 
-    def redraw(self, sums: EventSums, choices: int = 1) -> np.ndarray:
+    def resample(self, sums: EventSums, choices: int = 1) -> np.ndarray:
         """Claims less outcomes that are drawn anew, ``(n_resamples, ...)``; more often where many choices ask for far limits."""
         rng, wanted = np.random.default_rng([self.seed, 1]), round(choices / (1 - self.level))
         draws = max(self.n_resamples, min(wanted, WORK // max(sums.rows.size, 1)))
-        return sums.claimed - redrawn_sums(sums.claimed, sums.noise, sums.skew, draws, rng)
+        return sums.predicted - resampled_sums(sums.predicted, sums.noise, sums.skew, draws, rng)
 
     def bands(self, drawn: np.ndarray, *, is_error: bool = False, choices: int = 1) -> tuple[Band, Band]:
-        """What redraws ``(n_resamples, m)`` hold, each by itself and all at once; errors are not less than zero.
+        """What resamples ``(n_resamples, m)`` hold, each by itself and all at once; errors are not less than zero.
 
         Of several ``choices``, measures that are looked at or groups that may be, each may leave the wider ones with its part of
         the chance.
@@ -237,7 +237,7 @@ class Limits:
         least = np.zeros_like(middle) if is_error else middle - far * scale
         return inner, (np.minimum(least, inner[0]), np.maximum(middle + far * scale, inner[1]))
 
-    def of_levels(self, sums: PITSums, cut: Cut | None = None, choices: int = 1) -> dict[str, Table]:
+    def of_pit(self, sums: PITSums, cut: Cut | None = None, choices: int = 1) -> dict[str, Table]:
         """The mean of the normal scores, and their standard deviation, of one row nothing: by window, or by whatever else."""
         rows, windows = sums.rows, max(len(sums.rows), 1)
         mean = sums.scores / rows
@@ -286,12 +286,12 @@ PLACES = 20
 """Places that are shown at most, those that stand out most."""
 
 DRIFT_WORK = 4_000_000
-"""Redrawn sums that marks may cost before they make do with fewer redraws."""
+"""Resampled sums that marks may cost before they make do with fewer resamples."""
 
 
 class DriftPlaces(NamedTuple):
     """What is looked at by itself: names, and sums of rows, claims less outcomes and their variance, ``(windows, places)``, with
-    redraws of the claims less outcomes, ``(redraws, windows, places)``."""
+    resamples of the claims less outcomes, ``(resamples, windows, places)``."""
 
     names: tuple[str, ...]
     rows: np.ndarray
@@ -304,7 +304,7 @@ def drift(history: History, limits: Limits, group: int = 0) -> Table:
     """Claims less outcomes in every place and window: a row a cell, place by place.
 
     ``score`` is the gap in units of its spread if calibrated, one row's worth added, so that single surprises where nothing was
-    expected do not drown the rest. ``beyond`` marks those larger than the largest of all cells is in ``level`` of redraws: a
+    expected do not drown the rest. ``beyond`` marks those larger than the largest of all cells is in ``level`` of resamples: a
     calibrated stream has no mark with that chance. Places are parts of the range of probabilities; classes or labels, where there
     are several; of forecasts tenths of the levels.
     """
@@ -355,7 +355,7 @@ def _events(tally: EventTally, values: np.ndarray, limits: Limits) -> DriftPlace
         ends = [*itertools.pairwise((0.0, *CUTS, 1.0))]
         sums = EventSums(*(part[:, 0][:, held] for part in parts))
         names = tuple(f"{100 * ends[i][0]:g} to {100 * ends[i][1]:g} %" for i in held)
-    return DriftPlaces(names, sums.rows, sums.gap, sums.noise, _fewer(limits, sums.rows.size).redraw(sums))
+    return DriftPlaces(names, sums.rows, sums.gap, sums.noise, _fewer(limits, sums.rows.size).resample(sums))
 
 
 def _levels(tally: PITTally, values: np.ndarray, limits: Limits, group: int) -> DriftPlaces:
@@ -371,7 +371,7 @@ def _levels(tally: PITTally, values: np.ndarray, limits: Limits, group: int) -> 
 
 
 def _fewer(limits: Limits, cells: int) -> Limits:
-    """Redraws that so many cells can afford."""
+    """Resamples that so many cells can afford."""
     return Limits(limits.level, max(99, min(limits.n_resamples, DRIFT_WORK // max(cells, 1))), limits.seed)
 
 

@@ -13,7 +13,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.multivariate import coordinate, dimensions
 from calibrant.lenses.class_lenses import PositiveClass, TopLabel
 from calibrant.monitoring.bets import EDGES, Bets, ClassBets, LabelBets
-from calibrant.monitoring.pit_bets import FURTHEST, PITBets, levels_by_row
+from calibrant.monitoring.pit_bets import FURTHEST, PITBets, pit_by_row
 
 Rule = Literal["sum", "largest"]
 """How the numbers of two neighbours become those of both together."""
@@ -117,22 +117,22 @@ CUTS = (*(edge for edge in EDGES if edge < 0.4), 0.4, 0.5, 0.6, *(edge for edge 
 """Ends of the parts of [0, 1] that claims are kept in: tenths, and finer ones at both ends."""
 
 LEVELS = 20
-"""Equal parts that levels are kept in."""
+"""Equal parts that PIT values are kept in."""
 
 
 class EventSums(NamedTuple):
     """Sums over rows, ``(..., groups, cells)``: rows, claims, outcomes, and the variance and third cumulant of the outcomes."""
 
     rows: np.ndarray
-    claimed: np.ndarray
-    happened: np.ndarray
+    predicted: np.ndarray
+    observed: np.ndarray
     noise: np.ndarray
     skew: np.ndarray
 
     @property
     def gap(self) -> np.ndarray:
         """Claims less outcomes."""
-        return self.claimed - self.happened
+        return self.predicted - self.observed
 
     def over(self, axis: int | tuple[int, ...]) -> Self:
         """Sums along an axis: of spans, or of cells."""
@@ -144,7 +144,7 @@ class EventSums(NamedTuple):
 
 
 class PITSums(NamedTuple):
-    """Sums over rows, ``(..., groups)``: rows, normal scores of levels, their squares; and ``counts`` of levels in equal parts,
+    """Sums over rows, ``(..., groups)``: rows, normal scores of PIT values, their squares; and ``counts`` of levels in equal parts,
     ``(..., groups, parts)``."""
 
     rows: np.ndarray
@@ -210,7 +210,7 @@ class EventTally(StreamTally):
             probs = to_numpy(predictions.probs)  # type: ignore[attr-defined]
             return [*zip(probs.T.astype(np.float64), targets.T == 1, strict=True)]
         event = (TopLabel() if self.classes else PositiveClass()).events(predictions)[0]
-        return [(event.probability.astype(np.float64), event.happened(targets))]
+        return [(event.probability.astype(np.float64), event.observed(targets))]
 
     def by_part(self, values: np.ndarray) -> EventSums:
         """The sums in flat vectors ``(..., size)``, as ``(..., groups, parts)``."""
@@ -227,7 +227,7 @@ class EventTally(StreamTally):
 
 @dataclass(frozen=True)
 class PITTally(StreamTally):
-    """Of the levels of outcomes in their forecasts; of vectors, of every coordinate."""
+    """Of the PIT values of outcomes; of vectors, of every coordinate."""
 
     groups: tuple[str, ...]
     seed: int = 0
@@ -238,14 +238,13 @@ class PITTally(StreamTally):
         return len(self.groups) * (3 + LEVELS)
 
     def sums(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:
-        """Group by group, of the levels that bets see."""
+        """Group by group, of the PIT values that bets see."""
         if not dimensions(predictions):
-            return _of_levels(levels_by_row(targets, predictions, seen, [self.seed]))
+            return _of_pit(pit_by_row(targets, predictions, seen, [self.seed]))
         parts = [
-            levels_by_row(targets[:, i], coordinate(predictions, i), seen, [self.seed, i])
-            for i in range(len(self.groups))
+            pit_by_row(targets[:, i], coordinate(predictions, i), seen, [self.seed, i]) for i in range(len(self.groups))
         ]
-        return np.concatenate([_of_levels(part) for part in parts])
+        return np.concatenate([_of_pit(part) for part in parts])
 
     def by_group(self, values: np.ndarray) -> PITSums:
         """The sums in flat vectors ``(..., size)``, as ``(..., groups)`` and counts as ``(..., groups, parts)``."""
@@ -264,29 +263,29 @@ def tally_of(bets: Bets) -> StreamTally:
     return EventTally(("probabilities",))
 
 
-def _moments(p: np.ndarray, happened: np.ndarray) -> np.ndarray:
+def _moments(p: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """What is summed of each claim: five numbers, along a new first axis."""
     noise = p * (1 - p)
-    return np.stack([np.ones_like(p), p, happened.astype(np.float64), noise, noise * (1 - 2 * p)])
+    return np.stack([np.ones_like(p), p, observed.astype(np.float64), noise, noise * (1 - 2 * p)])
 
 
-def _by_part(p: np.ndarray, happened: np.ndarray) -> np.ndarray:
+def _by_part(p: np.ndarray, observed: np.ndarray) -> np.ndarray:
     """Sums in parts of the range of claims, ``(5, parts)``."""
     part = np.searchsorted(np.array(CUTS), p, side="left")
-    return np.stack([np.bincount(part, weights, len(CUTS) + 1) for weights in _moments(p, happened)])
+    return np.stack([np.bincount(part, weights, len(CUTS) + 1) for weights in _moments(p, observed)])
 
 
-def _of_levels(levels: np.ndarray) -> np.ndarray:
+def _of_pit(pit: np.ndarray) -> np.ndarray:
     """Rows, scores, squares, and counts in equal parts."""
-    z = np.clip(ndtri(levels), -FURTHEST, FURTHEST)
-    part = np.minimum((levels * LEVELS).astype(np.intp), LEVELS - 1)
+    z = np.clip(ndtri(pit), -FURTHEST, FURTHEST)
+    part = np.minimum((pit * LEVELS).astype(np.intp), LEVELS - 1)
     return np.concatenate([[len(z), z.sum(), (z**2).sum()], np.bincount(part, minlength=LEVELS)])
 
 
 WINDOWS = 100
 """Windows at most; fewer where each holds many numbers."""
 
-FEWEST = 16
+MIN_WINDOWS = 16
 """Windows at most, however many numbers each holds."""
 
 NUMBERS = 16_000
@@ -316,7 +315,7 @@ class History:
     def fresh(cls, bets: Bets, window: int, start: int = 0) -> Self:
         """Before the first row, or after ``start`` rows of which nothing was kept."""
         tally = tally_of(bets)
-        most = min(max(NUMBERS // tally.size, FEWEST), WINDOWS) // 2 * 2
+        most = min(max(NUMBERS // tally.size, MIN_WINDOWS), WINDOWS) // 2 * 2
         spans = Spans.fresh(tally.size, width=window, most=most, start=start)
         return cls(tally, spans, Spans.fresh(1, width=1, most=POINTS, rule="largest", start=start))
 

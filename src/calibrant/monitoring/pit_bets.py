@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
 from calibrant.distributions.multivariate import coordinate, dimensions
-from calibrant.estimators.forecast_errors.pit import levels_of
+from calibrant.estimators.forecast_errors.pit import pit_of
 from calibrant.monitoring.bets import (
     HEIGHTS,
     LOCAL_TILTS,
@@ -25,7 +25,7 @@ from calibrant.monitoring.bets import (
 from calibrant.results import Finding
 
 
-def levels_by_row(targets: np.ndarray, predictions: Distribution, seen: int, seeds: list[int]) -> np.ndarray:
+def pit_by_row(targets: np.ndarray, predictions: Distribution, seen: int, seeds: list[int]) -> np.ndarray:
     """``F(y)`` of each row; where single values have a probability, at a random place between ``P(Y < y)`` and ``P(Y <= y)``.
 
     Every row has one random number, which depends on how many rows were ``seen`` before it and on the seeds, and not on which
@@ -33,11 +33,11 @@ def levels_by_row(targets: np.ndarray, predictions: Distribution, seen: int, see
 
     >>> from calibrant import Poisson
     >>> y, predictions = np.array([0, 1, 2]), Poisson(np.ones(3))
-    >>> whole = levels_by_row(y, predictions, 0, [0])
-    >>> bool(levels_by_row(y[2:], predictions[2:], 2, [0])[0] == whole[2])
+    >>> whole = pit_by_row(y, predictions, 0, [0])
+    >>> bool(pit_by_row(y[2:], predictions[2:], 2, [0])[0] == whole[2])
     True
     """
-    low, high = levels_of(predictions, levels_by_row)(targets)
+    low, high = pit_of(predictions, pit_by_row)(targets)
     if low is high:
         return low
     source = np.random.PCG64(np.random.SeedSequence(seeds)).advance(seen)
@@ -59,9 +59,9 @@ FURTHEST = 8.0
 
 @dataclass(frozen=True)
 class PITBets(Bets):
-    """On the levels ``F(y)``, uniform and independent of the past where the forecast is calibrated.
+    """On the PIT values ``F(y)``, uniform and independent of the past where the forecast is calibrated.
 
-    Their normal scores may be off in mean or in spread; a tenth of the levels may come too often or too rarely. Where single
+    Their normal scores may be off in mean or in spread; a tenth of the PIT values may come too often or too rarely. Where single
     values have a probability, and in ensembles, the level is drawn between its two ends, by the row's number.
     Of quantile forecasts bets are on the cells between the quantiles ``given``, and nothing is assumed within.
     """
@@ -97,9 +97,9 @@ class PITBets(Bets):
         if (fan := fan_of(predictions)) is not None:
             return _of_cells(fan, targets)
         if not dimensions(predictions):
-            return _of_levels(levels_by_row(targets, predictions, seen, [self.seed]))
+            return _of_pit(pit_by_row(targets, predictions, seen, [self.seed]))
         parts = [(targets[:, i], coordinate(predictions, i), seen, [self.seed, i]) for i in range(self.d)]
-        return np.concatenate([_of_levels(levels_by_row(*part)) for part in parts], axis=1)
+        return np.concatenate([_of_pit(pit_by_row(*part)) for part in parts], axis=1)
 
 
 def _groups(member: int | None, n_parts: int) -> list[list[Defect]]:
@@ -151,10 +151,10 @@ def _cell_ratios(given: np.ndarray) -> np.ndarray:
     return np.concatenate([shift, spread, np.stack(local, axis=1)], axis=1)
 
 
-def _of_levels(levels: np.ndarray) -> np.ndarray:
+def _of_pit(pit: np.ndarray) -> np.ndarray:
     """Log likelihood ratios ``(rows, bets)`` of one column of levels."""
-    z = np.clip(ndtri(levels), -FURTHEST, FURTHEST)
-    part = np.minimum((levels * PARTS).astype(int), PARTS - 1)
+    z = np.clip(ndtri(pit), -FURTHEST, FURTHEST)
+    part = np.minimum((pit * PARTS).astype(int), PARTS - 1)
     tilts = signed(LOCAL_TILTS)
     local = [
         np.where(part == at, tilt, 0.0) - np.log1p(np.expm1(tilt) / PARTS) for at in range(PARTS) for tilt in tilts

@@ -9,12 +9,12 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
-from calibrant.estimators.kernel_errors.kernel_resamples import work_of_redraw
+from calibrant.estimators.kernel_errors.kernel_resamples import work_of_resample
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, target_features, work_of_waves
 from calibrant.estimators.kernel_errors.skce import SKCE
 
 TEST_WORK = 40_000_000
-"""Redrawn targets a report may cost before it makes do with fewer redraws."""
+"""Resampled targets a report may cost before it makes do with fewer resamples."""
 
 PAIRS = 500_000_000
 """Pairs of rows the kernel error may cost before a report takes it block by block."""
@@ -23,7 +23,7 @@ BOOTSTRAP_WORK = 40_000_000
 """Resampled rows an interval may cost before a report makes do with fewer resamples."""
 
 KERNEL_WORK = 4e10
-"""Multiplications that all redraws of kernel errors may cost: a few seconds."""
+"""Multiplications that all resamples of kernel errors may cost: a few seconds."""
 
 ON_A_LINE = 10
 """How much longer a multiplication takes where rows are summed along a line, one after the other."""
@@ -54,7 +54,7 @@ def affordable_kernel(n: int, pairs: int, *, is_line: bool, in_blocks: bool = Tr
 
 
 def work_of(estimator: BaseEstimator, predictions: Distribution) -> float:
-    """Multiplications that one redraw of a kernel error costs, roughly.
+    """Multiplications that one resample of a kernel error costs, roughly.
 
     >>> work_of(SKCE(), Categorical(np.full((1000, 3), 1 / 3)))
     3000000.0
@@ -65,4 +65,4 @@ def work_of(estimator: BaseEstimator, predictions: Distribution) -> float:
         features = target_features(on_targets, predictions[:2], np.random.default_rng(0))
         return work_of_waves(len(predictions), features.width, estimator.n_features)
     is_line = isinstance(predictions, Categorical) and coords.shape[1] == 1
-    return work_of_redraw(on_predictions, predictions, coords.shape[1]) * (ON_A_LINE if is_line else 1)
+    return work_of_resample(on_predictions, predictions, coords.shape[1]) * (ON_A_LINE if is_line else 1)

@@ -45,12 +45,12 @@ TRIALS: dict[str, Sizes] = {
     "kernel error of blocks": {"n": (500, 15_000), "block": (30, 300)},
     "kernel error by waves": {"n": (500, 5000), "waves": (16, 128)},
     "kernel regression": {"n": (1000, 3500)},
-    "test of the binned error": {"n": (2000, 20_000), "redraws": (19, 99)},
-    "test of the class-wise error": {"n": (2000, 10_000), "redraws": (19, 99)},
-    "test of levels": {"n": (1000, 10_000), "redraws": (9, 49)},
-    "kernel test on a line": {"n": (2000, 50_000), "redraws": (19, 99)},
-    "kernel test of all pairs": {"n": (300, 800), "redraws": (9, 39)},
-    "kernel test by waves": {"n": (400, 2000), "redraws": (9, 39), "waves": (16, 96)},
+    "test of the binned error": {"n": (2000, 20_000), "resamples": (19, 99)},
+    "test of the class-wise error": {"n": (2000, 10_000), "resamples": (19, 99)},
+    "test of levels": {"n": (1000, 10_000), "resamples": (9, 49)},
+    "kernel test on a line": {"n": (2000, 50_000), "resamples": (19, 99)},
+    "kernel test of all pairs": {"n": (300, 800), "resamples": (9, 39)},
+    "kernel test by waves": {"n": (400, 2000), "resamples": (9, 39), "waves": (16, 96)},
     "temperature": {"n": (1000, 10_000)},
     "recalibration": {"n": (1000, 5000)},
     "binary: recalibration": {"n": (5000, 200_000)},
@@ -192,7 +192,7 @@ def machine() -> dict[str, str]:
 GPU_TRIALS: dict[str, Sizes] = {
     "kernel error of all pairs": {"n": (10_000, 100_000, 400_000)},
     "kernel regression": {"n": (10_000, 100_000)},
-    "kernel test of all pairs": {"n": (10_000, 60_000), "redraws": (19, 199)},
+    "kernel test of all pairs": {"n": (10_000, 60_000), "resamples": (19, 199)},
 }
 """Sizes at which each is tried, some ten times as large as those of a processor."""
 

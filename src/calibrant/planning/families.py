@@ -22,13 +22,13 @@ from calibrant.estimators.smooth.smooth_ece import SmoothECE
 from calibrant.inference.exact_tests.aggregated import SCALES, SCALES_OF_BOTH, AggregatedTest
 from calibrant.inference.exact_tests.exact_test import BUDGET, ExactTest
 from calibrant.inference.monte_carlo import CHUNK
-from calibrant.kernels.metrics import MOST_ROWS
+from calibrant.kernels.metrics import MAX_ROWS
 from calibrant.lenses.class_lenses import ClassWise, Lens, TopLabel
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.predictive.dressing import Dressing
 from calibrant.recalibration.predictive.variance import VarianceScaling
 from calibrant.recalibration.scaling.temperature import Temperature
-from calibrant.recalibration.stacking.default import MOST_CLASSES, Default
+from calibrant.recalibration.stacking.default import MAX_CLASSES, Default
 
 Kind: TypeAlias = Literal["classes", "binary", "numbers", "ensemble"]
 KINDS: tuple[Kind, ...] = ("classes", "binary", "numbers", "ensemble")
@@ -37,7 +37,7 @@ NUMBER = 8
 """Bytes of a number."""
 
 WAVES_OF_NUMBERS = 80
-"""Features that a redrawn number has in :class:`~calibrant.estimators.RandomFeatureSKCE`, roughly."""
+"""Features that a resampled number has in :class:`~calibrant.estimators.RandomFeatureSKCE`, roughly."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Load:
     n: int
     k: int
     kind: Kind = "classes"
-    redraws: int = 0
+    resamples: int = 0
     waves: int = 0
     block: int = 0
 
@@ -80,7 +80,7 @@ class Load:
     @property
     def median_pairs(self) -> float:
         """Pairs that the median distance looks at."""
-        return float(min(self.n, MOST_ROWS)) ** 2
+        return float(min(self.n, MAX_ROWS)) ** 2
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ ESTIMATES = (
     Family("Brier score", lambda _: Brier(), _numbers, _two_copies, EVENTS, has_state=True),
     Family("log loss", lambda _: LogLoss(), _numbers, _two_copies, (*EVENTS, "numbers"), has_state=True),
     Family("CRPS", lambda _: CRPS(), _numbers, _two_copies, REALS, has_state=True),
-    Family("error of levels", lambda _: PITError("kuiper"), _rows_and_order, _two_copies, REALS),
+    Family("PIT error", lambda _: PITError("kuiper"), _rows_and_order, _two_copies, REALS),
     Family(
         "kernel error on a line",
         lambda _: SKCE(),
@@ -231,7 +231,7 @@ ESTIMATES = (
 
 
 def kernel_work(load: Load) -> float:
-    """Multiplications of one redraw of a kernel error, by waves where there are some: as tests and reports count them.
+    """Multiplications of one resample of a kernel error, by waves where there are some: as tests and reports count them.
 
     >>> kernel_work(Load(1000, 10)), kernel_work(Load(1000, 10, waves=64))
     (10000000.0, 1780000.0)
@@ -249,25 +249,25 @@ def scales(load: Load) -> int:
 
 
 def _drawn(load: Load) -> float:
-    """Numbers that redrawing all targets compares: bisection in the cumulative probabilities."""
-    return float(load.redraws * load.n) * max(1.0, math.log2(load.k) if load.kind == "classes" else 1.0)
+    """Numbers that resampling all targets compares: bisection in the cumulative probabilities."""
+    return float(load.resamples * load.n) * max(1.0, math.log2(load.k) if load.kind == "classes" else 1.0)
 
 
-def _redrawn(load: Load) -> tuple[float, ...]:
-    return (1.0, float(load.n * load.width), load.sorting, _drawn(load), float(load.redraws * load.n))
+def _resampled(load: Load) -> tuple[float, ...]:
+    return (1.0, float(load.n * load.width), load.sorting, _drawn(load), float(load.resamples * load.n))
 
 
-def _redrawn_kernel(load: Load) -> tuple[float, ...]:
-    return (1.0, load.median_pairs, float(load.redraws * load.n), load.redraws * kernel_work(load))
+def _resampled_kernel(load: Load) -> tuple[float, ...]:
+    return (1.0, load.median_pairs, float(load.resamples * load.n), load.resamples * kernel_work(load))
 
 
 def _several(load: Load) -> tuple[float, ...]:
-    return tuple(scales(load) * term for term in _redrawn_kernel(load))
+    return tuple(scales(load) * term for term in _resampled_kernel(load))
 
 
 def _room_of_draws(load: Load) -> float:
-    """Redraws that are made together, and cumulative probabilities."""
-    chunk = float(max(load.n, min(CHUNK, load.redraws * load.n)))
+    """Resamples that are made together, and cumulative probabilities."""
+    chunk = float(max(load.n, min(CHUNK, load.resamples * load.n)))
     steps = load.n * 2.0 ** math.ceil(math.log2(load.k)) if load.kind == "classes" else 0.0
     return 4 * chunk + 2 * steps
 
@@ -275,28 +275,28 @@ def _room_of_draws(load: Load) -> float:
 def _room_of_kernel(load: Load) -> float:
     made = _room_of_draws(load) + 2.0 * load.n * max(load.width, load.features)
     if load.waves:
-        return made + 2.0 * load.n * load.waves + min(2.0 * BATCH, load.redraws * load.n * load.features)
+        return made + 2.0 * load.n * load.waves + min(2.0 * BATCH, load.resamples * load.n * load.features)
     if load.kind == "binary":
         return made
     kept = float(load.n) ** 2 if load.n <= STORED else 0.0
-    return made + kept + 3.0 * min(ROOM, load.n * load.features * min(load.redraws, 64))
+    return made + kept + 3.0 * min(ROOM, load.n * load.features * min(load.resamples, 64))
 
 
 def _error_test(lens_of: str, load: Load) -> ExactTest:
     lens = ClassWise() if lens_of == "classes" else single(load)
-    return ExactTest(ECE(EqualMass(BINS), lens=lens), load.redraws)
+    return ExactTest(ECE(EqualMass(BINS), lens=lens), load.resamples)
 
 
 def _kernel_test(load: Load) -> ExactTest:
     if load.waves:
-        return ExactTest(RandomFeatureSKCE(n_features=load.waves), load.redraws)
-    return ExactTest(SKCE(), load.redraws, budget=_enough(load.redraws * kernel_work(load)))
+        return ExactTest(RandomFeatureSKCE(n_features=load.waves), load.resamples)
+    return ExactTest(SKCE(), load.resamples, budget=_enough(load.resamples * kernel_work(load)))
 
 
 def _aggregated(load: Load) -> AggregatedTest:
     """With the budget that makes it take the waves or pairs that are meant."""
-    work = scales(load) * load.redraws * kernel_work(load)
-    return AggregatedTest(n_resamples=load.redraws, budget=float(f"{work:.2g}") if load.waves else _enough(work))
+    work = scales(load) * load.resamples * kernel_work(load)
+    return AggregatedTest(n_resamples=load.resamples, budget=float(f"{work:.2g}") if load.waves else _enough(work))
 
 
 def _enough(work: float) -> float:
@@ -318,33 +318,38 @@ def _recalibrator(load: Load) -> Recalibrator:
 
 
 def _fitted(load: Load) -> tuple[float, ...]:
-    matrix = load.k if load.kind == "classes" and load.k <= MOST_CLASSES else 0
+    matrix = load.k if load.kind == "classes" and load.k <= MAX_CLASSES else 0
     return (1.0, float(load.n), float(load.n * load.width), float(load.n * load.width * matrix))
 
 
 TESTS = (
-    Family("test of the binned error", partial(_error_test, "one"), _redrawn, _room_of_draws, EVENTS),
+    Family("test of the binned error", partial(_error_test, "one"), _resampled, _room_of_draws, EVENTS),
     Family(
         "test of the class-wise error",
         partial(_error_test, "classes"),
-        lambda load: (load.k * load.sorting, *_redrawn(load), float(load.redraws * load.n * load.k)),
+        lambda load: (load.k * load.sorting, *_resampled(load), float(load.resamples * load.n * load.k)),
         lambda load: _room_of_draws(load) + load.n * load.k,
         ("classes",),
     ),
     Family(
         "test of levels",
-        lambda load: ExactTest(PITError("kuiper"), load.redraws),
-        lambda load: (float(load.n * load.width), *_redrawn(load), load.redraws * load.sorting),
+        lambda load: ExactTest(PITError("kuiper"), load.resamples),
+        lambda load: (float(load.n * load.width), *_resampled(load), load.resamples * load.sorting),
         lambda load: _room_of_draws(load) + 2.0 * load.n * load.width,
         REALS,
     ),
-    Family("kernel test on a line", _kernel_test, _redrawn_kernel, _room_of_kernel, ("binary",)),
+    Family("kernel test on a line", _kernel_test, _resampled_kernel, _room_of_kernel, ("binary",)),
     Family(
-        "kernel test of all pairs", _kernel_test, _redrawn_kernel, _room_of_kernel, ("classes", *REALS), is_shared=True
+        "kernel test of all pairs",
+        _kernel_test,
+        _resampled_kernel,
+        _room_of_kernel,
+        ("classes", *REALS),
+        is_shared=True,
     ),
-    Family("kernel test by waves", _kernel_test, _redrawn_kernel, _room_of_kernel, is_shared=True),
+    Family("kernel test by waves", _kernel_test, _resampled_kernel, _room_of_kernel, is_shared=True),
 )
-"""Tests of one statistic by redraws."""
+"""Tests of one statistic by resamples."""
 
 AGGREGATED = tuple(
     replace(test, name=f"aggregated {test.name}", make=_aggregated, terms=_several)

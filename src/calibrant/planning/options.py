@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from calibrant._validate import InputError
-from calibrant.estimators.kernel_errors.random_features import LEAST_WAVES, MOST_WAVES, ROOM
+from calibrant.estimators.kernel_errors.random_features import MAX_FEATURES, MAX_NUMBERS, MIN_FEATURES
 from calibrant.planning.affordable import PAIRS, affordable_kernel
 from calibrant.planning.families import FAMILIES, Family, Load, kernel_work
 from calibrant.planning.machine import Machine, Rates
 from calibrant.results import brief, how_many
 
 REDRAWS = (999, 199, 99)
-WAVES = (MOST_WAVES, 256, 64, LEAST_WAVES)
+WAVES = (MAX_FEATURES, 256, 64, MIN_FEATURES)
 SMALL_BLOCK = 100
 
 
@@ -44,7 +44,7 @@ def roles(load: Load) -> tuple[Role, ...]:
     >>> [role.name for role in roles(Load(1000, 2, "binary"))]
     ['calibration error', 'score', 'test', 'kernel error', 'recalibration', 'error without bins', 'whole predictions']
     """
-    error = ("binned error", "error in fixed bins", "error of levels")
+    error = ("binned error", "error in fixed bins", "PIT error")
     asked = {
         "calibration error": _plain(load, *error),
         "score": _plain(load, "log loss", "CRPS"),
@@ -76,21 +76,21 @@ def _kernel_errors(load: Load) -> Iterator[Option]:
 
 
 def _tests(load: Load) -> Iterator[Option]:
-    """Several scales before one set of bins; exact statistics before waves; many redraws before few."""
+    """Several scales before one set of bins; exact statistics before waves; many resamples before few."""
     exact = "kernel test on a line" if load.kind == "binary" else "kernel test of all pairs"
-    for redraws in REDRAWS[:2]:
-        drawn = replace(load, redraws=redraws)
+    for resamples in REDRAWS[:2]:
+        drawn = replace(load, resamples=resamples)
         yield Option(FAMILIES[f"aggregated {exact}"], drawn)
         for waves in _waves(drawn):
             yield Option(FAMILIES["aggregated kernel test by waves"], replace(drawn, waves=waves))
-    for redraws in REDRAWS:
+    for resamples in REDRAWS:
         for name in ("test of the binned error", "test of levels"):
-            yield Option(FAMILIES[name], replace(load, redraws=redraws))
+            yield Option(FAMILIES[name], replace(load, resamples=resamples))
 
 
 def _waves(load: Load) -> list[int]:
     """Numbers of waves that leave room, and cost less than what they stand for."""
-    most = max(LEAST_WAVES, ROOM // (2 * load.n))
+    most = max(MIN_FEATURES, MAX_NUMBERS // (2 * load.n))
     cheaper = [w for w in WAVES if w <= most and kernel_work(replace(load, waves=w)) < kernel_work(load)]
     return cheaper if load.kind != "binary" else []
 
@@ -101,10 +101,10 @@ ENGINES: tuple[EngineName, ...] = ("process", "batches", "gpu", "cluster")
 COPIES = 3
 """How often data that are to be worked on at once should fit into memory."""
 
-MOST_BATCH = 1_000_000
+MAX_BATCH_ROWS = 1_000_000
 """Rows of a batch."""
 
-MOST_WORKERS = 1000
+MAX_WORKERS = 1000
 """Workers that a cluster may have."""
 
 
@@ -136,7 +136,7 @@ class Place:
 
     def batch(self, load: Load) -> int:
         """Rows that are in memory at once."""
-        return max(1, min(load.n, MOST_BATCH, int(self.memory / COPIES**2 / (load.data_bytes / load.n))))
+        return max(1, min(load.n, MAX_BATCH_ROWS, int(self.memory / COPIES**2 / (load.data_bytes / load.n))))
 
     def offered(self, roles: Iterable[Role]) -> Iterable[Role]:
         """What can be done here: in batches, what has a state on all rows, and the rest on a sample of them."""
@@ -164,8 +164,8 @@ class Place:
 
 
 def is_divisible(option: Option) -> bool:
-    """Whether workers can share the work: redraws, and pairs of panels of rows, are tasks of their own."""
-    return option.load.redraws > 0 or option.family.name == "kernel error of all pairs"
+    """Whether workers can share the work: resamples, and pairs of panels of rows, are tasks of their own."""
+    return option.load.resamples > 0 or option.family.name == "kernel error of all pairs"
 
 
 def place_for(load: Load, machine: Machine, memory: float, engine: EngineName | None) -> Place:
@@ -190,6 +190,6 @@ def workers_for(quotes: Iterable[Quote], budget: float) -> tuple[Quote, int] | N
     """
     for quote in quotes:
         workers = max(1, math.ceil(quote.seconds / budget))
-        if is_divisible(quote.option) and workers <= MOST_WORKERS:
+        if is_divisible(quote.option) and workers <= MAX_WORKERS:
             return quote, workers
     return None

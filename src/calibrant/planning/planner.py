@@ -143,7 +143,7 @@ def plan(
 
     Questions are taken by importance. Each keeps back what cheap answers to the later ones cost, and takes the best
     answer that the rest of the budget and the memory allow. Costs are sums of measured coefficients times monomials of
-    n, k, redraws and waves; ``calibrant doctor --bench`` measures them on this machine. Without ``memory`` all that is free
+    n, k, resamples and waves; ``calibrant doctor --bench`` measures them on this machine. Without ``memory`` all that is free
     may be used; without ``engine`` it is this process, batches where the data do not fit, or a GPU that torch can use.
 
     >>> from calibrant.planning import plan
@@ -253,9 +253,9 @@ def _notes(
         yield "the data do not fit into memory three times over; reading them is not counted"
     if choices and place.name in ("process", "gpu"):
         yield from _better_test(wanted, place, choices, budget)
-        redraws = affordable(REDRAWS[0], load.n, TEST_WORK, least=REDRAWS[1])
+        resamples = affordable(REDRAWS[0], load.n, TEST_WORK, least=REDRAWS[1])
         kernel = affordable_kernel(load.n, PAIRS, is_line=load.kind == "binary")
-        yield f"by itself, calibrant report takes {redraws} redraws and {brief(kernel) if kernel else 'no kernel error'}"
+        yield f"by itself, calibrant report takes {resamples} resamples and {brief(kernel) if kernel else 'no kernel error'}"
 
 
 def _better_test(

@@ -24,8 +24,8 @@ from calibrant.plots.forecasting.fan import FanDisplay as FanDisplay
 from calibrant.plots.forecasting.fan import fan as fan
 from calibrant.plots.forecasting.pit_histogram import PITCurveDisplay as PITCurveDisplay
 from calibrant.plots.forecasting.pit_histogram import PITHistogramDisplay as PITHistogramDisplay
-from calibrant.plots.forecasting.pit_histogram import level_curve as level_curve
-from calibrant.plots.forecasting.pit_histogram import levels as levels
+from calibrant.plots.forecasting.pit_histogram import pit_curve as pit_curve
+from calibrant.plots.forecasting.pit_histogram import pit_histogram as pit_histogram
 from calibrant.plots.forecasting.sharpness import SharpnessDisplay as SharpnessDisplay
 from calibrant.plots.forecasting.sharpness import sharpness as sharpness
 from calibrant.plots.forecasting.spread_plot import SpreadDisplay as SpreadDisplay

@@ -32,8 +32,8 @@ DRAWINGS: dict[str, Drawing] = {
     "drift": DriftDisplay.drawing,
     "evidence": EvidenceDisplay.drawing,
     "fan": FanDisplay.drawing,
-    "level_curve": PITCurveDisplay.drawing,
-    "levels": PITHistogramDisplay.drawing,
+    "pit_curve": PITCurveDisplay.drawing,
+    "pit_histogram": PITHistogramDisplay.drawing,
     "null": NullDisplay.drawing,
     "reliability": ReliabilityDisplay.drawing,
     "sharpness": SharpnessDisplay.drawing,
@@ -50,7 +50,7 @@ def to_svg(kind: str, tables: Tables) -> str:
 
     >>> from calibrant.results import Table
     >>> table = Table(lower=[0.0, 0.5], upper=[0.5, 1.0], observed=[0.4, 0.6], low=[0.3, 0.3], high=[0.7, 0.7])
-    >>> to_svg("levels", {"levels": table})[:4]
+    >>> to_svg("pit_histogram", {"pit_histogram": table})[:4]
     '<svg'
     """
     if kind not in DRAWINGS:

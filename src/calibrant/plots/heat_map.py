@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WORK = 10_000_000
-"""Redrawn targets that marks may cost before they make do with fewer redraws."""
+"""Resampled targets that marks may cost before they make do with fewer resamples."""
 
 ALPHA = 0.05
 """What has an adjusted p-value up to this is marked."""
@@ -64,7 +64,7 @@ class CellGaps:
         rng: Seed,
         engine: Engine | None,
     ) -> np.ndarray:
-        """p-values of the statistics that ``gather`` makes, adjusted for their number: targets are redrawn."""
+        """p-values of the statistics that ``gather`` makes, adjusted for their number: targets are resampled."""
         observed = gather(self.sums(targets[None]))[0]
         task = partial(_largest, self, predictions, gather)
         largest = draw(task, n_resamples, width=len(predictions), rng=rng, engine=engine)
@@ -83,7 +83,7 @@ def names_of(predictions: Categorical) -> np.ndarray:
     return np.array(predictions.class_names)
 
 
-LEAST = 0.02
+MIN_RANGE = 0.02
 """Shades reach their end at this at least: rounding and noise are to stay pale."""
 
 
@@ -114,35 +114,35 @@ def limit_of(values: np.ndarray) -> float:
     (0.2, 0.02)
     """
     known = values[np.isfinite(values)]
-    largest = max(float(np.abs(known).max(initial=0.0)), LEAST)
+    largest = max(float(np.abs(known).max(initial=0.0)), MIN_RANGE)
     unit = 10.0 ** np.floor(np.log10(largest))
     return float(np.ceil(np.round(largest / unit, 9)) * unit)
 
 
-MOST = 16
+MAX_LETTERS = 16
 """Letters of a name at most."""
 
 
 def is_slanted(names: Sequence[str]) -> bool:
     """Whether the names of columns need more room than there is side by side."""
-    return sum(min(len(name), MOST) + 2 for name in names if name) > 44
+    return sum(min(len(name), MAX_LETTERS) + 2 for name in names if name) > 44
 
 
 def depth_of(names: Sequence[str]) -> float:
     """Inches that the names of columns take below a map."""
-    return 0.28 + (0.046 * max(min(len(name), MOST) for name in names) if is_slanted(names) else 0.0)
+    return 0.28 + (0.046 * max(min(len(name), MAX_LETTERS) for name in names) if is_slanted(names) else 0.0)
 
 
 def width_of(names: Sequence[str]) -> float:
     """Inches that the names of rows take beside a map."""
-    return 0.4 + 0.074 * max(min(len(name), MOST) for name in names)
+    return 0.4 + 0.074 * max(min(len(name), MAX_LETTERS) for name in names)
 
 
 def label_cells(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
     """Names of rows and columns, slanted where they are long and many; long ones are cut."""
-    axes.set_yticks(range(len(rows)), [shortened(name, MOST) for name in rows], fontsize=9.5)
+    axes.set_yticks(range(len(rows)), [shortened(name, MAX_LETTERS) for name in rows], fontsize=9.5)
     angle: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_slanted(columns) else {}
-    axes.set_xticks(range(len(columns)), [shortened(name, MOST) for name in columns], fontsize=9.5, **angle)
+    axes.set_xticks(range(len(columns)), [shortened(name, MAX_LETTERS) for name in columns], fontsize=9.5, **angle)
 
 
 def scale_below(axes: "Axes", depth: float) -> "Axes":

@@ -17,14 +17,14 @@ from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.reports.trials import FOLDS, Trial, Trials, is_sample, picture_of, problem_after, thinned, tried
 from calibrant.results import Finding, Interval, Table, how_many, percent
 
-LEAST = 50
+MIN_ROWS = 50
 """Rows that a map can be learned from."""
 
 ROUGH = 500
 """Fewer rows than this leave much to chance."""
 
 REDRAWS = 199
-"""Redraws behind the bands of errors after recalibration."""
+"""Resamples behind the bands of errors after recalibration."""
 
 EVENTS = 10
 """Rows of other classes than the most frequent one."""
@@ -103,7 +103,7 @@ def unadvised(why: Reason, sentences: tuple[str, ...] = (), table: Table | None 
 def too_few(problem: ReportProblem) -> str | None:
     """Why nothing can be learned: few rows, or hardly any but those of one class."""
     n = len(problem) if problem.weights is None else int((problem.weights > 0).sum())
-    if n < LEAST:
+    if n < MIN_ROWS:
         return f"{how_many(n, 'row is', 'rows are')} too few to learn from."
     if isinstance(problem.predictions, Categorical):
         others = n - int(np.bincount(to_numpy(problem.targets)).max())
@@ -157,7 +157,7 @@ class Error:
     @classmethod
     def of(cls, problem: ReportProblem) -> "Error":
         """That of the report; of forecasts, of their levels."""
-        problem = problem.levels if isinstance(problem, ForecastProblem) else problem
+        problem = problem.pit if isinstance(problem, ForecastProblem) else problem
         test = problem.test(problem.error)
         return cls(test.statistic, test.null_band())
 
@@ -255,7 +255,7 @@ def _tries(trials: Trials) -> list[str]:
     return [f"{words} changes the {spelled(trials.score)} by {change:+.2g} ± {error:.1g}."]
 
 
-MOST = 20
+MAX_LABELS = 20
 """Labels that are looked at."""
 
 ROWS = 100_000
@@ -264,10 +264,14 @@ ROWS = 100_000
 
 def advise_on(problem: ReportProblem, *, verdict: Verdict, source: Sequence[str] | None = None) -> Advised:
     """What to do about any problem; about several labels, what to do about each."""
-    if not isinstance(problem, ClassProblem) or not isinstance(problem.predictions, Bernoulli) or len(problem) < LEAST:
+    if (
+        not isinstance(problem, ClassProblem)
+        or not isinstance(problem.predictions, Bernoulli)
+        or len(problem) < MIN_ROWS
+    ):
         return advise(problem, verdict=verdict, source=source)
-    some = thinned(problem, most=ROWS // min(MOST, problem.predictions.n_labels))
-    singles = [_single(some, i) for i in range(min(MOST, problem.predictions.n_labels))]
+    some = thinned(problem, most=ROWS // min(MAX_LABELS, problem.predictions.n_labels))
+    singles = [_single(some, i) for i in range(min(MAX_LABELS, problem.predictions.n_labels))]
     looked = [i for i, one in enumerate(singles) if too_few(one) is None]
     found = {i: trials for i in looked if (trials := tried(singles[i])) is not None}
     if not found:

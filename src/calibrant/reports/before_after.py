@@ -49,8 +49,8 @@ class Side:
 
     @classmethod
     def of(cls, problem: ReportProblem) -> "Side":
-        """The error with its null band, and what is drawn of it: the reliability curve, or levels and coverage."""
-        problem = problem.levels if isinstance(problem, ForecastProblem) else problem
+        """The error with its null band, and what is drawn of it: the reliability curve, or PIT values and coverage."""
+        problem = problem.pit if isinstance(problem, ForecastProblem) else problem
         label, meaning, key = _error_of(problem)
         test, name = problem.test(problem.error), type(problem.error).__name__
         band, estimator = test.null_band(), repr(problem.error)
@@ -79,7 +79,7 @@ def _error_of(problem: ReportProblem) -> tuple[str, str, str]:
     if isinstance(problem, PITProblem) and fan_of(problem.predictions) is not None:
         return "Error at the levels given", FORECAST_MEANINGS["quantiles"], "quantile error"
     if isinstance(problem, PITProblem):
-        return "Error of levels (PIT)", FORECAST_MEANINGS["levels"], "error"
+        return "PIT error", FORECAST_MEANINGS["pit_histogram"], "error"
     if problem.kind == "multi-class":
         return "Calibration error of the confidence", MEANINGS["top"], "error"
     return "Calibration error", MEANINGS["event"], "error"

@@ -47,7 +47,7 @@ def evaluate(
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
 
-    ``by`` maps names to columns that slice the rows. Large data get fewer redraws than ``n_resamples``, and the
+    ``by`` maps names to columns that slice the rows. Large data get fewer resamples than ``n_resamples``, and the
     report says how many. ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help;
     ``source`` are the words of a command that name the file and its columns, for the one that learns it.
 
@@ -197,10 +197,10 @@ def report_of(
 
 
 def settings_of(problem: ReportProblem) -> dict[str, object]:
-    """What repeats the run: versions, redraws, seed and level."""
+    """What repeats the run: versions, resamples, seed and level."""
     return {
         **versions(),
-        "redraws": problem.n_resamples,
+        "resamples": problem.n_resamples,
         "seed": str(problem.seeds.entropy),
         "level": 0.95,
     }

@@ -34,7 +34,7 @@ from calibrant.results import SCHEMA, Table, how_many
 from calibrant.results.markup import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
-MOST = 12
+MAX_MODELS = 12
 """Models that a page compares."""
 
 
@@ -169,8 +169,8 @@ def _plans(
     engine: Engine | None,
 ) -> dict[str, tuple[ReportProblem, Outline[Any]]]:
     """The checked problems, all of one kind, and what their reports consist of."""
-    if not isinstance(models, Mapping) or not 2 <= len(models) <= MOST:
-        raise InputError(f"models must be 2 to {MOST} predictions by name, {{'a': y_pred, 'b': other_pred}}")
+    if not isinstance(models, Mapping) or not 2 <= len(models) <= MAX_MODELS:
+        raise InputError(f"models must be 2 to {MAX_MODELS} predictions by name, {{'a': y_pred, 'b': other_pred}}")
     if not isinstance(by, Mapping | None):
         raise InputError("by must map names to columns, such as by={'site': column}")
     found: dict[str, tuple[ReportProblem, Outline[Any]]] = {}
@@ -323,7 +323,7 @@ def _curve(problem: ReportProblem, name: str) -> Table:
         predicted, observed = curve["predicted"], curve["observed"]
     else:
         assert isinstance(problem, ForecastProblem)
-        levels, fan = problem.levels, problem.fan
+        levels, fan = problem.pit, problem.fan
         sizes = COVERED if fan is None else central_levels(fan)
         if not sizes:
             return Table(model=np.array([], dtype=object), predicted=np.zeros(0), observed=np.zeros(0))

@@ -48,7 +48,7 @@ CRPS_LOSS = Comparand("CRPS", "CRPS")
 ENERGY_SCORE = Comparand("Energy score", "energy score")
 PINBALL_LOSS = Comparand("Pinball loss", "pinball loss")
 SQUARED = Comparand("Squared calibration error", "squared calibration error", is_error=True)
-OF_LEVELS = Comparand("Error of levels (PIT)", "error of levels", is_error=True, is_share=True)
+OF_PIT = Comparand("PIT error", "PIT error", is_error=True, is_share=True)
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def error_of(problem: ReportProblem) -> tuple[Comparand, BaseEstimator, ReportPr
     of the square, whose resamples vary too little around zero, in 18 %, by the square in none.
     """
     if isinstance(problem, ForecastProblem):
-        return OF_LEVELS, problem.levels.error, problem.levels
+        return OF_PIT, problem.pit.error, problem.pit
     assert isinstance(problem, ClassProblem)
     error, targets, predictions = DebiasedECE(EqualMass(15), lens=problem.lens).reduce(
         problem.targets, problem.predictions

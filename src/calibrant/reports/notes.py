@@ -16,7 +16,7 @@ from calibrant.reports.class_report.class_problem import ClassProblem, claims
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.results import how_many, number
 
-MOST_NAMES = 10
+MAX_NAMES = 10
 """Names that a list shows."""
 
 MANY = 0.05
@@ -80,7 +80,7 @@ def listed(names: Iterable[object]) -> str:
     ('a, b, c', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 …')
     """
     found = [str(name) for name in names]
-    return f"{', '.join(found[:MOST_NAMES])}{' …' if len(found) > MOST_NAMES else ''}"
+    return f"{', '.join(found[:MAX_NAMES])}{' …' if len(found) > MAX_NAMES else ''}"
 
 
 RARE = 10
@@ -193,8 +193,8 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
 def middle_levels(problem: ForecastProblem) -> np.ndarray:
     """The level of each outcome; of quantile forecasts, the middle of what is known of it."""
     if problem.fan is None:
-        return to_numpy(problem.levels.targets)
-    low, high = problem.fan.levels_around(to_numpy(problem.levels.targets))
+        return to_numpy(problem.pit.targets)
+    low, high = problem.fan.levels_around(to_numpy(problem.pit.targets))
     return (low + high) / 2
 
 

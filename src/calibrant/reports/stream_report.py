@@ -20,7 +20,7 @@ from calibrant.reports.render.html import charts_of, rendered, shortened
 from calibrant.reports.stream_verdict import (
     evalue,
     in_words,
-    is_of_levels,
+    is_of_pit,
     judge_stream,
     shown_name,
     sides_of,
@@ -140,7 +140,7 @@ def monitor_report(
     """The page of a watched stream, as data: the verdict, the evidence row by row, windows as a control chart, before and after.
 
     ``bad_lines`` counts lines that could not be used, where rows came from a file; ``level`` is that of the bands of windows,
-    ``n_resamples`` how many redraws they rest on. Nothing of the stream is read again: all is put together from what the
+    ``n_resamples`` how many resamples they rest on. Nothing of the stream is read again: all is put together from what the
     monitor keeps, at a cost that does not depend on the rows.
 
     >>> import numpy as np
@@ -222,7 +222,7 @@ def _settings(monitor: Monitor, limits: Limits) -> dict[str, Any]:
         "window": monitor.window,
         "bets": 0 if monitor.bets is None else len(monitor.bets.shares),
         "level": limits.level,
-        "redraws": limits.n_resamples,
+        "resamples": limits.n_resamples,
     }
 
 
@@ -277,9 +277,9 @@ def _title(monitor: Monitor) -> str:
 
 def _meaning(monitor: Monitor) -> str:
     """What the two panels show."""
-    if is_of_levels(monitor):
+    if is_of_pit(monitor):
         return (
-            "Bias and spread are the mean and the standard deviation of the normal scores of the outcomes' levels in their "
+            "Bias and spread are the mean and the standard deviation of the normal scores of the outcomes' PIT values in their "
             "forecasts: 0 and 1 if forecasts are calibrated."
         )
     assert monitor.bets is not None
@@ -305,7 +305,7 @@ def _drift(monitor: Monitor, limits: Limits) -> Picture:
         "claim": "parts of the range of probabilities",
         "class": "classes",
         "label": "labels",
-        "level": "levels of outcomes in their forecasts",
+        "level": "PIT values of outcomes",
     }[noun]
     framed = ", ".join(dict.fromkeys(str(name) for name in cells["place"][cells["beyond"]].tolist()))
     at = f", at {shortened(framed, 400)}" if framed else ""
@@ -322,11 +322,11 @@ def _drift(monitor: Monitor, limits: Limits) -> Picture:
 def _sides(monitor: Monitor, limits: Limits) -> Picture:
     """Reliability diagrams or histograms of levels: one, or two where there is a before."""
     before, after = sides_of(monitor)
-    one = "levels" if is_of_levels(monitor) else "reliability"
+    one = "pit_histogram" if is_of_pit(monitor) else "reliability"
     how = (
         "Each bar is the share of outcomes at that level of their forecast, even where it is calibrated. High ends: too sure; a "
         "hump: too timid; a slope: too low where it rises."
-        if is_of_levels(monitor)
+        if is_of_pit(monitor)
         else "Each mark is a part of the range of probabilities; larger marks hold more rows. On the dashed line, claims come "
         "true as often as stated. A calibrated model leaves the band in about one part of twenty."
     )
@@ -346,10 +346,10 @@ def _sides(monitor: Monitor, limits: Limits) -> Picture:
 
 
 def _heading(kind: str) -> str:
-    return "Where outcomes lie in their forecasts" if kind == "levels" else "What was claimed, what happened"
+    return "Where outcomes lie in their forecasts" if kind == "pit_histogram" else "What was claimed, what happened"
 
 
-FEW = 50
+MIN_ROWS = 50
 """Windows of fewer rows tell little."""
 
 
@@ -385,7 +385,7 @@ def _about_windows(monitor: Monitor, history: History) -> list[str]:
             f"Windows had {monitor.window:,} rows at first. As there came more than {history.spans.most}, neighbours were put "
             f"together, so that memory does not grow: each has {width:,} now."
         )
-    if width < FEW:
+    if width < MIN_ROWS:
         found.append(f"Windows of {how_many(width, 'row')} tell little: their bands are wide.")
     return found
 

@@ -47,14 +47,14 @@ def parts_of(monitor: Monitor, values: np.ndarray) -> EventSums:
     return monitor.history.tally.by_part(values).at(strongest_group(monitor))
 
 
-def levels_of(monitor: Monitor, values: np.ndarray) -> PITSums:
+def pit_of(monitor: Monitor, values: np.ndarray) -> PITSums:
     """Sums of levels, of the group that the evidence is about."""
     assert monitor.history is not None
     assert isinstance(monitor.history.tally, PITTally)
     return PITSums(*(part[strongest_group(monitor)] for part in monitor.history.tally.by_group(values)))
 
 
-def is_of_levels(monitor: Monitor) -> bool:
+def is_of_pit(monitor: Monitor) -> bool:
     """Whether forecasts of numbers are watched."""
     return monitor.history is not None and isinstance(monitor.history.tally, PITTally)
 
@@ -70,8 +70,8 @@ def shown_name(monitor: Monitor) -> str:
 
 def in_words(monitor: Monitor, values: np.ndarray) -> str:
     """What one side shows, as a part of a sentence."""
-    if is_of_levels(monitor):
-        sums = levels_of(monitor, values)
+    if is_of_pit(monitor):
+        sums = pit_of(monitor, values)
         n, mean = float(sums.rows), float(sums.scores / sums.rows)
         if n == 1:
             return f"bias {mean:z.2f} in 1 row"  # which has no spread
@@ -80,43 +80,43 @@ def in_words(monitor: Monitor, values: np.ndarray) -> str:
     tally, single = monitor.history.tally, strongest_class(monitor)  # type: ignore[union-attr]
     assert isinstance(tally, EventTally)
     total = parts_of(monitor, values).over(-1) if single is None else tally.by_class(values).at(single)
-    claimed, happened = (percent(float(part / total.rows)) for part in (total.claimed, total.happened))
+    predicted, observed = (percent(float(part / total.rows)) for part in (total.predicted, total.observed))
     rows = how_many(round(float(total.rows)), "row")
     name = shown_name(monitor)
     if tally.classes and not name:
-        return f"a confidence of {claimed} on average and {happened} right in {rows}"
-    return f"{claimed}{f' of {name}' if name else ''} claimed and {happened} happened in {rows}"
+        return f"a confidence of {predicted} on average and {observed} right in {rows}"
+    return f"{predicted}{f' of {name}' if name else ''} claimed and {observed} happened in {rows}"
 
 
 def standing_out(monitor: Monitor, values: np.ndarray, limits: Limits) -> str | None:
     """The part, class or label of one side that is furthest beyond chance, in words; nothing where none is, or of levels."""
-    if is_of_levels(monitor):
+    if is_of_pit(monitor):
         return None
     assert monitor.history is not None
     tally = monitor.history.tally
     assert isinstance(tally, EventTally)
     sums = tally.by_class(values) if tally.classes else parts_of(monitor, values)
-    score, drawn = (gap / np.sqrt(sums.noise + 1) for gap in (sums.gap, limits.redraw(sums)))
+    score, drawn = (gap / np.sqrt(sums.noise + 1) for gap in (sums.gap, limits.resample(sums)))
     worst = int(np.argmax(np.abs(score)))
     enough = 1 - (1 - limits.level) / len(tally.groups)
     if abs(score[worst]) <= np.quantile(np.abs(drawn).max(axis=1), enough, method="higher"):
         return None
     if tally.classes and worst == strongest_class(monitor):
         return None  # which is told anyway
-    claimed, happened = (percent(float(part[worst] / sums.rows[worst])) for part in (sums.claimed, sums.happened))
+    predicted, observed = (percent(float(part[worst] / sums.rows[worst])) for part in (sums.predicted, sums.observed))
     if tally.classes:
-        return f"the class {tally.classes[worst]}, {claimed} claimed and {happened} happened"
+        return f"the class {tally.classes[worst]}, {predicted} claimed and {observed} happened"
     place = f"{100 * ENDS[worst]:g} % and {100 * ENDS[worst + 1]:g} %"
-    return f"claims between {place}, {claimed} on average, of which {happened} happened"
+    return f"claims between {place}, {predicted} on average, of which {observed} happened"
 
 
 def tables_of(monitor: Monitor, values: np.ndarray, limits: Limits) -> dict[str, Table]:
     """The reliability diagram of one side, or its histogram of levels."""
     settings = {"level": [limits.level]}
-    if is_of_levels(monitor):
-        sums = levels_of(monitor, values)
+    if is_of_pit(monitor):
+        sums = pit_of(monitor, values)
         n = int(sums.rows)
-        return {"levels": histogram_table(sums.counts / n, n, limits.level), "settings": Table(settings)}
+        return {"pit_histogram": histogram_table(sums.counts / n, n, limits.level), "settings": Table(settings)}
     assert monitor.history is not None
     parts = parts_of(monitor, values)
     floor = _floor(parts_of(monitor, monitor.history.windows.values.sum(axis=0)))  # one kind of axes for both sides
@@ -129,8 +129,8 @@ def tables_of(monitor: Monitor, values: np.ndarray, limits: Limits) -> dict[str,
 
 def curve_of(parts: EventSums, limits: Limits) -> Table:
     """Claimed and happened in each part, with the band of a calibrated model at each."""
-    low, high = outward((parts.claimed - limits.redraw(parts)) / parts.rows, (1 - limits.level) / 2)
-    means = {"predicted": parts.claimed / parts.rows, "observed": parts.happened / parts.rows}
+    low, high = outward((parts.predicted - limits.resample(parts)) / parts.rows, (1 - limits.level) / 2)
+    means = {"predicted": parts.predicted / parts.rows, "observed": parts.observed / parts.rows}
     return Table({**means, "weight": parts.rows, "low": low, "high": high})
 
 
@@ -148,7 +148,7 @@ def _floor(parts: EventSums) -> float | None:
     return floor_of(int(total)) if parts.rows[outer].sum() >= CROWDED * total else None
 
 
-FEW = 50
+MIN_ROWS = 50
 """Fewer rows are never called calibrated."""
 
 EARLY = 0.1
@@ -175,7 +175,7 @@ def judge_stream(monitor: Monitor, limits: Limits) -> Verdict:
 def _quiet(monitor: Monitor) -> tuple[Literal["good", "unsure"], str, Finding]:
     """Tone, headline and finding without an alarm."""
     assert monitor.leaning is not None
-    if monitor.n < FEW:
+    if monitor.n < MIN_ROWS:
         rows = how_many(monitor.n, "row")
         return "unsure", f"Too few rows to tell: no alarm after {rows}.", Finding.TOO_FEW_ROWS
     if monitor.peak >= -math.log(monitor.alpha) / 2:
@@ -185,7 +185,7 @@ def _quiet(monitor: Monitor) -> tuple[Literal["good", "unsure"], str, Finding]:
 
 
 def _alarmed(monitor: Monitor, alarm: Alarm, limits: Limits) -> Verdict:
-    is_early = alarm.since <= max(FEW, EARLY * alarm.row)
+    is_early = alarm.since <= max(MIN_ROWS, EARLY * alarm.row)
     headline = (
         f"Not calibrated, from the first rows on: {alarm.words}."
         if is_early
@@ -310,14 +310,14 @@ def _groups(monitor: Monitor, limits: Limits) -> Section | None:
 
 def _event_table(names: tuple[str, ...], sums: EventSums, limits: Limits) -> Table:
     """What was claimed and happened in each, furthest beyond chance first."""
-    drawn = limits.redraw(sums) / sums.rows
+    drawn = limits.resample(sums) / sums.rows
     (low, high), (lowest, highest) = limits.bands(drawn)
     gap = sums.gap / sums.rows
     order = np.argsort(-np.abs(sums.gap) / np.sqrt(np.maximum(sums.noise, 1e-12)), kind="stable")
     columns = {
         "group": np.array(names, dtype=object),
-        "claimed": sums.claimed / sums.rows,
-        "happened": sums.happened / sums.rows,
+        "claimed": sums.predicted / sums.rows,
+        "happened": sums.observed / sums.rows,
         "gap": gap,
         "gap_low": low,
         "gap_high": high,
@@ -328,7 +328,7 @@ def _event_table(names: tuple[str, ...], sums: EventSums, limits: Limits) -> Tab
 
 def _level_table(tally: PITTally, values: np.ndarray, limits: Limits) -> Table:
     """Bias and spread of each coordinate, furthest beyond chance first."""
-    tables = limits.of_levels(tally.by_group(values))
+    tables = limits.of_pit(tally.by_group(values))
     far = np.maximum(
         *(np.abs(t["value"] - (t["low"] + t["high"]) / 2) / (t["high"] - t["low"]) for t in tables.values())
     )

@@ -51,8 +51,8 @@ from calibrant.reports.forecast_report.forecast_problem import (
     ForecastProblem,
     PITOfParts,
     PITProblem,
-    levels_of_targets,
-    redraws_of_levels,
+    pit_of_targets,
+    resamples_of_pit,
 )
 from calibrant.results import brief
 
@@ -62,7 +62,7 @@ FOLDS = 5
 NUMBERS = 100_000
 """Predicted numbers, of all classes or members of all rows, that recalibrators learn from."""
 
-FEWEST, MOST = 2_000, 30_000
+ALWAYS_ROWS, ENOUGH_ROWS = 2_000, 30_000
 """Rows that are never too many to learn from, and those that are enough."""
 
 AS_THEY_ARE = "as they are"
@@ -259,10 +259,10 @@ def _scores_in_common(targets: np.ndarray, tries: Sequence[Sequence[HeldOut]]) -
     return (name for name in have[0] if all(name in names for names in have))
 
 
-def thinned(problem: P, most: int = MOST) -> P:
+def thinned(problem: P, most: int = ENOUGH_ROWS) -> P:
     """The problem of as many of its rows, drawn at random, as recalibrators need; rows without weight are left out."""
     rows = np.arange(len(problem)) if problem.weights is None else np.flatnonzero(problem.weights)
-    most = min(most, max(FEWEST, NUMBERS // _width(problem.predictions)))
+    most = min(most, max(ALWAYS_ROWS, NUMBERS // _width(problem.predictions)))
     if len(rows) > most:
         rows = np.sort(np.random.default_rng(problem.fresh_seeds).choice(rows, most, replace=False))
     return problem if len(rows) == len(problem) else problem.rows(rows)
@@ -274,24 +274,24 @@ def _width(predictions: Distribution) -> int:
         return predictions.n_classes
     if isinstance(predictions, Ensemble):
         return int(np.prod(predictions.members.shape[1:]))
-    return max(1, 10 * dimensions(predictions))  # levels of vectors take draws
+    return max(1, 10 * dimensions(predictions))  # PIT values of vectors take draws
 
 
 def problem_after(problem: ReportProblem, parts: Sequence[HeldOut]) -> ReportProblem:
-    """The problem with the predictions of all folds; of forecasts, with the levels of targets in them."""
+    """The problem with the predictions of all folds; of forecasts, with the PIT values of targets in them."""
     if isinstance(problem, ClassProblem):
         return replace(problem, predictions=in_order(parts).checked())  # targets are columns already
     assert isinstance(problem, ForecastProblem)
     if (fan := problem.fan) is not None:
         return _of_quantiles(problem, fan, parts)
-    levels, targets = np.empty(len(problem)), to_numpy(problem.targets)
-    redraws = []
+    pit, targets = np.empty(len(problem)), to_numpy(problem.targets)
+    resamples = []
     for part in parts:
         own = targets[part.rows]
-        levels[part.rows] = levels_of_targets(own, part.predictions)
-        redraws.append((part.rows, redraws_of_levels(own, part.predictions)))
-    is_uniform = all(one is None for _, one in redraws)
-    return problem.at(levels, None if is_uniform else PITOfParts(tuple(redraws), len(problem)))
+        pit[part.rows] = pit_of_targets(own, part.predictions)
+        resamples.append((part.rows, resamples_of_pit(own, part.predictions)))
+    is_uniform = all(one is None for _, one in resamples)
+    return problem.at(pit, None if is_uniform else PITOfParts(tuple(resamples), len(problem)))
 
 
 def _of_quantiles(problem: ForecastProblem, fan: Quantiles, parts: Sequence[HeldOut]) -> ReportProblem:
@@ -299,16 +299,16 @@ def _of_quantiles(problem: ForecastProblem, fan: Quantiles, parts: Sequence[Held
     values = np.empty((len(problem), len(fan.levels)))
     for part in parts:
         values[part.rows] = forecast_at(part.predictions, fan.levels, "recalibration")
-    return replace(problem, predictions=type(fan)(values, fan.levels)).levels
+    return replace(problem, predictions=type(fan)(values, fan.levels)).pit
 
 
 def claims_of(problem: ReportProblem) -> Picture:
-    """What was claimed, and what happened: the reliability diagram of classes, the histogram of levels of forecasts."""
+    """What was claimed, and what happened: the reliability diagram of classes, the histogram of PIT values of forecasts."""
     if isinstance(problem, ClassProblem):
         return reliability_of(problem)
-    levels = problem.levels if isinstance(problem, ForecastProblem) else problem
-    assert isinstance(levels, PITProblem)
-    return histogram_of(levels)
+    pit = problem.pit if isinstance(problem, ForecastProblem) else problem
+    assert isinstance(pit, PITProblem)
+    return histogram_of(pit)
 
 
 def picture_of(problem: ReportProblem, parts: Sequence[HeldOut], name: str) -> Picture:

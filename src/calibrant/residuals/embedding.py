@@ -21,7 +21,7 @@ from calibrant.typing import Array
 NODES = 128
 """Points that stand for a distribution on the routes by quantiles and by draws."""
 
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 """Rows with that many points each that are seen from elsewhere at a time."""
 
 
@@ -134,7 +134,7 @@ def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distri
     for route in (_by_nodes, _sampled):
         finite = route(kernel, targets, predictions)
         if finite is not NotImplemented:
-            cuts = [slice(start, start + MOST_ROWS) for start in range(0, len(finite), MOST_ROWS)]
+            cuts = [slice(start, start + MAX_ROWS) for start in range(0, len(finite), MAX_ROWS)]
             return namespace(targets).concat([finite[cut].seen_from(places) for cut in cuts], axis=1)
     raise InputError(_no_route(kernel, predictions, None))
 

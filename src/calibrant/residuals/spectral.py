@@ -24,7 +24,7 @@ What lies outside is seen as if it lay elsewhere, so that expectations are wrong
 Heavy tails reach far: the next best is taken. More frequencies than the last cost more than another route, unless rows are few.
 """
 
-WAVES = 256
+N_FREQUENCIES = 256
 """Random frequencies at which predictions of vectors are compared."""
 
 ROOM = 1 << 21
@@ -68,13 +68,13 @@ def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distributi
     """Coordinates ``(n, 2m)`` whose Euclidean distance is ``sqrt(L(P,P) - 2 L(P,Q) + L(Q,Q))``, or ``NotImplemented``.
 
     Those of predictions and of others ``beside`` them belong together if each is told of the other. Of vectors, the
-    distance as seen by ``WAVES`` random frequencies, always the same.
+    distance as seen by ``N_FREQUENCIES`` random frequencies, always the same.
     """
     if width := dimensions(predictions):
-        frequencies = kernel.frequencies(np.random.default_rng(0), WAVES, width)
+        frequencies = kernel.frequencies(np.random.default_rng(0), N_FREQUENCIES, width)
         waves = NotImplemented
         if frequencies is not NotImplemented:
-            waves = _expected(predictions, frequencies, np.full(WAVES, 1 / WAVES))
+            waves = _expected(predictions, frequencies, np.full(N_FREQUENCIES, 1 / N_FREQUENCIES))
     else:
         waves = _waves(kernel, predictions, (predictions, predictions if beside is None else beside), ())
     return NotImplemented if waves is NotImplemented else waves.expected

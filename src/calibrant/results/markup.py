@@ -61,7 +61,7 @@ def _is_visible(letter: str) -> bool:
     return unicodedata.category(letter) not in ("Cc", "Cf", "Zl", "Zp", "Cs") or letter in "\u200d\u200c"
 
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Rows of a table that a notebook shows, half of them from its end."""
 
 FRAME = "font-size:13px;line-height:1.5;margin:4px 0"
@@ -93,15 +93,15 @@ def frame(body: str) -> str:
 def grid(columns: Mapping[str, Sequence[str]], is_number: Sequence[bool]) -> str:
     """A table of cells that are text; of many rows the first and the last."""
     n = max((len(column) for column in columns.values()), default=0)
-    half = MOST_ROWS // 2
-    shown = [*range(n)] if n <= MOST_ROWS else [*range(half), *range(n - half, n)]
+    half = MAX_ROWS // 2
+    shown = [*range(n)] if n <= MAX_ROWS else [*range(half), *range(n - half, n)]
     styles = [NUMBER if right else TEXT for right in is_number]
     names = zip(columns, styles, strict=True)
     head = "".join(f"<th style='{style};font-weight:normal;opacity:.7'>{_cell(name)}</th>" for name, style in names)
     rows = []
     for i in shown:
-        if n > MOST_ROWS and i == n - half:
-            rows.append(f"<tr><td style='{TEXT}' colspan='{len(columns)}'>… {n - MOST_ROWS:,} more rows …</td></tr>")
+        if n > MAX_ROWS and i == n - half:
+            rows.append(f"<tr><td style='{TEXT}' colspan='{len(columns)}'>… {n - MAX_ROWS:,} more rows …</td></tr>")
         cells = zip(columns.values(), styles, strict=True)
         rows.append(
             "<tr>" + "".join(f"<td style='{style}'>{_cell(column[i])}</td>" for column, style in cells) + "</tr>"

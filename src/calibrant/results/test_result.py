@@ -15,7 +15,7 @@ from calibrant.results.words import brief, number
 class TestResult(Result):
     """The outcome of a test that the predictions are calibrated.
 
-    ``pvalue`` is small when they are not. ``null_distribution`` holds the statistic under calibrated redraws, so
+    ``pvalue`` is small when they are not. ``null_distribution`` holds the statistic under calibrated resamples, so
     ``null_band()`` says what an honest model with these very predictions would show; tests whose law is for large n have none.
     ``notes`` say what a reader must know.
     """
@@ -77,7 +77,7 @@ class TestResult(Result):
         return [
             ("p-value", number(self.pvalue)),
             *self._statistic_lines(),
-            *([("if calibrated", f"{self.null_band()} (95 % of {len(drawn):,} redraws)")] if self.has_band else []),
+            *([("if calibrated", f"{self.null_band()} (95 % of {len(drawn):,} resamples)")] if self.has_band else []),
             *([("lens", self.estimate.lens)] if self.estimate.lens else []),
             *(("note", note) for note in self.notes),
             ("n", f"{self.n:,}"),
@@ -85,14 +85,14 @@ class TestResult(Result):
         ]
 
 
-def central_band(redrawn: np.ndarray, level: float) -> Interval:
-    """The central range of redrawn statistics that one more draw lies in with at least this probability.
+def central_band(resampled: np.ndarray, level: float) -> Interval:
+    """The central range of resampled statistics that one more draw lies in with at least this probability.
 
-    Of M redraws it ends at the ``floor((M + 1) tail)``-th from either end, as the new one is as likely in every gap.
+    Of M resamples it ends at the ``floor((M + 1) tail)``-th from either end, as the new one is as likely in every gap.
 
     >>> list(central_band(np.arange(1.0, 100.0), 0.95))
     [2.0, 98.0]
     """
-    ordered = np.sort(redrawn)
+    ordered = np.sort(resampled)
     k = max(1, math.floor((len(ordered) + 1) * (1 - level) / 2 + 1e-9))
-    return Interval(float(ordered[k - 1]), float(ordered[-k]), level, "calibrated redraws")
+    return Interval(float(ordered[k - 1]), float(ordered[-k]), level, "calibrated resamples")

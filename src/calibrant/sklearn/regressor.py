@@ -20,7 +20,7 @@ from calibrant.sklearn.outputs import means_and_spreads
 
 DEFAULT = Best((VarianceScaling(), QuantileRecalibration()))
 
-LEAST = 1e-6
+MIN_SPREAD = 1e-6
 """The smallest spread, in standard deviations of the targets: certainty is no distribution."""
 
 
@@ -81,7 +81,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator): 
     def _normal(self, values: np.ndarray) -> Normal:
         mean, std = values.T
         scale = np.where(np.isnan(std), self.target_spread_, std)
-        return Normal(mean, np.maximum(scale, LEAST * self.target_spread_))
+        return Normal(mean, np.maximum(scale, MIN_SPREAD * self.target_spread_))
 
     def predict_dist(self, X: Any) -> Distribution:
         """Recalibrated distributions, one a row: any estimator, test or report of calibrant takes them."""

@@ -184,7 +184,7 @@ class RatioState(SumState):
         view = View.of(self.estimator.lens, predictions)
         w = np.ones(len(predictions)) if weights is None else weights
         events = {
-            e.name: PairSums.of(w * e.happened(targets).astype(np.float64), w * e.probability.astype(np.float64))
+            e.name: PairSums.of(w * e.observed(targets).astype(np.float64), w * e.probability.astype(np.float64))
             for e in view.events
         }
         about = {"family": family_of(predictions), "lens": view.lens, "lens_name": view.name}
@@ -258,19 +258,19 @@ class DebiasedState(SumState):
     def of_rows(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Self:
         """The sums of these rows."""
         settled, events, name = self.estimator.look(predictions)
-        found = {e.name: self._of_event(e, e.happened(targets), weights) for e in events}
+        found = {e.name: self._of_event(e, e.observed(targets), weights) for e in events}
         about: dict[str, Any] = {"lens": settled.lens, "lens_name": name, "family": family_of(predictions)}
         return replace(self, n=len(predictions), events=found, **about)
 
-    def _of_event(self, event: Event, happened: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, ...]:
+    def _of_event(self, event: Event, observed: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, ...]:
         p = event.probability
         bins = self.estimator.bins.bins(p)
-        counted, size = tally(p, happened, bins, weights), len(bins)
+        counted, size = tally(p, observed, bins, weights), len(bins)
         w = np.ones(len(p)) if weights is None else weights
         residual_squares, weight_squares = (np.zeros(size, dtype=object) for _ in range(2))
         for start in range(0, len(p), BLOCK):
             rows = slice(start, start + BLOCK)
-            cell, residual = bins.of_rows(p, rows), p[rows].astype(np.float64) - happened[rows]
+            cell, residual = bins.of_rows(p, rows), p[rows].astype(np.float64) - observed[rows]
             residual_squares += sum_any((w[rows] * residual) ** 2, cell, size)
             weight_squares += sum_any(w[rows] ** 2, cell, size)
         return counted.mass, counted.score, residual_squares, weight_squares

@@ -147,7 +147,7 @@ def _settled(estimator: Any, targets: Array, predictions: Distribution) -> Any:
                 f"bins of a sample are those of one event and {settled.lens!r} has {len(events)}: give Edges(...)"
             )
         (event,) = events
-        bins = estimator.bins.bins(event.probability.astype(np.float64), None, event.happened(targets))
+        bins = estimator.bins.bins(event.probability.astype(np.float64), None, event.observed(targets))
         return replace(settled, bins=Edges(tuple(np.unique(bins.edges).tolist())))
     if not isinstance(estimator, SKCE | UCME | RandomFeatureSKCE):
         return estimator

@@ -187,7 +187,7 @@ def test_closed_forms_are_double_sums(xp, rng):
     for kernel, table in ((Identity(), np.eye(3)), (LabelMatrix(matrix), np.array(matrix))):
         exact = sum(table[a, b] * p[:, a][:, None] * q[:, b][None, :] for a, b in np.ndindex(3, 3))
         assert np.asarray(expectation(kernel, ours, other)) == pytest.approx(exact, rel=1e-13)
-        points = ours.point(y)  # redrawn targets are NumPy arrays, whatever the library of the predictions
+        points = ours.point(y)  # resampled targets are NumPy arrays, whatever the library of the predictions
         assert np.asarray(expectation(kernel, points, other)) == pytest.approx(table[y] @ q.T, rel=1e-13)
 
 

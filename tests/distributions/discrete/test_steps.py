@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from calibrant.distributions.discrete.categorical import CACHED, FEW, bisected, steps_below
+from calibrant.distributions.discrete.categorical import CACHED, MAX_STEPS, bisected, steps_below
 
 
-@pytest.mark.parametrize("count", [1, 2, 9, FEW, FEW + 1, 300])
+@pytest.mark.parametrize("count", [1, 2, 9, MAX_STEPS, MAX_STEPS + 1, 300])
 @pytest.mark.parametrize(("m", "n"), [(1, 1), (7, 40), (3, CACHED // 3 + 2), (CACHED + 1, 2)])
 def test_every_number_finds_as_many_steps_as_by_looking_at_all(count, m, n):
     rng = np.random.default_rng(0)

@@ -8,7 +8,7 @@ from calibrant import CRPS, SKCE, Ensemble, ExactTest, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.ensemble import _is_worth_sorting
 from calibrant.estimators import EnergyScore
-from calibrant.estimators.forecast_errors.pit import levels_of
+from calibrant.estimators.forecast_errors.pit import pit_of
 from calibrant.inference import RankTest
 from calibrant.kernels import Energy, Exponential, Gaussian, Matern, expectation
 from calibrant.recalibration import Dressing
@@ -274,11 +274,11 @@ class TestWeights:
         for score in (CRPS(), CRPS(fair=True), EnergyScore(), EnergyScore(fair=True)):
             exact = [score.losses(y[[i]], one)[0] for i, one in enumerate(alone)]
             assert score.losses(y, batch) == pytest.approx(exact, rel=1e-12)
-        levels = levels_of(batch, self)(y)
+        levels = pit_of(batch, self)(y)
         for i, one in enumerate(alone):
-            low, high = levels_of(one, self)(y[[i]])
+            low, high = pit_of(one, self)(y[[i]])
             assert (levels[0][i], levels[1][i]) == (low[0], high[0])
-        assert levels_of(Ensemble([[0.0, 1.0]], [[0.2, 0.8]]), self)(np.zeros(1))[1].tolist() == [0.2]
+        assert pit_of(Ensemble([[0.0, 1.0]], [[0.2, 0.8]]), self)(np.zeros(1))[1].tolist() == [0.2]
 
     def test_fair_scores_are_unbiased(self, rng):
         """The mean over ensembles of m members is the score of what they were drawn from."""

@@ -13,19 +13,19 @@ def test_both_ways_of_counting_agree(rng):
         bins = [EqualMass(5).bins(e.probability, weights) for e in events]
         together = ClassCounts.of(events, bins, weights)
         apart = [EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True)]
-        assert together.happened(drawn) == pytest.approx(np.concatenate([a.happened(drawn) for a in apart], axis=1))
+        assert together.observed(drawn) == pytest.approx(np.concatenate([a.observed(drawn) for a in apart], axis=1))
         assert together.weight == pytest.approx(np.concatenate([a.weight for a in apart]))
         assert together.predicted == pytest.approx(np.concatenate([a.predicted for a in apart]))
 
 
-def test_many_redraws_are_counted_like_few(rng, monkeypatch):
+def test_many_resamples_are_counted_like_few(rng, monkeypatch):
     predictions = Categorical(rng.dirichlet(np.ones(4), 80))
     events, drawn = ClassWise().events(predictions), predictions.sample(rng, 15)
     for weights in (None, rng.random(80)):
         counts = ClassCounts.of(events, [EqualMass(5).bins(e.probability, weights) for e in events], weights)
-        at_once = counts.happened(drawn)
+        at_once = counts.observed(drawn)
         monkeypatch.setattr("calibrant.estimators.binned.bin_sums.CACHED", 200)
-        np.testing.assert_array_equal(counts.happened(drawn), at_once)
+        np.testing.assert_array_equal(counts.observed(drawn), at_once)
         monkeypatch.undo()
 
 

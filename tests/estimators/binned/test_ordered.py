@@ -6,7 +6,7 @@ from calibrant.estimators.binned.binning import Ordered
 
 def test_totals_are_those_of_the_rows_below(rng):
     scores, weights = rng.random(50).round(1), rng.integers(0, 4, 50).astype(float)
-    happened = rng.random((3, 50)) < 0.5
+    observed = rng.random((3, 50)) < 0.5
     for w in (None, weights):
         ordered = Ordered.of(scores, w)
         each = np.ones(50) if w is None else w
@@ -14,8 +14,8 @@ def test_totals_are_those_of_the_rows_below(rng):
         below = scores[:, None] <= ordered.scores
         assert ordered.weight[1:] == pytest.approx(each @ below)
         assert ordered.predicted[1:] == pytest.approx((each * scores) @ below)
-        assert ordered.observed(happened)[:, 1:] == pytest.approx((happened * each) @ below)
-        assert np.all(ordered.observed(happened)[:, 0] == 0)
+        assert ordered.observed(observed)[:, 1:] == pytest.approx((observed * each) @ below)
+        assert np.all(ordered.observed(observed)[:, 0] == 0)
 
 
 def test_split_ties_keep_every_row_in_its_order():

@@ -67,7 +67,7 @@ def test_order_matters_with_split_ties_alone(rng):
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-def test_redraws_in_bulk_are_those_one_by_one(rule, rng):
+def test_resamples_in_bulk_are_those_one_by_one(rule, rng):
     p = Categorical.example(rng, 60)
     y = p.sample(rng, 1)[0].astype(np.int64)
     if rule.ties == "together":
@@ -75,8 +75,8 @@ def test_redraws_in_bulk_are_those_one_by_one(rule, rng):
         labels = rng.random((30, 3)).round(1)
         check_estimator(ECE(rule), (rng.random((30, 3)) < labels).astype(int), Bernoulli(labels))
     statistic = ECE(rule, lens=TopLabel()).given(p, None)
-    redraws = p.sample(rng, 40)
-    assert statistic(redraws) == pytest.approx([ECE(rule, lens=TopLabel())(t, p).value for t in redraws], rel=1e-12)
+    resamples = p.sample(rng, 40)
+    assert statistic(resamples) == pytest.approx([ECE(rule, lens=TopLabel())(t, p).value for t in resamples], rel=1e-12)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)

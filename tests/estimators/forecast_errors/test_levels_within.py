@@ -29,7 +29,7 @@ def test_ninety_percent_of_calibrated_forecasts_whose_levels_jump(kind, rng):
     assert low <= n * CentralCoverage(0.9)(y, predictions).value <= high
 
 
-def test_redraws_are_those_of_plain_calls(rng):
+def test_resamples_are_those_of_plain_calls(rng):
     y, predictions = rng.normal(size=50), Normal(np.zeros(50), 1.0)
     stack = predictions.sample(rng, 4)
     found = CentralCoverage(0.5).given(predictions, None)(stack)

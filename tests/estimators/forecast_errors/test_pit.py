@@ -5,7 +5,7 @@ from scipy import stats
 from calibrant import Ensemble, Laplace, Mixture, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.estimators import PIT
-from calibrant.estimators.forecast_errors.pit import levels_of, randomised, share_upto, usual_prerank
+from calibrant.estimators.forecast_errors.pit import pit_of, randomised, share_upto, usual_prerank
 
 
 def is_uniform(u):
@@ -66,7 +66,7 @@ def test_average_ranks_see_correlations_that_coordinates_cannot(rng):
 
 def test_shares_are_what_randomising_gives_on_average(counts, rng):
     batch = counts.example(rng, 30)
-    levels = levels_of(batch, PIT())(batch.sample(rng, 1)[0])
+    levels = pit_of(batch, PIT())(batch.sample(rng, 1)[0])
     drawn = np.stack([randomised(levels, seed) for seed in range(4_000)])
     for u in (0.1, 0.5, 0.93):
         seen = (drawn <= u).mean(axis=0)
@@ -80,7 +80,7 @@ def test_a_level_counts_itself():
 
 def test_the_mean_of_shares_is_the_level_for_calibrated_counts(counts, rng):
     batch = counts.example(rng, 40)
-    low, high = levels_of(batch, PIT())(batch.sample(rng, 20_000))
+    low, high = pit_of(batch, PIT())(batch.sample(rng, 20_000))
     for u in (0.2, 0.7):
         assert np.abs(share_upto((low, high), u).mean(axis=0) - u).max() < 5 * np.sqrt(0.25 / 20_000)
 
@@ -99,7 +99,7 @@ def test_the_mean_of_shares_is_the_level_for_calibrated_counts(counts, rng):
         (lambda: PIT("mean"), "prerank must be 'average' or 'band'; got 'mean'"),
         (lambda: PIT(seed=0.5), "seed must be a whole number"),
         (lambda: PIT()([0.0, 1.0], Normal([0.0], 1.0)), "y_true has 2 rows and y_pred has 1"),
-        (lambda: levels_of(MultivariateNormal([[0.0, 1.0]], 1.0), PIT()), "say how to order them, prerank='average'"),
+        (lambda: pit_of(MultivariateNormal([[0.0, 1.0]], 1.0), PIT()), "say how to order them, prerank='average'"),
     ],
 )
 def test_what_is_refused(call, message):

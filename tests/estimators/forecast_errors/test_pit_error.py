@@ -44,7 +44,7 @@ def test_it_conforms(distance, rng):
 
 
 def rejections(make, estimator, sets=200):
-    """How often calibrated data are rejected at 10 %, with 19 redraws."""
+    """How often calibrated data are rejected at 10 %, with 19 resamples."""
     rng = np.random.default_rng(5)
     test = ExactTest(estimator, n_resamples=19)
     hits = 0

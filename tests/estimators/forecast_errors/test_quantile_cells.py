@@ -64,7 +64,7 @@ def test_targets_on_a_quantile_are_put_where_they_speak_least():
     assert ShareBetween()(np.concatenate([dry, wet]), quantiles).value == pytest.approx(0.7)
 
 
-def test_redraws_fall_into_cells_as_often_as_promised():
+def test_resamples_fall_into_cells_as_often_as_promised():
     quantiles = Quantiles(np.tile([0.0, 2.0, 2.0, 3.0], (500, 1)), [0.1, 0.3, 0.6, 0.9])
     y = CellResamples.of(quantiles).sample(np.random.default_rng(0), 200).ravel()
     cells = [(y < 0).sum(), ((y > 0) & (y < 2)).sum(), (y == 2).sum(), ((y > 2) & (y < 3)).sum(), (y > 3).sum()]

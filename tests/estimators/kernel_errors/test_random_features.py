@@ -6,7 +6,7 @@ import pytest
 from calibrant import SKCE, Categorical, ExactTest, Normal
 from calibrant._validate import InputError
 from calibrant.estimators import EachDraw, RandomFeatureSKCE
-from calibrant.estimators.kernel_errors.random_features import LEAST_WAVES, MOST_WAVES, affordable_waves
+from calibrant.estimators.kernel_errors.random_features import MAX_FEATURES, MIN_FEATURES, affordable_waves
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity
 
 
@@ -41,7 +41,7 @@ def test_many_waves_approach_the_kernel(family, rng):
 @pytest.mark.parametrize("family", [Categorical, Normal])
 @pytest.mark.parametrize("n_features", [30, 51])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_redraws_in_bulk_equal_one_by_one(family, n_features, weighted, rng, monkeypatch):
+def test_resamples_in_bulk_equal_one_by_one(family, n_features, weighted, rng, monkeypatch):
     """By sums over rows, and by pairs where there are fewer rows than waves: 30 and 51 frequencies are 60 and 102 waves."""
     for limit in ("BATCH", "CACHED"):
         monkeypatch.setattr(f"calibrant.estimators.kernel_errors.random_features.{limit}", 1500)
@@ -60,9 +60,10 @@ def test_large_tests_take_waves_and_say_so(rng):
     exact = ExactTest(SKCE(), 19)(y, p)
     assert exact.notes == ()
     waves = ExactTest(SKCE(), 19, budget=1e6)(y, p)
-    assert "19 redraws of all pairs exceed the budget of 1e+06: RandomFeatureSKCE(" in waves.notes[0]
+    assert "19 resamples of all pairs exceed the budget of 1e+06: RandomFeatureSKCE(" in waves.notes[0]
     assert (
-        waves.statistic == RandomFeatureSKCE(SKCE()(y, p).estimator.on_predictions, Identity(), LEAST_WAVES)(y, p).value
+        waves.statistic
+        == RandomFeatureSKCE(SKCE()(y, p).estimator.on_predictions, Identity(), MIN_FEATURES)(y, p).value
     )
 
 
@@ -78,8 +79,8 @@ def test_the_level_is_exact_with_few_waves():
 def test_how_many_waves(rng):
     predictions = Categorical(rng.dirichlet(np.ones(4), 1000))
     kernels = Exponential(1.0), Identity()
-    assert affordable_waves(*kernels, predictions, 99, 1e15) == MOST_WAVES
-    assert affordable_waves(*kernels, predictions, 99, 1.0) == LEAST_WAVES
+    assert affordable_waves(*kernels, predictions, 99, 1e15) == MAX_FEATURES
+    assert affordable_waves(*kernels, predictions, 99, 1.0) == MIN_FEATURES
     assert affordable_waves(*kernels, predictions, 100, 100 * 1000 * 4 * 250.0) == 100
     assert affordable_waves(Energy(), Identity(), predictions, 99, 1.0) is None
 

@@ -207,8 +207,8 @@ class TestStatistics:
         results = [UNIT(*data_set(cell, rng)) for _ in range(600)]
         values = np.array([r.value for r in results])
         assert abs(values.mean() - TRUTH["uncalibrated", 1]) < 4 * values.std() / 600**0.5
-        claimed = np.mean([r.standard_error**2 for r in results])
-        assert claimed == pytest.approx(values.var(ddof=1), rel=0.2)
+        predicted = np.mean([r.standard_error**2 for r in results])
+        assert predicted == pytest.approx(values.var(ddof=1), rel=0.2)
 
     def test_the_standard_error_of_a_calibrated_model_errs_on_the_safe_side(self):
         """Where the first-order term vanishes it is still estimated at zero or above, never below."""
@@ -217,10 +217,10 @@ class TestStatistics:
         for _ in range(600):
             p = rng.dirichlet(np.ones(3), 50)
             results.append(SKCE(Exponential(0.5))(Categorical(p).sample(rng, 1)[0], p))
-        claimed = np.mean([r.standard_error**2 for r in results])
+        predicted = np.mean([r.standard_error**2 for r in results])
         observed = np.var([r.value for r in results], ddof=1)
-        print(f"claimed over observed variance: {claimed / observed:.2f}")
-        assert 1.3 < claimed / observed < 2.2
+        print(f"claimed over observed variance: {predicted / observed:.2f}")
+        assert 1.3 < predicted / observed < 2.2
 
     def test_the_bias_of_the_biased_estimator(self):
         """Calibrated normal predictions with scale 0.1: ``(1 - 1.02^(-1/2)) / n``."""

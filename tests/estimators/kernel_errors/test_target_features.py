@@ -60,8 +60,8 @@ def test_none(rng):
     [(Identity(), Categorical), (LabelMatrix(((1, 0.5, 0), (0.5, 1, 0.5), (0, 0.5, 1))), Categorical)]
     + [(Gaussian(2.0), family) for family in (Normal, MultivariateNormal)],
 )
-def test_many_redraws_have_the_features_of_each(kernel, family, rng):
+def test_many_resamples_have_the_features_of_each(kernel, family, rng):
     predictions = family.example(rng, 30)
     drawn = predictions.sample(rng, 7)
     features = target_features(kernel, predictions, rng).of_targets
-    np.testing.assert_array_equal(features.of_redraws(drawn), np.stack([features(y) for y in drawn], axis=1))
+    np.testing.assert_array_equal(features.of_resamples(drawn), np.stack([features(y) for y in drawn], axis=1))

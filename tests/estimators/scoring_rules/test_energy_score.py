@@ -38,7 +38,7 @@ def test_the_right_forecast_scores_best(rng):
     assert min(scores, key=scores.get) == 1.0
 
 
-def test_redraws_share_the_distances_of_members(rng):
+def test_resamples_share_the_distances_of_members(rng):
     """The statistic in bulk, and a test that finds an ensemble too wide."""
     members = Ensemble(rng.normal(size=(60, 20, 2)))
     result = ExactTest(EnergyScore(), n_resamples=99, alternative="less")(0.2 * rng.normal(size=(60, 2)), members)

@@ -14,11 +14,11 @@ def test_the_parts_are_those_of_the_estimators(lens, rng):
     found = decompose_by_kernel(y, p, bandwidth=0.1, lens=lens, sample_weight=w)
     error = TangentKDE(2, 0.1, lens=lens, root=False)(y, p, sample_weight=w).value
     assert found.miscalibration == pytest.approx(error, rel=1e-12)
-    seen, claimed = (y, p) if lens is None else lens(y, p)
-    happened = np.eye(3)[seen] if lens is None else seen[:, None] * 1.0
-    rates = np.average(happened, weights=w, axis=0)
+    seen, predicted = (y, p) if lens is None else lens(y, p)
+    observed = np.eye(3)[seen] if lens is None else seen[:, None] * 1.0
+    rates = np.average(observed, weights=w, axis=0)
     assert found.uncertainty == pytest.approx((rates * (1 - rates)).sum(), rel=1e-12)
-    assert found.score == pytest.approx(Brier()(seen, claimed, sample_weight=w).value, rel=1e-12)
+    assert found.score == pytest.approx(Brier()(seen, predicted, sample_weight=w).value, rel=1e-12)
 
 
 def test_they_add_up_to_the_score_up_to_noise(rng):

@@ -45,7 +45,7 @@ def test_brier_needs_classes():
 
 @pytest.mark.parametrize("score", [Brier(), LogLoss()])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_redraws_of_two_classes_have_the_losses_of_each_alone(score, weighted, rng):
+def test_resamples_of_two_classes_have_the_losses_of_each_alone(score, weighted, rng):
     predictions = Categorical(np.append(rng.random(300), [0.0, 1.0]))
     weights = rng.random(302) if weighted else None
     w = np.ones(302) if weights is None else weights

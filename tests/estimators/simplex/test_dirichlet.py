@@ -43,8 +43,8 @@ def matrix(points, h, weights=None):
 def by_hand(logs, labels, n_classes):
     log_sum = logsumexp(logs, axis=1)
     weights = np.exp(logs - np.where(np.isinf(log_sum), 0, log_sum)[:, None])
-    happened = (labels[:, None] == np.arange(n_classes)) * 1.0
-    return [log_sum, weights @ happened, (weights**2).sum(axis=1), weights**2 @ happened], weights
+    observed = (labels[:, None] == np.arange(n_classes)) * 1.0
+    return [log_sum, weights @ observed, (weights**2).sum(axis=1), weights**2 @ observed], weights
 
 
 def on_faces(rng, n, k):
@@ -246,8 +246,8 @@ class TestSmoothed:
 
     def test_labels_as_values_are_the_regression(self, route, rng):
         rows, labels = DirichletRows.of(on_faces(rng, 40, 3), 0.1), rng.integers(0, 2, 40)
-        happened = (labels == 1)[:, None] * 1.0
-        found, local = smoothed(rows, happened, happened), regression(rows, labels, 2)
+        observed = (labels == 1)[:, None] * 1.0
+        found, local = smoothed(rows, observed, observed), regression(rows, labels, 2)
         assert found.mean[:, 0] == pytest.approx(local.mean[:, 1], rel=1e-12, abs=1e-15)
         assert found.mean_of_squares[:, 0] == pytest.approx(local.mean_of_squares[:, 1], rel=1e-12, abs=1e-15)
 

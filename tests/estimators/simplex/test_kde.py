@@ -55,14 +55,14 @@ def test_the_definition(power, data):
 def test_squares_without_their_noise(debias, data):
     """The squared gap as a sum over pairs of different neighbours; and the shift that removes the bias of ratios."""
     y, p = data[0], data[1].matrix
-    w, happened, m = softmax_weights(p, 0.5), np.eye(4)[y], 119
-    square = np.einsum("ji,jk,ic,kc->jc", w, w, happened, happened) - np.einsum("ji,ic->jc", w**2, happened)
+    w, observed, m = softmax_weights(p, 0.5), np.eye(4)[y], 119
+    square = np.einsum("ji,jk,ic,kc->jc", w, w, observed, observed) - np.einsum("ji,ic->jc", w**2, observed)
     square /= 1 - (w**2).sum(axis=1, keepdims=True)
-    frequency = w @ happened
+    frequency = w @ observed
     if debias is True:
         enough = (w**2).sum(axis=1, keepdims=True) <= 1 / 25
         assert 0 < enough.sum() < 120
-        shift = enough * m / (m - 1) * np.einsum("ji,jic->jc", w**2, happened[None] - frequency[:, None])
+        shift = enough * m / (m - 1) * np.einsum("ji,jic->jc", w**2, observed[None] - frequency[:, None])
         square, frequency = square + 4 * frequency * shift, frequency + shift
     expected = (square - 2 * p * frequency + p**2).sum(axis=1).mean()
     assert KDE(2, 0.5, debias, root=False)(y, p).value == pytest.approx(expected, rel=1e-11)
@@ -125,7 +125,7 @@ def test_many_rows_go_through_compiled_code(rng, monkeypatch):
     assert [e.standard_error for e in fast] == pytest.approx([e.standard_error for e in plain], rel=1e-9)
 
 
-def test_redraws_whose_weights_are_not_kept(rng, data, monkeypatch):
+def test_resamples_whose_weights_are_not_kept(rng, data, monkeypatch):
     kept = KDE(2, 0.1).given(data[1], None)
     monkeypatch.setattr("calibrant.estimators.simplex.kde.KEPT", 0)
     monkeypatch.setattr("calibrant.estimators.simplex.local.INDICATORS", 2000)

@@ -5,7 +5,13 @@ from scipy.stats import dirichlet
 
 from calibrant._compiled import choice
 from calibrant.estimators.simplex import dirichlet as module
-from calibrant.estimators.simplex.dirichlet import FEWEST, LEAST, MOST, _balanced, likeliest_bandwidth
+from calibrant.estimators.simplex.dirichlet import (
+    MAX_BANDWIDTH,
+    MIN_BANDWIDTH,
+    MIN_DIFFERENT,
+    _balanced,
+    likeliest_bandwidth,
+)
 
 
 def log_likelihood(points, h, weights=None, judges=None):
@@ -19,8 +25,10 @@ def log_likelihood(points, h, weights=None, judges=None):
 
 def best(points, weights=None, judges=None, around=None):
     """The best of a fine grid, 0.5 % from one to the next."""
-    grid = np.geomspace(LEAST, MOST, 100) if around is None else around * np.exp(np.arange(-30, 31) / 200)
-    grid = grid[grid <= MOST]
+    grid = (
+        np.geomspace(MIN_BANDWIDTH, MAX_BANDWIDTH, 100) if around is None else around * np.exp(np.arange(-30, 31) / 200)
+    )
+    grid = grid[grid <= MAX_BANDWIDTH]
     found = grid[np.argmax([log_likelihood(points, h, weights, judges) for h in grid])]
     return best(points, weights, judges, found) if around is None else found
 
@@ -53,7 +61,7 @@ def test_even_predictions_do_not_get_the_widest_kernel(rng):
     """The likeliest would flatten what it regresses; the one taken has the least error of a calibrated model."""
     points = rng.dirichlet(np.ones(3), 200)
     found = likeliest_bandwidth(points)
-    smoothing, noise = errors_if_calibrated(points, MOST)
+    smoothing, noise = errors_if_calibrated(points, MAX_BANDWIDTH)
     assert (best(points) > 0.99, smoothing > noise, found.note) == (True, True, EVEN)
     grid = np.geomspace(0.02, 1, 200)
     least = grid[np.argmin([sum(errors_if_calibrated(points, h)) for h in grid])]
@@ -128,31 +136,31 @@ def test_few_values_are_kept_apart():
 
 def test_few_values_that_touch_get_the_least_bandwidth():
     p = np.repeat([0.1, 0.1001, 0.9], 3)
-    assert likeliest_bandwidth(np.column_stack([1 - p, p])).value == LEAST
+    assert likeliest_bandwidth(np.column_stack([1 - p, p])).value == MIN_BANDWIDTH
 
 
 def test_constant_predictions_get_the_widest_kernel():
-    assert likeliest_bandwidth(np.tile([0.2, 0.8], (50, 1))) == (MOST, None)
+    assert likeliest_bandwidth(np.tile([0.2, 0.8], (50, 1))) == (MAX_BANDWIDTH, None)
 
 
 @pytest.mark.parametrize("points", [[[0.2, 0.8], [0.7, 0.3]], [[0.2, 0.8], [0.2, 0.8]]])
 def test_two_rows_get_the_widest_kernel(points):
     """No bandwidth is better than another."""
     found = likeliest_bandwidth(np.array(points))
-    assert found.value == pytest.approx(MOST, rel=0.011)
+    assert found.value == pytest.approx(MAX_BANDWIDTH, rel=0.011)
     assert found.note is None
 
 
-@pytest.mark.parametrize("n", [5, FEWEST - 1, FEWEST])
+@pytest.mark.parametrize("n", [5, MIN_DIFFERENT - 1, MIN_DIFFERENT])
 def test_few_rows_judge_as_well_as_many_do(n, rng):
     points = hump(rng, n)
     assert likeliest_bandwidth(points).value == pytest.approx(best(points), rel=0.011)
 
 
 def test_no_prediction_shares_the_zeros_of_another():
-    k = FEWEST + 2
+    k = MIN_DIFFERENT + 2
     found = likeliest_bandwidth((1 - np.eye(k)) / (k - 1))
-    assert found == (MOST, "no prediction shares the zeros of another: none has neighbours")
+    assert found == (MAX_BANDWIDTH, "no prediction shares the zeros of another: none has neighbours")
 
 
 def test_a_point_alone_on_its_face_does_not_judge(rng):
@@ -180,7 +188,7 @@ def test_rows_that_do_not_judge_still_take_part(monkeypatch, rng):
 @pytest.mark.parametrize("alpha", [1e-2, 1e7])
 def test_the_bandwidth_stays_within_bounds(alpha, rng):
     points = rng.dirichlet(np.full(3, alpha), 40)
-    assert LEAST <= likeliest_bandwidth(points).value <= MOST
+    assert MIN_BANDWIDTH <= likeliest_bandwidth(points).value <= MAX_BANDWIDTH
 
 
 def test_tensors_find_the_same_bandwidth():

@@ -46,7 +46,7 @@ def test_notes_are_told_once(rng):
     assert all("30 rows have copies and do not choose the bandwidth" in note for note in found.notes)
 
 
-def test_redraws_in_small_parts_are_the_same(rng, monkeypatch):
+def test_resamples_in_small_parts_are_the_same(rng, monkeypatch):
     predictions = Categorical(rng.dirichlet(np.ones(3), 40))
     drawn = predictions.sample(rng, 7)
     whole = [e.given(predictions, None)(drawn) for e in (KDE(1, 0.1), TangentKDE())]

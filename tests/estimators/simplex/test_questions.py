@@ -15,7 +15,7 @@ def test_several_classes_are_whole_vectors():
     assert question.points.dtype == np.float64
     assert question.predicted.shape == (2, 3)
     assert question.outcomes(np.array([2, 1])).tolist() == [2, 1]
-    assert question.happened(np.array([2, 1])).tolist() == [[False, False, True], [False, True, False]]
+    assert question.observed(np.array([2, 1])).tolist() == [[False, False, True], [False, True, False]]
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_events_ask_for_the_occurrence_alone(lens, predictions, names, first):
 
 def test_outcomes_of_events():
     (question,), _ = questions(TopLabel(), Categorical(P))
-    redraws = np.array([[0, 1], [1, 1], [0, 2]])
-    assert question.outcomes(redraws).tolist() == [[1, 1], [0, 1], [1, 0]]
-    assert question.happened(question.outcomes(redraws)).shape == (3, 2, 1)
+    resamples = np.array([[0, 1], [1, 1], [0, 2]])
+    assert question.outcomes(resamples).tolist() == [[1, 1], [0, 1], [1, 0]]
+    assert question.observed(question.outcomes(resamples)).shape == (3, 2, 1)
 
 
 def test_averages_of_what_is_asked():

@@ -13,10 +13,10 @@ from calibrant.lab import Sigmoid, Tempered
 def test_the_definition(debias, rng):
     y, p = Tempered(3, 2.0).draw(80, rng)
     w = np.concatenate([panel for _, panel in weight_panels(DirichletRows.of(p.matrix, 0.1))])
-    happened = np.eye(3)[y]
-    square = (w @ happened) ** 2
+    observed = np.eye(3)[y]
+    square = (w @ observed) ** 2
     if debias:
-        square = (square - w**2 @ happened) / (1 - (w**2).sum(axis=1, keepdims=True))
+        square = (square - w**2 @ observed) / (1 - (w**2).sum(axis=1, keepdims=True))
     assert Sharpness(0.1, debias)(y, p).value == pytest.approx(square.sum(axis=1).mean(), rel=1e-12)
 
 

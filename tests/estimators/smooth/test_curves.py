@@ -30,10 +30,10 @@ def rows(rng):
 @pytest.mark.parametrize("curve", CURVES, ids=repr)
 class TestEveryCurve:
     def test_weights_equal_repetition_of_rows(self, curve, rows, rng):
-        scores, happened, _ = rows
+        scores, observed, _ = rows
         times = rng.integers(0, 4, len(scores))
-        weighted = curve.fit(scores, happened, times)
-        repeated = curve.fit(np.repeat(scores, times), np.repeat(happened, times))
+        weighted = curve.fit(scores, observed, times)
+        repeated = curve.fit(np.repeat(scores, times), np.repeat(observed, times))
         at = np.linspace(0, 1, 57)
         if isinstance(curve, KernelSmooth) and curve.bandwidth is None:
             # weights are importance: rows repeated are more rows, and get a narrower kernel
@@ -42,10 +42,10 @@ class TestEveryCurve:
         assert weighted(at) == pytest.approx(repeated(at), abs=1e-10)
 
     def test_the_scale_of_weights_does_not_matter(self, curve, rows):
-        scores, happened, weights = rows
+        scores, observed, weights = rows
         at = np.linspace(0, 1, 57)
-        assert curve.fit(scores, happened, 7 * weights)(at) == pytest.approx(
-            curve.fit(scores, happened, weights)(at), abs=1e-11
+        assert curve.fit(scores, observed, 7 * weights)(at) == pytest.approx(
+            curve.fit(scores, observed, weights)(at), abs=1e-11
         )
 
     def test_the_order_of_rows_does_not_matter(self, curve, rows, rng):
@@ -85,10 +85,10 @@ class TestEveryCurve:
     @pytest.mark.parametrize("weighted", [False, True])
     def test_what_is_done_once_fits_any_outcomes(self, curve, rows, rng, weighted):
         """The digits are those of a fit alone, also after fits to other outcomes that chose other grids."""
-        scores, happened, weights = rows
+        scores, observed, weights = rows
         weights = np.where(rng.random(204) < 0.2, 0, weights) if weighted else None
         fit, at = curve.given(scores, weights), np.linspace(0, 1, 57)
-        for y in (happened, ~happened, rng.random(204) < 0.5, scores > 0.5, happened):
+        for y in (observed, ~observed, rng.random(204) < 0.5, scores > 0.5, observed):
             np.testing.assert_array_equal(fit(y)(at), curve.fit(scores, y, weights)(at))
 
     def test_the_resolved_rule_makes_the_curve_again(self, curve, rows):
@@ -99,10 +99,10 @@ class TestEveryCurve:
 class TestIsotonic:
     def test_against_the_formula_of_least_and_largest_means(self, rows):
         """The solution at score k is the largest over a <= k of the least over b >= k of the mean of rows a to b."""
-        scores, happened, weights = rows
+        scores, observed, weights = rows
         distinct = np.unique(scores)
         weight = np.array([weights[scores == s].sum() for s in distinct])
-        event = np.array([weights[(scores == s) & happened].sum() for s in distinct])
+        event = np.array([weights[(scores == s) & observed].sum() for s in distinct])
         n = len(distinct)
         mean = np.array([[event[a : b + 1].sum() / weight[a : b + 1].sum() if b >= a else np.inf for b in range(n)] for a in range(n)])  # fmt: skip
         expected = [max(mean[a, k:].min() for a in range(k + 1)) for k in range(n)]
@@ -110,8 +110,8 @@ class TestIsotonic:
 
     def test_against_scikit_learn(self, rows):
         theirs = pytest.importorskip("sklearn.isotonic").IsotonicRegression()
-        scores, happened, weights = rows
-        expected = theirs.fit(scores, happened, sample_weight=weights).predict(scores)
+        scores, observed, weights = rows
+        expected = theirs.fit(scores, observed, sample_weight=weights).predict(scores)
         assert IsotonicCurve().fit(*rows)(scores) == pytest.approx(expected, abs=1e-12)
 
     def test_steps_are_continuous_from_the_right(self):
@@ -123,26 +123,26 @@ class TestKernelSmooth:
     @pytest.mark.parametrize("bandwidth", [0.01, 0.05, 0.3, 2.0])
     def test_against_the_sum_over_all_pairs(self, bandwidth, rng):
         scores = np.r_[rng.beta(0.5, 0.5, 400), 0, 0, 1, 1]
-        happened, weights = rng.random(404) < scores**2, rng.random(404)
+        observed, weights = rng.random(404) < scores**2, rng.random(404)
         at = np.linspace(0, 1, 201)
         near = kernel(at, scores, bandwidth) * weights
-        expected = near @ happened / near.sum(axis=1)
-        assert KernelSmooth(bandwidth).fit(scores, happened, weights)(at) == pytest.approx(expected, abs=1e-4)
+        expected = near @ observed / near.sum(axis=1)
+        assert KernelSmooth(bandwidth).fit(scores, observed, weights)(at) == pytest.approx(expected, abs=1e-4)
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_leave_one_out_errors_against_all_pairs(self, weighted, rng):
         scores = rng.random(300)
-        happened = rng.random(300) < scores**2
+        observed = rng.random(300) < scores**2
         weights = np.full(300, 0.3) if weighted else np.ones(300)
         bandwidths = CANDIDATES * scores.std()
-        grid = GridPositions.of(scores, weights, cells_of(COARSE / bandwidths[-1])).grid(happened)
+        grid = GridPositions.of(scores, weights, cells_of(COARSE / bandwidths[-1])).grid(observed)
         expected = []
         for h in bandwidths:
             near = kernel(scores, scores, h)
             np.fill_diagonal(near, 0)
-            expected.append(weights @ (happened - near @ happened / near.sum(axis=1)) ** 2)
+            expected.append(weights @ (observed - near @ observed / near.sum(axis=1)) ** 2)
         assert _left_out_errors(grid, bandwidths, weights[0]) == pytest.approx(np.array(expected), rel=5e-3)
-        chosen = KernelSmooth().fit(scores, happened, weights).bandwidth
+        chosen = KernelSmooth().fit(scores, observed, weights).bandwidth
         assert chosen == pytest.approx(bandwidths[np.argmin(expected)], rel=1e-12)
 
     @pytest.mark.parametrize("h", [0.01, 0.1, 1.0])

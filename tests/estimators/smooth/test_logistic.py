@@ -168,7 +168,7 @@ class TestEdges:
         assert abs((z - z.mean()) @ (y - expit(centre + slope * z))) < 1e-5
 
 
-def test_the_exact_test_takes_them_even_where_redraws_have_one_class(rng):
+def test_the_exact_test_takes_them_even_where_resamples_have_one_class(rng):
     p = rng.uniform(0.05, 0.2, 12)
     y = np.r_[1, 1, np.zeros(10, int)]
     for estimator in (CalibrationSlope(), CalibrationIntercept()):

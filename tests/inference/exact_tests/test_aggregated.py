@@ -202,7 +202,7 @@ def test_power_in_the_tail_of_a_rare_event():
     "world", [Smooth(0.35), Sharp(1.0), Localised(0.6), Sigmoid(1.0, -0.25), Tempered(3, 1.3)], ids=repr
 )
 def test_tails_cost_at_most_five_points_of_power(world):
-    """The statistics of today against kernel errors at three scales alone, on the same redraws."""
+    """The statistics of today against kernel errors at three scales alone, on the same resamples."""
     rng, sets, rejected = np.random.default_rng(6), 300, np.zeros(2)
     for _ in range(sets):
         y, predictions = world.draw(500, rng)

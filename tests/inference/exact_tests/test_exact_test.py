@@ -176,7 +176,7 @@ def test_weights_and_multi_label(rng):
     assert result.pvalue > 0.01
 
 
-def test_weights_reach_the_redraws(rng):
+def test_weights_reach_the_resamples(rng):
     """Rows without weight must not matter."""
     p = rng.random(60)
     y = (rng.random(60) < p).astype(int)
@@ -194,8 +194,8 @@ def test_the_null_band_holds_what_calibrated_models_show(rng):
     assert 0.84 < np.mean(inside) < 0.95
 
 
-def test_redraws_of_the_confidence_need_no_classes(rng):
-    """Top-label redraws come from the confidence alone: as many classes as you like cost the same."""
+def test_resamples_of_the_confidence_need_no_classes(rng):
+    """Top-label resamples come from the confidence alone: as many classes as you like cost the same."""
     p = rng.dirichlet(np.ones(5), 50)
     _, _, predictions = ECE(lens=TopLabel()).reduce(rng.integers(0, 5, 50), Categorical(p))
     assert predictions.n_classes == 2
@@ -259,7 +259,7 @@ class TestSequential:
 
 
 def test_the_least_squares_example():
-    """Fifty rows where the bootstrap of the literature gives p = .046: the exact test is surer (.019 with 9,999 redraws)."""
+    """Fifty rows where the bootstrap of the literature gives p = .046: the exact test is surer (.019 with 9,999 resamples)."""
     case = json.loads((Path(__file__).parents[2] / "golden" / "ols.json").read_text())
     test = ExactTest(SKCE(Exponential(1.0), Gaussian(1.0)), 1999)
     assert 0.01 < test(case["y"], Normal(case["loc"], case["scale"])).pvalue < 0.03  # 0.019 and 3 standard errors

@@ -35,7 +35,7 @@ def test_one_eigenvalue_is_nearly_chi_square():
     assert GammaTest()(y, p).pvalue == pytest.approx(expected, rel=0.02)
 
 
-def test_the_cumulants_are_those_of_redraws(rng):
+def test_the_cumulants_are_those_of_resamples(rng):
     """Variance: without bias at any n. Third cumulant: its leading term."""
     predictions = Categorical(rng.dirichlet(np.ones(3), 60))
     statistics, variances, thirds = [], [], []

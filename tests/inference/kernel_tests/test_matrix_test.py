@@ -80,7 +80,7 @@ def test_sums_and_products_are_those_of_an_engine(test, rng, travelling, monkeyp
 
 
 @pytest.mark.parametrize("test", [BootstrapTest(n_resamples=29), WildBootstrapTest(n_resamples=29)])
-def test_redraws_are_those_of_an_engine(test, rng, travelling):
+def test_resamples_are_those_of_an_engine(test, rng, travelling):
     p, y = rng.random(60), rng.integers(0, 2, 60)
     there, alone = test(y, p, engine=travelling), test(y, p)
     assert there.null_distribution.tolist() == alone.null_distribution.tolist()

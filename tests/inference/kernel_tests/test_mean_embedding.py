@@ -65,8 +65,8 @@ def test_rows_without_weight_do_not_count(rng):
     assert test(y, p, sample_weight=w).pvalue == pytest.approx(test(y[:50], p[:50]).pvalue, rel=1e-10)
 
 
-def test_the_exact_reference_ranks_redraws(rng):
-    """By a second route: the plain formula on targets that are redrawn one set at a time."""
+def test_the_exact_reference_ranks_resamples(rng):
+    """By a second route: the plain formula on targets that are resampled one set at a time."""
     p = Categorical(rng.dirichlet(np.ones(3), 60))
     y = p.sample(rng, 1)[0]
     test = CMETest(Exponential(0.5), locations=APART, n_resamples=39)
@@ -85,7 +85,7 @@ def test_level_of_locations_apart(rejections, bounds):
 
 @pytest.mark.filterwarnings("ignore:class . never occurs")
 @pytest.mark.parametrize(("name", "n"), [("classes", 16), ("binary", 30), ("normal-1", 16)])
-def test_level_of_redrawn_targets(name, n, rejections, bounds):
+def test_level_of_resampled_targets(name, n, rejections, bounds):
     """Exact, also at locations that are rows of the data and lie close to each other."""
     test = CMETest(locations=SampledLocations(10), n_resamples=19)
     assert rejections(test, name, n, 150) <= bounds(150)[1]

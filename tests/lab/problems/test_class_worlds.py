@@ -9,13 +9,13 @@ from calibrant.lab import Localised, RareTop, Sharp, Sigmoid, Smooth, Tempered, 
 TEN = np.linspace(0, 1, 11)
 
 
-def in_bounds(happened, p, bins=TEN):
+def in_bounds(observed, p, bins=TEN):
     """Whether the event happened as often as the mean of p in every bin, as far as chance goes in 99.9 % of all cases."""
     cell = np.digitize(p, bins[1:-1])
     for b in np.unique(cell):
         rows = cell == b
         low, high = binom.interval(1 - 0.001 / len(bins), rows.sum(), p[rows].mean())
-        if not low <= happened[rows].sum() <= high:
+        if not low <= observed[rows].sum() <= high:
             return False
     return True
 

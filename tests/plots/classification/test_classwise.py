@@ -43,7 +43,7 @@ def test_evidence_is_one_a_group_for_calibrated_classes(rng):
     """Ten groups, each about a squared normal number of variance n/(n + 1/v)."""
     p = rng.random((300, 2000))
     y = (rng.random((300, 2000)) < p).astype(int)
-    events = [evidence_of(ReliabilityEvent(row), happened, None) for row, happened in zip(p, y, strict=True)]
+    events = [evidence_of(ReliabilityEvent(row), observed, None) for row, observed in zip(p, y, strict=True)]
     assert np.mean(events) == pytest.approx(10, abs=4 * np.sqrt(20 / 300) + 0.6)
 
 
@@ -51,7 +51,7 @@ class ReliabilityEvent:
     def __init__(self, probability):
         self.probability = probability
 
-    def happened(self, targets):
+    def observed(self, targets):
         return targets == 1
 
 

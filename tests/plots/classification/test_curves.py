@@ -3,14 +3,14 @@ import pytest
 
 from calibrant import EqualMass, EqualWidth
 from calibrant._validate import InputError
-from calibrant.plots.classification.event_curves import bins_of, floor_for, redraws
+from calibrant.plots.classification.event_curves import bins_of, floor_for, resamples
 
 
-def test_redraws_grow_fewer_where_rows_are_many():
-    assert [redraws(None, n, 200_000_000) for n in (10, 500_000, 10**8)] == [999, 400, 99]
-    assert redraws(50, 10**8, 1) == 50
+def test_resamples_grow_fewer_where_rows_are_many():
+    assert [resamples(None, n, 200_000_000) for n in (10, 500_000, 10**8)] == [999, 400, 99]
+    assert resamples(50, 10**8, 1) == 50
     with pytest.raises(InputError, match="n_resamples must be a whole number"):
-        redraws(0, 10, 100)
+        resamples(0, 10, 100)
 
 
 def test_bins_follow_the_scores():

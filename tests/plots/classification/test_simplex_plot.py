@@ -33,8 +33,8 @@ def test_arrows_run_from_claims_to_outcomes(sure):
     arrows = [note for note in display.ax_.texts if hasattr(note, "arrow_patch") and note.arrow_patch is not None]
     assert len(arrows) == cells.n_rows
     ends = sorted(tuple(np.round(arrow.xy, 9)) for arrow in arrows)
-    happened = np.stack([cells[f"happened_{j}"] for j in range(3)], axis=1) @ CORNERS
-    np.testing.assert_allclose(ends, sorted(map(tuple, np.round(happened, 9))), atol=1e-8)
+    observed = np.stack([cells[f"happened_{j}"] for j in range(3)], axis=1) @ CORNERS
+    np.testing.assert_allclose(ends, sorted(map(tuple, np.round(observed, 9))), atol=1e-8)
     assert display.tables["cells"]["adjusted"].min() == 0.01
 
 

@@ -14,9 +14,9 @@ def result(rng):
     return ExactTest(ECE(), n_resamples=199)((rng.random(300) < p**2).astype(int), p)
 
 
-def test_bars_count_the_redraws(result):
+def test_bars_count_the_resamples(result):
     display = null(result)
-    table = display.tables["redraws"]
+    table = display.tables["resamples"]
     counts = [
         ((result.null_distribution >= low) & (result.null_distribution < high)).sum()
         for low, high in zip(table["lower"], table["upper"], strict=True)
@@ -42,15 +42,15 @@ def test_a_statistic_within_chance_is_a_dot(rng):
     assert NullDisplay.from_result(calibrated).drawing.marks(NullDisplay.from_result(calibrated).tables)[0][0] == "dot"
 
 
-def test_constant_redraws_are_drawn():
+def test_constant_resamples_are_drawn():
     estimate = Estimate("E", 0.0, 3, None)
     display = null(TestResult(0.0, 1.0, 3, None, estimate, np.zeros(99)))
     assert "nan" not in display.to_svg()
 
 
-def test_tests_without_redraws_are_refused(rng):
+def test_tests_without_resamples_are_refused(rng):
     p = rng.random(50)
-    with pytest.raises(InputError, match="has no redraws of one statistic"):
+    with pytest.raises(InputError, match="has no resamples of one statistic"):
         null(Spiegelhalter()((rng.random(50) < p).astype(int), p))
     with pytest.raises(InputError, match="result must be that of a test"):
         null(0.3)

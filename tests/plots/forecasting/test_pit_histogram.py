@@ -3,13 +3,13 @@ import pytest
 
 from calibrant import Categorical, Ensemble, MultivariateNormal, Normal, Poisson
 from calibrant._validate import InputError
-from calibrant.plots import PITHistogramDisplay, levels
+from calibrant.plots import PITHistogramDisplay, pit_histogram
 
 
 def test_bars_are_shares_of_levels(rng):
     y = rng.normal(0, 1.5, 400)
-    display = levels(y, Normal(np.zeros(400), 1.0), n_bins=10)
-    table = display.tables["levels"]
+    display = pit_histogram(y, Normal(np.zeros(400), 1.0), n_bins=10)
+    table = display.tables["pit_histogram"]
     from scipy.stats import norm
 
     np.testing.assert_allclose(table["observed"], np.histogram(norm.cdf(y), 10, (0, 1))[0] / 400)
@@ -29,13 +29,13 @@ def test_bars_are_shares_of_levels(rng):
     ],
 )
 def test_every_kind_of_forecast_is_drawn(y, forecast):
-    display = levels(y, forecast)
-    assert display.tables["levels"]["observed"].sum() == pytest.approx(1)
+    display = pit_histogram(y, forecast)
+    assert display.tables["pit_histogram"]["observed"].sum() == pytest.approx(1)
     assert "nan" not in display.to_svg()
 
 
 def test_the_legend_says_the_level(rng):
-    display = levels(rng.normal(size=50), Normal(np.zeros(50), 1.0), level=0.99)
+    display = pit_histogram(rng.normal(size=50), Normal(np.zeros(50), 1.0), level=0.99)
     assert display.ax_.get_legend().get_texts()[-1].get_text() == "99 % band if calibrated"
 
 
@@ -46,5 +46,5 @@ def test_classes_have_no_levels():
 
 def test_weights_count(rng):
     y, weights = rng.normal(size=100), rng.random(100)
-    table = levels(y, Normal(np.zeros(100), 1.0), sample_weight=weights, n_bins=2).tables["levels"]
+    table = pit_histogram(y, Normal(np.zeros(100), 1.0), sample_weight=weights, n_bins=2).tables["pit_histogram"]
     assert table["observed"][0] == pytest.approx(np.average(y <= 0, weights=weights))

@@ -4,9 +4,9 @@ import pytest
 from calibrant.recalibration import Isotonic
 
 
-def pooled(scores, happened):
+def pooled(scores, observed):
     """Pooling adjacent violators by hand, one row after the other: lists of the rows of each block."""
-    blocks = [[i] for i in np.lexsort((happened, scores))]
+    blocks = [[i] for i in np.lexsort((observed, scores))]
     ties = []
     for block in blocks:
         if ties and scores[ties[-1][0]] == scores[block[0]]:
@@ -16,7 +16,7 @@ def pooled(scores, happened):
     stack = []
     for block in ties:
         stack.append(block)
-        while len(stack) > 1 and happened[stack[-2]].mean() >= happened[stack[-1]].mean() - 1e-12:
+        while len(stack) > 1 and observed[stack[-2]].mean() >= observed[stack[-1]].mean() - 1e-12:
             last = stack.pop()
             stack[-1] += last
     return stack

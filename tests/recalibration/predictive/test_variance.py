@@ -8,7 +8,7 @@ from calibrant import Ensemble, Laplace, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.recalibration import Temperature, VarianceScaling
 from calibrant.recalibration.maps import Map
-from calibrant.recalibration.predictive.variance import LEAST
+from calibrant.recalibration.predictive.variance import MIN_FACTOR
 
 
 def covariances(rng, n, d):
@@ -125,7 +125,7 @@ def test_corrupted_numbers_are_refused(part, value, message):
 @pytest.mark.parametrize("bias", [False, True])
 def test_targets_that_equal_the_means(family, bias):
     fitted = VarianceScaling(bias).fit([1.0, 2.0], family([1.0, 2.0], 1.0), folds=0)
-    assert fitted.map.factor == LEAST
+    assert fitted.map.factor == MIN_FACTOR
     assert "targets equal the means" in fitted.notes[0]
 
 

@@ -55,9 +55,9 @@ def test_rough_inverse_is_exact_for_single_classes(rng):
 
 def test_columns_that_say_nothing_keep_the_known_coefficient(rng):
     x = rng.normal(size=200)
-    happened = rng.random(200) < 0.3
+    observed = rng.random(200) < 0.3
     columns = np.stack([np.ones(200), x, 3 * x - 2, x**2], axis=1)
-    found = fitted_log_odds(columns, np.array([0.0, 1.0, 0.7, 0.0]), happened, np.full(200, 1 / 200), 200.0)
+    found = fitted_log_odds(columns, np.array([0.0, 1.0, 0.7, 0.0]), observed, np.full(200, 1 / 200), 200.0)
     assert found.values[2] == 0.7
-    without = fitted_log_odds(columns[:, [0, 1, 3]], np.array([0.0, 1.0, 0.0]), happened, np.full(200, 1 / 200), 200.0)
+    without = fitted_log_odds(columns[:, [0, 1, 3]], np.array([0.0, 1.0, 0.0]), observed, np.full(200, 1 / 200), 200.0)
     np.testing.assert_allclose(columns @ found.values, columns[:, [0, 1, 3]] @ without.values, atol=1e-8)

@@ -73,7 +73,7 @@ def test_leaves_are_newton_steps_with_a_ridge(k, rng):
     (trees,) = GROWERS["sklearn"][0](rows, 1, 0.5, 0)
     value = trees(rows.x, rows.logits.shape[1])
     p = expit(rows.logits) if k == 2 else softmax(rows.logits, axis=1)
-    rest = rows.happened - p
+    rest = rows.observed - p
     for step in np.unique(value, axis=0):
         leaf = np.all(value == step, axis=1)
         w = rows.w[leaf, None]

@@ -21,4 +21,4 @@ def problem(y, predictions):
 def test_what_is_shown_of_which_predictions(y, predictions, subject, numbers, sections):
     outline = outline_of_classes(problem(y, predictions), {})
     assert (outline.subject, len(outline.numbers), len(outline.sections)) == (subject, numbers, sections)
-    assert outline.gather[0] == "99 redraws"
+    assert outline.gather[0] == "99 resamples"

@@ -26,7 +26,7 @@ def test_labels_are_tested_one_by_one(rng, problem_of):
     assert "3 labels, each by itself" in evidence.in_words(300)
 
 
-def test_the_smallest_pvalue_is_redrawn_more_often(rng, problem_of):
+def test_the_smallest_pvalue_is_resampled_more_often(rng, problem_of):
     p = rng.random((200, 8))
     y = (rng.random((200, 8)) < np.where(np.arange(8) == 5, p**4, p)) * 1
     evidence = gathered(problem_of(y, Bernoulli(p)))

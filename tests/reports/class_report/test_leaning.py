@@ -6,10 +6,10 @@ from calibrant.reports.class_report.class_faults import ClaimCells, Leaning, bey
 
 def test_leaning_by_hand():
     leaning = Leaning.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None)
-    assert (leaning.claimed, leaning.happened, leaning.is_high) == (pytest.approx(0.7), 0.5, True)
+    assert (leaning.predicted, leaning.observed, leaning.is_high) == (pytest.approx(0.7), 0.5, True)
     assert leaning.z == pytest.approx(0.2 / np.sqrt((0.25 + 0.25 + 0.09 + 0.09) / 16))
     weighted = Leaning.of(np.array([0.5, 0.9]), np.array([1, 0]), np.array([3.0, 1.0]))
-    assert (weighted.claimed, weighted.happened) == pytest.approx((0.6, 0.75))
+    assert (weighted.predicted, weighted.observed) == pytest.approx((0.6, 0.75))
     assert Leaning.of(np.array([1.0, 1.0]), np.array([1, 0]), None).z == np.inf
     assert Leaning.of(np.array([1.0, 1.0]), np.array([1, 1]), None).z == 0
 
@@ -20,7 +20,7 @@ def test_cells_are_leanings_of_their_rows(rng):
     cells = ClaimCells.of(p, y, w, cell, 4)
     for i in range(3):
         alone = Leaning.of(p[cell == i], y[cell == i], w[cell == i])
-        assert (cells.claimed[i], cells.happened[i]) == pytest.approx((alone.claimed, alone.happened))
+        assert (cells.predicted[i], cells.observed[i]) == pytest.approx((alone.predicted, alone.observed))
         variance = (w**2 * p * (1 - p))[cell == i].sum()
         more = np.sqrt(1 + np.mean(w**2) / variance)
         assert cells.z[i] == pytest.approx(alone.z / more)
@@ -35,7 +35,7 @@ def test_one_surprise_among_claims_that_are_nearly_certain_does_not_stand_out():
 
 
 def test_what_one_contrast_explains_is_taken_off(rng):
-    """Against redraws: the rest is standard normal, and uncorrelated with what was taken off."""
+    """Against resamples: the rest is standard normal, and uncorrelated with what was taken off."""
     p = rng.random(200)
     of, given, w = np.where(p > 0.5, 1.0, -1.0), np.ones(200), np.ones(200)
     draws = [(rng.random(200) < p) * 1 for _ in range(2000)]

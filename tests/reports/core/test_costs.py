@@ -6,21 +6,27 @@ from calibrant.reports.core.model import LAST, Step, announcer
 
 
 def test_a_step_is_its_name_with_its_work():
-    step = Step("400 redraws", 50.0)
-    assert (step, step.work) == ("400 redraws", 50.0)
+    step = Step("400 resamples", 50.0)
+    assert (step, step.work) == ("400 resamples", 50.0)
     assert Step("Brier score").work < 1
 
 
 def test_a_report_tells_of_all_its_work():
     seen = []
-    by = {"site": ["a", "b", "b"] * 20, "redraws": ["a", "b", "b"] * 20}
+    by = {"site": ["a", "b", "b"] * 20, "resamples": ["a", "b", "b"] * 20}
     evaluate([1, 0, 1] * 20, [0.7, 0.2, 0.9] * 20, by=by, n_resamples=99, progress=lambda *step: seen.append(step))
     names, done, totals = zip(*seen, strict=True)
     assert len(set(totals)) == 1
     assert names[-2:] == ("What to do", LAST)
     assert "By site" in names
     work = {step: step.work for step in names}
-    assert work["99 redraws"] > work["What to do"] > work["Kernel error (SKCE)"] > work["By redraws"] == work["By site"]
+    assert (
+        work["99 resamples"]
+        > work["What to do"]
+        > work["Kernel error (SKCE)"]
+        > work["By resamples"]
+        == work["By site"]
+    )
     assert done[0] == 0
     assert done[-1] == totals[0] == pytest.approx(sum(step.work for step in names))
     assert done[:-1] == pytest.approx(np.cumsum([0.0, *(step.work for step in names[:-2])]))

@@ -12,8 +12,8 @@ def problem(rng):
     return ClassProblem((rng.random(150) < p) * 1, Categorical(p), None, 99, np.random.SeedSequence(0), None)
 
 
-def measured(problem, estimator, *, redrawn=True):
-    pool = gather(problem, {"x": estimator}, ()).pool if redrawn else None
+def measured(problem, estimator, *, resampled=True):
+    pool = gather(problem, {"x": estimator}, ()).pool if resampled else None
     return number_of(problem, KeyMeasure("Error", "what it means", estimator, "percent", "x"), pool)
 
 
@@ -30,15 +30,15 @@ def test_scores_are_tested_on_both_sides(problem):
     assert found.interval == Brier()(problem.targets, problem.predictions).confidence_interval()
 
 
-def test_what_is_not_redrawn_has_no_band(problem):
-    found = measured(problem, SKCE(), redrawn=False)
+def test_what_is_not_resampled_has_no_band(problem):
+    found = measured(problem, SKCE(), resampled=False)
     assert (found.pvalue, found.null_band) == (None, None)
     assert found.interval is not None
     assert found.estimator == repr(SKCE()(problem.targets, problem.predictions).estimator)
-    assert measured(problem, ECE(EqualMass(5)), redrawn=False).interval is not None
+    assert measured(problem, ECE(EqualMass(5)), resampled=False).interval is not None
 
 
 def test_a_number_without_an_interval_says_why(problem):
-    found = measured(problem, ECE(Sweep()), redrawn=False)
+    found = measured(problem, ECE(Sweep()), resampled=False)
     assert found.interval is None
     assert "the bins depend on what happened" in found.withheld

@@ -93,7 +93,7 @@ def test_false_alarms_are_rare(rng):
 def test_evidence_comes_in_order(rng):
     verdict = judge(*binary(rng, WORLDS["over"][0]), n_resamples=399)
     assert verdict.evidence[0] == (
-        "All tests together: p = 0.0025 (aggregated exact test of 10 statistics with 399 redraws, n = 2,000)."
+        "All tests together: p = 0.0025 (aggregated exact test of 10 statistics with 399 resamples, n = 2,000)."
     )
     assert "Calibration error: " in verdict.evidence[1]
     assert "95 % interval" in verdict.evidence[1]

@@ -19,16 +19,16 @@ def gathered(problem):
 def test_levels_and_outcomes_are_put_together_by_holm(rng, problem_of):
     loc, scale = rng.normal(size=80), rng.uniform(0.5, 2, 80)
     evidence = gathered(problem_of(loc + scale * rng.normal(size=80), Normal(loc, scale)))
-    parts = [evidence.levels.pvalue, evidence.outcomes.pvalue]
+    parts = [evidence.pit.pvalue, evidence.outcomes.pvalue]
     assert evidence.pvalue == min(1, holm(parts).min())
     assert "Holm over their kinds" in evidence.in_words(80)
 
 
-def test_members_are_not_redrawn_from(rng, problem_of):
+def test_members_are_not_resampled_from(rng, problem_of):
     values = rng.normal(size=(80, 6))
     evidence = gathered(problem_of(values[:, 0], Ensemble(values[:, 1:])))
     assert evidence.outcomes is None
-    assert evidence.pvalue == evidence.levels.pvalue
+    assert evidence.pvalue == evidence.pit.pvalue
 
 
 def test_quarters_of_rows(rng, problem_of):
@@ -49,10 +49,10 @@ def test_quarters_of_ensembles_leave_the_order_to_chance():
     problem = ForecastProblem(values[:, 0], Ensemble(values[:, 1:]), None, 99, np.random.SeedSequence(0), None)
     for slicing in groups_of(problem):
         for rows in slicing.rows:
-            counts = np.histogram(problem.levels.targets[rows], 4, (0, 1))[0]
+            counts = np.histogram(problem.pit.targets[rows], 4, (0, 1))[0]
             assert np.abs(counts / len(rows) - 0.25).max() < 4 * np.sqrt(0.25 * 0.75 / len(rows))
     narrow = np.argsort(values[:, 1:].std(axis=1))[:5000]
-    ends = np.histogram(problem.levels.targets[narrow], 4, (0, 1))[0][[0, 3]].sum()
+    ends = np.histogram(problem.pit.targets[narrow], 4, (0, 1))[0][[0, 3]].sum()
     assert ends > 0.65 * 5000
 
 

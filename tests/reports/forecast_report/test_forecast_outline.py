@@ -38,12 +38,12 @@ def test_every_family_has_its_numbers_and_pictures(make, labels, pictures, rng):
     loc, scale, y = drawn(rng)
     report = evaluate(y, make(rng, loc, scale), n_resamples=99, advice=False)
     assert [x.label for x in report.numbers][:3] == [
-        "Error of levels (PIT)",
+        "PIT error",
         "Within the central 90 %",
         "Kernel error (SKCE)",
     ]
     assert [x.label for x in report.numbers][3:] == labels
-    assert [picture.kind for picture in report.pictures] == ["levels", "level_curve", *pictures, "null"]
+    assert [picture.kind for picture in report.pictures] == ["pit_histogram", "pit_curve", *pictures, "null"]
     assert "<svg" in report.to_html()
 
 
@@ -69,7 +69,7 @@ def test_numbers_are_those_of_plain_calls(rng):
     loc, scale, y = drawn(rng)
     report = evaluate(y, Normal(loc, scale), n_resamples=99)
     assert report.numbers[3].value == CRPS()(y, Normal(loc, scale)).value
-    assert json.loads(report.to_json())["pictures"][0]["kind"] == "levels"
+    assert json.loads(report.to_json())["pictures"][0]["kind"] == "pit_histogram"
 
 
 def test_slices_say_where_it_is_wrong(rng):
@@ -108,7 +108,7 @@ def test_weights_equal_repetition(rng):
     for a, b in zip(one.numbers, other.numbers, strict=True):
         if "SKCE" not in a.estimator:  # which compares different rows, and repeated ones are the same
             assert a.value == pytest.approx(b.value, rel=1e-9)
-    for kind in ("levels", "coverage", "spread"):
+    for kind in ("pit_histogram", "coverage", "spread"):
         found, expected = (report.picture(kind).tables[kind]["observed"] for report in (one, other))
         assert found == pytest.approx(expected, rel=1e-9)
     assert one.verdict.headline == other.verdict.headline

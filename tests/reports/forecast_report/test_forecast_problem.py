@@ -4,7 +4,7 @@ import pytest
 from calibrant import Ensemble, MultivariateNormal, Normal, PITError, Poisson
 from calibrant.estimators import PIT
 from calibrant.reports.core.evidence import gather
-from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_levels, spread_of
+from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_pit, spread_of
 
 
 def problem(y, predictions):
@@ -27,8 +27,8 @@ def test_levels_are_tested_as_uniform_numbers(rng):
 
 def test_means_are_the_promise_and_what_was_held(rng):
     y = rng.normal(size=500)
-    claimed, seen = problem(y, Normal(np.zeros(500), 0.5)).means()
-    assert claimed == 0.9
+    predicted, seen = problem(y, Normal(np.zeros(500), 0.5)).means()
+    assert predicted == 0.9
     assert seen == pytest.approx((np.abs(y) < 0.5 * 1.6448536).mean(), abs=1e-12)
 
 
@@ -41,7 +41,7 @@ def test_rows_keep_their_levels(rng):
 
 
 def test_a_perfect_ensemble_raises_no_alarm():
-    """Of 100 data sets of 2,000 rows with five members; redraws from the members would find fault with each."""
+    """Of 100 data sets of 2,000 rows with five members; resamples from the members would find fault with each."""
     rng, alarms = np.random.default_rng(0), 0
     for _ in range(100):
         values = rng.normal(size=(2000, 6))
@@ -58,16 +58,16 @@ def test_spread(rng):
 def test_coordinates_have_levels_of_their_own(rng):
     y, predictions = rng.normal(size=(30, 2)), MultivariateNormal(np.zeros((30, 2)), 1.0)
     levels = PIT()(y, predictions)
-    parts = coordinate_levels(problem(y, predictions))
+    parts = coordinate_pit(problem(y, predictions))
     assert [part.targets.tolist() for part in parts] == levels.T.tolist()
 
 
-def test_levels_of_counts_are_tested_as_they_are_redrawn(rng):
+def test_levels_of_counts_are_tested_as_they_are_resampled(rng):
     """The digits of the pool behind a report, of all rows and of some."""
     predictions = Poisson(rng.uniform(0.1, 2, 60))
     counts = problem(predictions.sample(rng, 1)[0], predictions)
     for levels in (counts.levels, counts.rows(np.arange(5, 40)).levels):
         test = levels.test(levels.error)
-        pool = gather(levels, {"error": levels.error}, (), redrawn_from=levels.redrawn_from).pool
+        pool = gather(levels, {"error": levels.error}, (), resampled_from=levels.resampled_from).pool
         assert (test.statistic, test.pvalue) == (pool.observed("error"), pool.pvalue("error"))
         np.testing.assert_array_equal(test.null_distribution, pool.null("error"))

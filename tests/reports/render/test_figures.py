@@ -15,7 +15,7 @@ WIDE = replace(NARROW, is_wide=True)
 @pytest.fixture
 def picture():
     pytest.importorskip("matplotlib")
-    return Picture("levels", "Levels", "How to read it", "What it shows", {"levels": LEVELS})
+    return Picture("pit_histogram", "Levels", "How to read it", "What it shows", {"pit_histogram": LEVELS})
 
 
 def test_a_chart_is_the_picture_with_its_drawing(picture):
@@ -23,7 +23,7 @@ def test_a_chart_is_the_picture_with_its_drawing(picture):
     assert (chart.title, chart.caption, chart.description) == ("Levels", "How to read it", "What it shows")
     assert chart.svg == drawn(picture)
     assert chart.svg.startswith("<svg")
-    assert chart.legend == DRAWINGS["levels"].marks(picture.tables)
+    assert chart.legend == DRAWINGS["pit_histogram"].marks(picture.tables)
     assert chart.legend
     assert chart.width == pytest.approx(72 * 5.2, abs=0.01)
     assert NARROW.width == 0

@@ -13,7 +13,7 @@ def test_slices():
     table = Table(
         group=["<a>", "b"],
         rows=[1200, 7],
-        claimed=[0.5, 0.25],
+        predicted=[0.5, 0.25],
         null_low=[0.0, 0.01],
         null_high=[0.02, 0.03],
         pvalue=[0.004, 0.5],
@@ -43,7 +43,7 @@ def test_nothing_has_no_sign():
 
 
 def test_keys_are_the_numbers_themselves():
-    column = columns_of(Table(claimed=[0.1234567, np.inf, np.nan]))[0]
+    column = columns_of(Table(predicted=[0.1234567, np.inf, np.nan]))[0]
     assert column.keys == ("0.1234567", "inf", "nan")
     assert column.is_number
     words = columns_of(Table(group=["2", "10"]))[0]

@@ -11,7 +11,7 @@ from calibrant._array import matched, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
-from calibrant.distributions.empirical.piecewise import LEAST_LEVEL, SLICES, Piecewise
+from calibrant.distributions.empirical.piecewise import MIN_LEVEL, SLICES, Piecewise
 from calibrant.distributions.quadrature import cf_by_cells, crps_by_cells, is_whole, moments_by_cells
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
@@ -197,7 +197,7 @@ class Bounded(Distribution):
         return matched(real, like), matched(imaginary, like)
 
 
-LEAST = 1e-13
+MIN_MASS = 1e-13
 """What must be left within the range where it is a difference of levels next to 1."""
 
 
@@ -219,7 +219,7 @@ class Truncated(Bounded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least = 0.0 if isinstance(self.base, SYMMETRIC) else np.where(self._is_high, LEAST, 0.0)
+        least = 0.0 if isinstance(self.base, SYMMETRIC) else np.where(self._is_high, MIN_MASS, 0.0)
         wrong = ~(self._kept > least)
         if wrong.any():
             row = int(np.argmax(wrong))
@@ -282,7 +282,7 @@ class Truncated(Bounded):
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``: values at random levels."""
-        drawn = self._at(np.maximum(rng.random((size, len(self))), LEAST_LEVEL))
+        drawn = self._at(np.maximum(rng.random((size, len(self))), MIN_LEVEL))
         return drawn.astype(np.int64) if is_whole(self.base) else drawn
 
     @classmethod

@@ -18,7 +18,7 @@ from calibrant.typing import Array, ArrayLike
 class Bernoulli(Distribution):
     """Probabilities ``(n, k)`` of k labels that may each be present or not; rows need not sum to one.
 
-    The family says that labels are independent given the predictions; redraws follow it. Where labels depend on each
+    The family says that labels are independent given the predictions; resamples follow it. Where labels depend on each
     other beyond what the predictions explain, test each label by itself.
 
     >>> Bernoulli([[0.9, 0.2], [0.4, 0.7]], labels=["cat", "indoors"])

@@ -25,7 +25,7 @@ from calibrant.kernels.closed_forms import closed_form
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
-FEW = 32
+MAX_STEPS = 32
 """Up to so many steps, comparing with each in turn is faster than bisection, which looks them up one by one."""
 
 CACHED = 1 << 16
@@ -44,7 +44,7 @@ def steps_below(steps: np.ndarray, u: np.ndarray, count: int) -> np.ndarray:
     size = max(1, CACHED // max(len(u), 1))
     for start in range(0, u.shape[1], size):
         rows = slice(start, start + size)
-        if count > FEW:
+        if count > MAX_STEPS:
             found[:, rows] = bisected(steps[rows], u[:, rows])
         else:
             found[:, rows] = _in_turn(steps[rows, :count].T.copy(), u[:, rows].copy(), found.dtype)
@@ -292,8 +292,8 @@ class Categorical(Distribution):
         """Certainty of the class that occurred."""
         xp = namespace(self.probs)
         classes = namespace(y).astype(matched(np.arange(self.n_classes), y), y.dtype)
-        happened = y[:, None] == classes[None, :]
-        return self.trusted(xp.astype(matched(happened, self.probs), self.probs.dtype), self.labels)
+        observed = y[:, None] == classes[None, :]
+        return self.trusted(xp.astype(matched(observed, self.probs), self.probs.dtype), self.labels)
 
     def temper(self, temperature: float) -> Self:
         """``p^(1 / T)``, normalised."""

@@ -26,7 +26,7 @@ LONGEST = 2048
 LARGEST_RATE = 1e100
 """Larger counts are taken as this one: the functions behind their levels end."""
 
-MOST = 1e15
+MAX_RATE = 1e15
 """Larger rates have counts that double precision cannot tell apart."""
 
 
@@ -34,8 +34,8 @@ def check_rate(rate: Array) -> None:
     """Refuse rates that are not positive, or too large to count to."""
     check_positive(rate, "rate")
     _, high = check_finite(rate, "rate")
-    if high > MOST:
-        raise InputError(f"rate must be at most {MOST:g}, so that counts are whole numbers; found {high:g}")
+    if high > MAX_RATE:
+        raise InputError(f"rate must be at most {MAX_RATE:g}, so that counts are whole numbers; found {high:g}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -111,7 +111,7 @@ def _length(difference: np.ndarray) -> np.ndarray:
     return np.abs(difference) if difference.ndim == 2 else np.sqrt((difference**2).sum(axis=2))
 
 
-FEW_MEMBERS = 4
+MAX_PAIRED_MEMBERS = 4
 """Ensembles of more members than this are taken by their waves, where the kernel has some."""
 
 MANY = 1 << 20
@@ -281,7 +281,7 @@ class Ensemble(Distribution):
     @property
     def is_cheaper_by_waves(self) -> bool:
         """Of more than a few members."""
-        return int(self.members.shape[1]) > FEW_MEMBERS
+        return int(self.members.shape[1]) > MAX_PAIRED_MEMBERS
 
     @cached_property
     def _sorted(self) -> np.ndarray:

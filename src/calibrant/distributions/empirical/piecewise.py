@@ -151,7 +151,7 @@ def _beyond(distance: np.ndarray, mass: np.ndarray, scale: np.ndarray) -> np.nda
 SLICES = 64
 """Quantiles that stand for a prediction among its coordinates."""
 
-LEAST_LEVEL = 2.0**-54
+MIN_LEVEL = 2.0**-54
 """Draws have no level of zero, where tails are infinite."""
 
 
@@ -212,7 +212,7 @@ class Piecewise(Distribution):
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``: values at random levels."""
-        return self.at(np.maximum(rng.random((size, len(self))), LEAST_LEVEL))
+        return self.at(np.maximum(rng.random((size, len(self))), MIN_LEVEL))
 
     @property
     def coords(self) -> Array:

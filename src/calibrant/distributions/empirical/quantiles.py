@@ -74,7 +74,7 @@ class Quantiles(Piecewise):
     def joined(cls, values: ArrayLike, levels: ArrayLike, tails: Tails = "exponential") -> "JoinedQuantiles":
         """Quantiles of which the straight lines between them, and the tails, are part of the forecast.
 
-        Redraws, kernel tests and every level may then rest on them. True quantiles that are joined are
+        Resamples, kernel tests and every level may then rest on them. True quantiles that are joined are
         in general no true distribution.
 
         >>> Quantiles.joined([[0.0, 1.0, 3.0]], [0.25, 0.5, 0.75]).is_joined

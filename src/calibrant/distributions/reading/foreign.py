@@ -11,7 +11,7 @@ from calibrant._array import is_array, is_jax, matched, random_key, seeded, to_n
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution, one_a_row
 from calibrant.distributions.empirical.ensemble import SLICES, Ensemble
-from calibrant.distributions.empirical.piecewise import LEAST_LEVEL
+from calibrant.distributions.empirical.piecewise import MIN_LEVEL
 from calibrant.distributions.quadrature import cf_by_cells, crps_by_cells, least_reaching, moments_by_cells
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
@@ -113,7 +113,7 @@ class Reader:
         """``(size, n)``, of this generator: by the object where it takes one, else at random levels, else by its library."""
         takes = set() if self._sampler is None else set(signature(self._sampler).parameters)
         if not takes & {"random_state", "rng"} and self._has_levels:
-            values = self.quantile(np.maximum(rng.random((size, len(self))), LEAST_LEVEL))
+            values = self.quantile(np.maximum(rng.random((size, len(self))), MIN_LEVEL))
         elif self._sampler is not None:
             values = self._drawn(rng, size)
         else:

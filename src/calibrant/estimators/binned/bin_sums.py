@@ -60,21 +60,21 @@ class Tally:
 
 
 def tally(
-    scores: np.ndarray, happened: np.ndarray, bins: Bins, weights: np.ndarray | None, cell: np.ndarray | None = None
+    scores: np.ndarray, observed: np.ndarray, bins: Bins, weights: np.ndarray | None, cell: np.ndarray | None = None
 ) -> Tally:
     """One pass over the rows, a block at a time; the ``cell`` of each row need not be found where it is known."""
     total = Tally.empty(bins)
-    for start in range(0, len(happened), ROWS):
-        rows = range(start, min(start + ROWS, len(happened)), BLOCK)
-        cells = ((slice(i, i + BLOCK), _cells(scores, happened, bins, cell, slice(i, i + BLOCK))) for i in rows)
+    for start in range(0, len(observed), ROWS):
+        rows = range(start, min(start + ROWS, len(observed)), BLOCK)
+        cells = ((slice(i, i + BLOCK), _cells(scores, observed, bins, cell, slice(i, i + BLOCK))) for i in rows)
         total += _shares(bins, scores, cells) if weights is None else _weighted(bins, scores, weights, cells)
     return total
 
 
-def _cells(scores: np.ndarray, happened: np.ndarray, bins: Bins, cell: np.ndarray | None, rows: slice) -> np.ndarray:
+def _cells(scores: np.ndarray, observed: np.ndarray, bins: Bins, cell: np.ndarray | None, rows: slice) -> np.ndarray:
     """Even cells for rows where the event did not happen, odd ones for those where it did."""
     found = (bins.of_rows(scores, rows) if cell is None else cell[rows]) << 1
-    found += happened[rows]
+    found += observed[rows]
     return found
 
 
@@ -110,7 +110,7 @@ def lp_norm(gap: np.ndarray, weight: np.ndarray, norm: float) -> np.ndarray:
 
 
 class BinCounts(Protocol):
-    """Events with equally many bins: weights and sums of probabilities ``(events, bins)``, and counts of redraws."""
+    """Events with equally many bins: weights and sums of probabilities ``(events, bins)``, and counts of resamples."""
 
     @property
     def weight(self) -> np.ndarray:
@@ -122,7 +122,7 @@ class BinCounts(Protocol):
         """Sum of their probabilities."""
         ...
 
-    def happened(self, targets: np.ndarray) -> np.ndarray:
+    def observed(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows where each event happened, ``(m, events, bins)``, for targets ``(m, n, ...)``."""
         ...
 
@@ -142,17 +142,17 @@ class EventCounts:
 
     @classmethod
     def of(cls, event: Event, bins: Bins, weights: np.ndarray | None) -> Self:
-        """Prepare the redraws of an event."""
+        """Prepare the resamples of an event."""
         p = event.probability
         stretches = Stretches.of(bins.of_rows(p, slice(None)), len(bins))
         w = stretches.ordered(np.ones(len(p)) if weights is None else weights)
         predicted = stretches.sums(w * stretches.ordered(p.astype(np.float64)))
         return cls(event, stretches, None if weights is None else w, stretches.sums(w)[None], predicted[None])
 
-    def happened(self, targets: np.ndarray) -> np.ndarray:
+    def observed(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows where the event happened, ``(m, 1, bins)``."""
-        happened = self.stretches.ordered(self.event.happened(targets))
-        return self.stretches.sums(happened if self.weights is None else happened * self.weights)[:, None, :]
+        observed = self.stretches.ordered(self.event.observed(targets))
+        return self.stretches.sums(observed if self.weights is None else observed * self.weights)[:, None, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +200,7 @@ class ClassCounts:
 
     @classmethod
     def of(cls, events: Sequence[Event], bins: Sequence[Bins], weights: np.ndarray | None) -> Self:
-        """Prepare the redraws of k events, one a class."""
+        """Prepare the resamples of k events, one a class."""
         width = max(map(len, bins))
         cells = [
             b.of_rows(e.probability, slice(None)) + i * width for i, (e, b) in enumerate(zip(events, bins, strict=True))
@@ -214,7 +214,7 @@ class ClassCounts:
         shape = (len(events), width)
         return cls(np.stack(cells, axis=1), weights, np.reshape(weight, shape), np.reshape(predicted, shape))
 
-    def happened(self, targets: np.ndarray) -> np.ndarray:
+    def observed(self, targets: np.ndarray) -> np.ndarray:
         """Weight of the rows of each class that occurred, ``(m, k, bins)``."""
         n, k = self.cell.shape
         every, first = self.cell.reshape(-1), np.arange(n) * k
@@ -223,7 +223,7 @@ class ClassCounts:
         return np.concatenate(parts)
 
     def _counts(self, every: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Of some redraws, from all cells and where those of the classes that occurred stand among them."""
+        """Of some resamples, from all cells and where those of the classes that occurred stand among them."""
         m, size = len(index), self.weight.size
         cell = np.take(every, index, mode="clip") + size * np.arange(m)[:, None]
         w = None if self.weights is None else np.broadcast_to(self.weights, index.shape).ravel()
@@ -232,22 +232,22 @@ class ClassCounts:
 
 @dataclass(frozen=True, eq=False)
 class BinnedStatistic:
-    """The binned error as a function of redrawn targets."""
+    """The binned error as a function of resampled targets."""
 
     norm: float
     counts: tuple[BinCounts, ...]
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The error of each redraw, ``(m,)``."""
+        """The error of each resample, ``(m,)``."""
         errors = self.each(targets)
         return lp_norm(errors, np.ones(errors.shape[1]), self.norm)
 
     def each(self, targets: np.ndarray) -> np.ndarray:
-        """The error of each event in each redraw, ``(m, events)``."""
+        """The error of each event in each resample, ``(m, events)``."""
         return np.concatenate([self._errors(c, targets) for c in self.counts], axis=1)
 
     def _errors(self, counts: BinCounts, targets: np.ndarray) -> np.ndarray:
         """The error of each event, ``(m, events)``."""
-        gap = (counts.predicted - counts.happened(targets)) / np.where(counts.weight > 0, counts.weight, 1)
+        gap = (counts.predicted - counts.observed(targets)) / np.where(counts.weight > 0, counts.weight, 1)
         pairs = zip(np.moveaxis(gap, 1, 0), counts.weight, strict=True)
         return np.stack([lp_norm(g, w, self.norm) for g, w in pairs], axis=1)

@@ -62,7 +62,7 @@ class BinnedState:
         targets, predictions, weights = part
         ece, events, lens = self.ece.look(predictions)
         tallies = tuple(
-            tally(e.probability, e.happened(targets), ece.bins.bins(e.probability), weights) for e in events
+            tally(e.probability, e.observed(targets), ece.bins.bins(e.probability), weights) for e in events
         )
         names = tuple(event.name for event in events)
         about = {"ece": ece, "lens": lens, "names": names, "is_weighted": weights is not None}

@@ -19,7 +19,7 @@ Ties: TypeAlias = Literal["together", "split"]
 """Whether equal scores share a bin, or are dealt out in the order of the rows."""
 
 
-FEW_EDGES, MANY_SCORES, CACHED = 32, 20_000, 1 << 14
+MAX_DIRECT_EDGES, MIN_SCORES, CACHED = 32, 20_000, 1 << 14
 """Where comparing many scores, some at a time, with each of a few edges is faster than to search: four times of 15 bins."""
 
 MAX_REPETITIONS = 1_000_000
@@ -38,7 +38,7 @@ class Bins:
     def index(self, scores: np.ndarray) -> np.ndarray:
         """The cell of each score."""
         inner = self.edges[1:-1]
-        if len(inner) > FEW_EDGES or scores.ndim != 1 or len(scores) < MANY_SCORES:
+        if len(inner) > MAX_DIRECT_EDGES or scores.ndim != 1 or len(scores) < MIN_SCORES:
             return np.searchsorted(inner, scores, side="left")
         return np.concatenate([_edges_below(inner, scores[i : i + CACHED]) for i in range(0, len(scores), CACHED)])
 
@@ -85,7 +85,7 @@ class Binning(ABC):
     """Whether the bins are the same for all data."""
 
     @abstractmethod
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """The bins for these scores and, where they matter, for what happened."""
 
     def notes(self, made: list[Bins]) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class Binning(ABC):
         return ()
 
     def statistic(self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float) -> Statistic:
-        """The binned error as a function of redrawn targets; needed of rules that are adaptive."""
+        """The binned error as a function of resampled targets; needed of rules that are adaptive."""
         raise NotImplementedError
 
 
@@ -112,7 +112,7 @@ class EqualWidth(Binning):
     def __post_init__(self) -> None:
         check_count(self.n_bins, "n_bins")
 
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """The same bins whatever the scores; edges in their precision, so that 0.07 means 0.07 in float32 too."""
         return _UniformBins((np.arange(self.n_bins + 1) / self.n_bins).astype(scores.dtype))
 
@@ -135,7 +135,7 @@ class Edges(Binning):
         if len(self.edges) < 2 or not np.all(steps > 0) or (self.edges[0], self.edges[-1]) != (0, 1):
             raise InputError(f"edges must grow from 0 to 1, as (0, 0.2, 0.5, 1) does; got {self.edges}")
 
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """The same bins whatever the scores; edges in their precision."""
         return Bins(np.array(self.edges).astype(scores.dtype))
 
@@ -160,7 +160,7 @@ class EqualMass(Binning):
         check_count(self.n_bins, "n_bins")
         check_one_of(self.ties, ("together", "split"), "ties")
 
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """Bins between quantiles of the scores."""
         if self.ties == "split":
             return _dealt(scores, weights, self.n_bins)
@@ -269,9 +269,9 @@ class Ordered:
         """Whether sums of weights are exact: they are whole numbers."""
         return self.weights is None or not np.any(self.weights != np.floor(self.weights))
 
-    def observed(self, happened: np.ndarray) -> np.ndarray:
+    def observed(self, observed: np.ndarray) -> np.ndarray:
         """Weight of the rows where the event happened before each score, ``(m, scores + 1)``, for ``(m, n)`` answers."""
-        there = happened[:, self.order]
+        there = observed[:, self.order]
         if self.weights is not None:
             return _totals(there * self.weights, self.ends)
         return _totals(there, self.ends, dtype=np.int32 if len(self.order) < 1 << 31 else np.int64)

@@ -196,13 +196,13 @@ class CanonicalECE(BaseEstimator):
         return replace(found, limits=ErrorLimits(value, (slack,)))
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Cells are found once; each redraw counts the classes in them."""
+        """Cells are found once; each resample counts the classes in them."""
         return CellCounts.of(self, predictions, weights)
 
 
 @dataclass(frozen=True, eq=False)
 class CellCounts:
-    """Sums of weights and of predictions in each cell, and what redrawn targets show there."""
+    """Sums of weights and of predictions in each cell, and what resampled targets show there."""
 
     norm: float
     cell: np.ndarray
@@ -227,7 +227,7 @@ class CellCounts:
         return cls(norm, cell, weights, weight, predicted)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The error of each redraw."""
+        """The error of each resample."""
         return self.error(self.gaps(targets))
 
     def gaps(self, targets: np.ndarray) -> np.ndarray:
@@ -243,8 +243,8 @@ class CellCounts:
         n, size = len(p), len(self.weight)
         w = np.ones(n) if self.weights is None else self.weights
         total, step = float(w.sum()), float(w.max() / w.sum())
-        happened = targets[:, None] == np.arange(p.shape[1])
-        columns = zip(p.T, happened.T, strict=True)
+        observed = targets[:, None] == np.arange(p.shape[1])
+        columns = zip(p.T, observed.T, strict=True)
         noise = np.stack([noise_of_rows(c, h, self.cell, w, size) for c, h in columns], axis=1)
         if self.norm == 1:
             missed = 2 * (1 - p[np.arange(n), targets])  # the sum of the sizes of a row's residuals

@@ -65,7 +65,7 @@ class DebiasedECE(LensedEstimator):
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with its bin table."""
         settled, events, lens = self.look(predictions)
-        parts = [self._counted(e, e.happened(targets), weights) for e in events]
+        parts = [self._counted(e, e.observed(targets), weights) for e in events]
         return settled.of_counts([e.name for e in events], parts, lens, len(predictions))
 
     def of_counts(
@@ -105,7 +105,7 @@ class DebiasedECE(LensedEstimator):
         return replace(plain, value=float(self._root(np.asarray(found))), square=found - kept, unseen=unseen)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Bins, and sums of the predictions in them, are found once; each redraw only counts what happened."""
+        """Bins, and sums of the predictions in them, are found once; each resample only counts what happened."""
         if self.bins.is_adaptive:
             return super().given(predictions, weights)
         _, events, _ = self.look(predictions)
@@ -113,17 +113,17 @@ class DebiasedECE(LensedEstimator):
         return _Resamples(self, tuple(_Prepared.of(e, b, weights) for e, b in zip(events, bins, strict=True)))
 
     def _counted(
-        self, event: Event, happened: np.ndarray, weights: np.ndarray | None
+        self, event: Event, observed: np.ndarray, weights: np.ndarray | None
     ) -> tuple[Tally, np.ndarray, "BinWeights"]:
         """What fell into each bin, with the sum of squared residuals."""
         p = event.probability
-        bins = self.bins.bins(p, weights, happened)
+        bins = self.bins.bins(p, weights, observed)
         cell = bins.of_rows(p, slice(None))
-        residual = p.astype(np.float64) - happened
+        residual = p.astype(np.float64) - observed
         if weights is not None:
             residual *= weights
         return (
-            tally(p, happened, bins, weights, cell),
+            tally(p, observed, bins, weights, cell),
             np.bincount(cell, weights=residual**2, minlength=len(bins)),
             BinWeights.of(cell, len(bins), weights),
         )
@@ -183,7 +183,7 @@ class BinWeights:
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """An event whose targets are redrawn: counts of what happened, and what that adds to the squared residuals."""
+    """An event whose targets are resampled: counts of what happened, and what that adds to the squared residuals."""
 
     counts: EventCounts
     cross: EventCounts
@@ -212,7 +212,7 @@ class _Resamples:
         return self.estimator._root(np.mean([self._of(e, targets) for e in self.events], axis=0))
 
     def _of(self, e: _Prepared, targets: np.ndarray) -> np.ndarray:
-        observed = e.counts.happened(targets)[:, 0]
+        observed = e.counts.observed(targets)[:, 0]
         gap = (e.counts.predicted - observed) / np.where(e.weights.weight > 0, e.weights.weight, 1)
-        squares = e.squares + e.cross.happened(targets)[:, 0]
+        squares = e.squares + e.cross.observed(targets)[:, 0]
         return self.estimator._terms(gap, observed, squares, e.weights) @ e.weights.shares

@@ -60,7 +60,7 @@ class ECE(LensedEstimator):
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with its bin table."""
         settled, events, lens = self.look(predictions)
-        tallies = [self._tally(e, e.happened(targets), weights) for e in events]
+        tallies = [self._tally(e, e.observed(targets), weights) for e in events]
         names = [event.name for event in events]
         values = None
         if self.label_binned:
@@ -68,21 +68,21 @@ class ECE(LensedEstimator):
         notes = self.bins.notes([t.bins for t in tallies])
         noises, step = None, 1 / len(predictions)
         if weights is not None:
-            noises = [self._noise(e, e.happened(targets), t, weights) for e, t in zip(events, tallies, strict=True)]
+            noises = [self._noise(e, e.observed(targets), t, weights) for e, t in zip(events, tallies, strict=True)]
             step = float(weights.max() / weights.sum())
         found = binned_estimate(settled, len(predictions), lens, names, tallies, values, notes)
         return with_limits(found, settled, tallies, step, noises)
 
-    def _noise(self, event: Event, happened: np.ndarray, t: Tally, weights: np.ndarray) -> np.ndarray:
+    def _noise(self, event: Event, observed: np.ndarray, t: Tally, weights: np.ndarray) -> np.ndarray:
         p = event.probability
-        return noise_of_rows(p.astype(np.float64), happened, t.bins.of_rows(p, slice(None)), weights, len(t.bins))
+        return noise_of_rows(p.astype(np.float64), observed, t.bins.of_rows(p, slice(None)), weights, len(t.bins))
 
-    def _tally(self, event: Event, happened: np.ndarray, weights: np.ndarray | None) -> Tally:
+    def _tally(self, event: Event, observed: np.ndarray, weights: np.ndarray | None) -> Tally:
         p = event.probability
-        return tally(p, happened, self.bins.bins(p, weights, happened), weights)
+        return tally(p, observed, self.bins.bins(p, weights, observed), weights)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Bins, and sums of the predictions in them, are found once; each redraw only counts what happened."""
+        """Bins, and sums of the predictions in them, are found once; each resample only counts what happened."""
         if self.label_binned:
             return super().given(predictions, weights)
         settled, events, _ = self.look(predictions)

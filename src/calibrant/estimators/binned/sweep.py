@@ -53,11 +53,11 @@ class Sweep(Binning):
         if self.by == "width" and self.ties == "split":
             raise InputError("ties='split' is for bins of equal mass: equal scores have equal edges")
 
-    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, happened: np.ndarray | None = None) -> Bins:
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """The bins where the sweep ends."""
-        assert happened is not None
+        assert observed is not None
         ordered = self.ordered(scores, weights)
-        count = int(self.n_bins(ordered, ordered.observed(happened[None]))[0])
+        count = int(self.n_bins(ordered, ordered.observed(observed[None]))[0])
         if self.by == "width":
             return EqualWidth(count).bins(scores)
         if self.ties == "split":
@@ -72,7 +72,7 @@ class Sweep(Binning):
         return (said if fewest > 1 else f"{said}: where frequencies fall at once, one bin compares means alone",)
 
     def statistic(self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float) -> Statistic:
-        """The binned error as a function of redrawn targets: rows are sorted once."""
+        """The binned error as a function of resampled targets: rows are sorted once."""
         return _SweptErrors(self, norm, tuple((e, self.ordered(e.probability, weights)) for e in events))
 
     def ordered(self, scores: np.ndarray, weights: np.ndarray | None) -> Ordered:
@@ -121,19 +121,19 @@ def _mixed(weight: np.ndarray, observed: np.ndarray) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class _SweptErrors:
-    """The binned error as a function of redrawn targets, each with the bins of its own sweep."""
+    """The binned error as a function of resampled targets, each with the bins of its own sweep."""
 
     sweep: Sweep
     norm: float
     events: tuple[tuple[Event, Ordered], ...]
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The error of each redraw, ``(m,)``."""
+        """The error of each resample, ``(m,)``."""
         errors = np.stack([self._errors(e, o, targets) for e, o in self.events], axis=1)
         return lp_norm(errors, np.ones(errors.shape[1]), self.norm)
 
     def _errors(self, event: Event, ordered: Ordered, targets: np.ndarray) -> np.ndarray:
-        observed = ordered.observed(event.happened(targets))
+        observed = ordered.observed(event.observed(targets))
         counts, rule = self.sweep.n_bins(ordered, observed), self.sweep.rule(ordered)
         errors = np.empty(len(observed))
         for count in np.unique(counts).tolist():

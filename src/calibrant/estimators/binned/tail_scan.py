@@ -15,7 +15,7 @@ from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
 
-LEAST_VARIANCE = 0.25
+MIN_VARIANCE = 0.25
 """The variance of the number of events, in rows, that a tail has at least: less says little beyond a single surprise."""
 
 ROUNDING = 1e-9
@@ -58,7 +58,7 @@ class TailScan(LensedEstimator):
         return Estimate("TailScan", value, len(predictions), settled, lens, table=table)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> "TailStatistic":
-        """Tails, and what they predict, are found once; each redraw only counts what happened in them."""
+        """Tails, and what they predict, are found once; each resample only counts what happened in them."""
         settled, events, _ = self.look(predictions)
         return TailStatistic.of(events, weights, is_class_wise=isinstance(settled.lens, ClassWise))
 
@@ -89,17 +89,17 @@ class TailStatistic:
         return cls((ClassCounts.of(events, bins, weights),), bins, (stacked,), unit)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The largest score of each redraw, ``(m,)``."""
+        """The largest score of each resample, ``(m,)``."""
         return self.each(targets).max(axis=1)
 
     def each(self, targets: np.ndarray) -> np.ndarray:
-        """That of each event in each redraw, ``(m, events)``."""
+        """That of each event in each resample, ``(m, events)``."""
         pairs = zip(self.counts, self.variance, strict=True)
         return np.concatenate([np.abs(self._scores(c, v, targets)).max(axis=-1) for c, v in pairs], axis=1)
 
     def _scores(self, counts: BinCounts, variance: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Scores of lower tails, then of upper ones, ``(m, events, 2 cells)``."""
-        gap, size = _both(counts.predicted - counts.happened(targets)), _both(variance)
+        gap, size = _both(counts.predicted - counts.observed(targets)), _both(variance)
         score = gap / np.sqrt(size + self.unit)
         impossible = (size == 0) & (np.abs(gap) > ROUNDING * _both(counts.weight))
         return np.where(impossible, np.copysign(np.inf, gap), score)
@@ -109,11 +109,11 @@ class TailStatistic:
         columns: dict[str, list[np.ndarray]] = {key: [] for key in ("event", *TAIL_COLUMNS)}
         events = [(c, v, i) for c, v in zip(self.counts, self.variance, strict=True) for i in range(len(v))]
         for (counts, variance, i), bins, name in zip(events, self.bins, names, strict=True):
-            happened, size = counts.happened(targets[None])[0, i], len(bins)
+            observed, size = counts.observed(targets[None])[0, i], len(bins)
             score = self._scores(counts, variance, targets[None])[0, i]
             width = len(score) // 2
             keep = np.r_[0:size, width + 1 : width + size]  # the whole, which is both, once
-            values = [_both(x)[keep] for x in (counts.weight[i], counts.predicted[i], happened)]
+            values = [_both(x)[keep] for x in (counts.weight[i], counts.predicted[i], observed)]
             inner = bins.edges[1:-1]
             side = np.repeat(["up to", "above"], [size, size - 1])
             threshold = np.r_[inner, bins.edges[-1:], inner].astype(np.float64)
@@ -140,7 +140,7 @@ def tails(scores: np.ndarray, variance: np.ndarray, unit: float) -> Bins:
     order = np.argsort(scores, kind="stable")
     ordered, reached = scores[order].astype(np.float64), np.cumsum(variance[order])
     whole = reached[-1]
-    steps = int(max(0, np.floor(np.log2(max(whole / (LEAST_VARIANCE * unit), 1)))))
+    steps = int(max(0, np.floor(np.log2(max(whole / (MIN_VARIANCE * unit), 1)))))
     goals = whole * 0.5 ** np.arange(1, steps + 1)
     below = ordered[np.searchsorted(reached, goals * (1 - ROUNDING))]
     # an upper tail begins after its threshold: the last score with at least the goal beyond it

@@ -69,7 +69,7 @@ class MarginalError(BaseEstimator):
         return Estimate("MarginalError", float(statistic(y)[0]), len(predictions), resolved, table=Table(columns))
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The mean prediction is found once; redraws are counted."""
+        """The mean prediction is found once; resamples are counted."""
         return self._marginal(predictions, weights)
 
     def _marginal(self, predictions: Distribution, weights: np.ndarray | None) -> "_Marginal":

@@ -23,9 +23,9 @@ Prerank: TypeAlias = Literal["average", "band"]
 
 @dataclass(frozen=True, eq=False)
 class MemberRanks:
-    """Where targets stand among m members ``(n, m)`` or ``(n, m, d)``, as a range of levels between 0 and 1.
+    """Where targets stand among m members ``(n, m)`` or ``(n, m, d)``, as a range of PIT values between 0 and 1.
 
-    A target above b members and equal to t of them has the levels from ``b / (m + 1)`` to ``(b + t + 1) / (m + 1)``: a random
+    A target above b members and equal to t of them has the PIT values from ``b / (m + 1)`` to ``(b + t + 1) / (m + 1)``: a random
     number in between is uniform whenever target and members could be exchanged, ties or not. Members that are missing (NaN)
     do not count, so m may differ from row to row. Vectors are ordered by a pre-rank in the pool of the members and
     the target: ``average`` sees that all coordinates are too low or too high, ``band`` that targets lie
@@ -123,8 +123,8 @@ class _CellPITValues:
         return self.fan.levels_around(to_numpy(targets))
 
 
-def levels_of(predictions: Distribution, asker: object, prerank: Prerank | None = None, seed: int = 0) -> PITValues:
-    """The levels of targets under these predictions; of an ensemble, their rank among the members."""
+def pit_of(predictions: Distribution, asker: object, prerank: Prerank | None = None, seed: int = 0) -> PITValues:
+    """The PIT values of targets under these predictions; of an ensemble, their rank among the members."""
     if dimensions(predictions):
         if prerank is None:
             raise InputError(
@@ -155,28 +155,28 @@ def check_prerank(prerank: Prerank | None, seed: int) -> None:
     check_count(seed, "seed", least=0)
 
 
-def randomised(levels: tuple[np.ndarray, np.ndarray], seed: int) -> np.ndarray:
-    """A level between the least and the largest, at random; the same share of the way in every redraw."""
-    low, high = levels
+def randomised(pit: tuple[np.ndarray, np.ndarray], seed: int) -> np.ndarray:
+    """A level between the least and the largest, at random; the same share of the way in every resample."""
+    low, high = pit
     if low is high:
         return low
     return low + shares_of(low.shape[-1], seed) * (high - low)
 
 
 def shares_of(n: int, seed: int) -> np.ndarray:
-    """How far the levels of n targets lie between their least and their largest."""
+    """How far the PIT values of n targets lie between their least and their largest."""
     return np.random.default_rng([seed, 1]).random(n)
 
 
-def share_upto(levels: tuple[np.ndarray, np.ndarray], level: float) -> np.ndarray:
-    """How much of each target's range of levels lies at or below a level: what randomising gives on average.
+def share_upto(pit: tuple[np.ndarray, np.ndarray], level: float) -> np.ndarray:
+    """How much of each target's range of PIT values lies at or below a level: what randomising gives on average.
 
     Czado, Gneiting & Held (2009).
 
     >>> share_upto((np.array([0.2, 0.5]), np.array([0.6, 0.5])), 0.5).round(2)
     array([0.75, 1.  ])
     """
-    low, high = levels
+    low, high = pit
     if low is high:
         return low <= level
     width = high - low
@@ -208,13 +208,13 @@ class PIT:
         check_prerank(self.prerank, self.seed)
 
     def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> np.ndarray:
-        """Levels ``(n,)``, or ``(n, d)``."""
+        """PIT values ``(n,)``, or ``(n, d)``."""
         targets, predictions = as_problem(y_true, y_pred)
         return self.of(to_numpy(targets), predictions)
 
     def of(self, targets: np.ndarray, predictions: Distribution) -> np.ndarray:
-        """The levels of a checked problem."""
+        """The PIT values of a checked problem."""
         if dimensions(predictions) and self.prerank is None:
             parts = [(targets[:, k], coordinate(predictions, k)) for k in range(dimensions(predictions))]
             return np.stack([self.of(y, part) for y, part in parts], axis=1)
-        return randomised(levels_of(predictions, self, self.prerank, self.seed)(targets), self.seed)
+        return randomised(pit_of(predictions, self, self.prerank, self.seed)(targets), self.seed)

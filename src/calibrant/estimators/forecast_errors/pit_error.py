@@ -14,7 +14,7 @@ from calibrant.estimators.forecast_errors.pit import (
     PITValues,
     Prerank,
     check_prerank,
-    levels_of,
+    pit_of,
     randomised,
     share_upto,
 )
@@ -28,13 +28,13 @@ Distance: TypeAlias = Literal["kolmogorov", "cramer-von-mises", "kuiper"]
 
 @dataclass(frozen=True)
 class PITError(BaseEstimator):
-    """PIT error: the distance of the distribution function G of the levels ``F_i(y_i)`` from that of uniform ones.
+    """PIT error: the distance of the distribution function G of the PIT values ``F_i(y_i)`` from that of uniform ones.
 
     ``max |G(u) - u|`` (``kolmogorov``), the root of ``integral (G(u) - u)^2 du`` (``cramer-von-mises``; n times its
     square is the usual statistic), or ``max (G(u) - u) + max (u - G(u))`` (``kuiper``, which sees errors of spread as
     well as of level). Never zero: :class:`~calibrant.ExactTest` says what chance explains. Levels are those of
     :class:`PIT`, with its ``prerank`` and ``seed``. Of quantile forecasts, u are the levels given and G the share of
-    targets below each. A forecast may be wrong for every row and have uniform levels on average: look at groups, too. O(n
+    targets below each. A forecast may be wrong for every row and have uniform PIT values on average: look at groups, too. O(n
     log n). Gneiting, Balabdaoui & Raftery (2007).
 
     >>> from calibrant import ExactTest, Normal, PITError
@@ -65,10 +65,10 @@ class PITError(BaseEstimator):
         return Estimate("PITError", float(value), len(predictions), self, notes=notes)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Levels of all redraws, sorted together; of quantile forecasts, the shares below each quantile."""
+        """PIT values of all resamples, sorted together; of quantile forecasts, the shares below each quantile."""
         if (fan := fan_of(predictions)) is not None:
             return _AtQuantiles(self.distance, SharesBelow.of(fan, weights))
-        levels = levels_of(predictions, self, self.prerank, self.seed)
+        levels = pit_of(predictions, self, self.prerank, self.seed)
         return _FromUniform(self.distance, levels, self.seed, None if weights is None else weights / weights.sum())
 
 
@@ -108,7 +108,7 @@ class _FromUniform:
 
 
 def distance_from_uniform(u: np.ndarray, weights: np.ndarray | None, distance: Distance) -> np.ndarray:
-    """The distance of the distribution function of levels ``(m, n)`` from that of uniform ones, ``(m,)``.
+    """The distance of the distribution function of PIT values ``(m, n)`` from that of uniform ones, ``(m,)``.
 
     >>> distance_from_uniform(np.array([[0.1, 0.6]]), None, "kolmogorov")
     array([0.4])
@@ -168,7 +168,7 @@ class QuantileError(BaseEstimator):
         return Estimate("QuantileError", float(value), len(predictions), self, table=table, notes=notes)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Shares of all redraws."""
+        """Shares of all resamples."""
         return self._shares(predictions, weights)
 
     def _shares(self, predictions: Distribution, weights: np.ndarray | None) -> "_Shares":
@@ -178,7 +178,7 @@ class QuantileError(BaseEstimator):
             return _Shares(self.squared, at, SharesBelow.of(fan, weights, at))
         w = np.full(len(predictions), 1.0) if weights is None else weights
         at = np.array(self.levels)
-        return _Shares(self.squared, at, _SharesUpto(at, levels_of(predictions, self), w / w.sum()))
+        return _Shares(self.squared, at, _SharesUpto(at, pit_of(predictions, self), w / w.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class _Shares:
 class CentralCoverage(Score):
     """Share of rows whose level lies in the central part: the coverage of central intervals, ``level`` where calibrated.
 
-    Levels are those of :class:`~calibrant.estimators.PIT`: where single values have a probability of their own an
+    PIT values are those of :class:`~calibrant.estimators.PIT`: where single values have a probability of their own an
     interval can hold more than it should, and its ends count for a part, at random. Of an ensemble of m members the ends lie
     between members. O(n).
 
@@ -232,12 +232,12 @@ class CentralCoverage(Score):
     def losses(self, targets: Array, predictions: Distribution) -> np.ndarray:
         """Whether each level lies inside, as 0 or 1."""
         self._check(predictions)
-        return self._inside(levels_of(predictions, self), targets)
+        return self._inside(pit_of(predictions, self), targets)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Levels of all redraws."""
+        """PIT values of all resamples."""
         self._check(predictions)
-        return _Share(self, levels_of(predictions, self), np.ones(len(predictions)) if weights is None else weights)
+        return _Share(self, pit_of(predictions, self), np.ones(len(predictions)) if weights is None else weights)
 
     def _check(self, predictions: Distribution) -> None:
         """Refuse intervals that quantile forecasts have not both ends of."""

@@ -104,7 +104,7 @@ class ShareBetween(BaseEstimator):
         return Estimate("ShareBetween", value, len(predictions), self, notes=notes)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The share of every redraw."""
+        """The share of every resample."""
         levels = self._levels(predictions)
         ends = forecast_at(predictions, levels, self)
         w = np.ones(len(predictions)) if weights is None else weights

@@ -15,11 +15,11 @@ from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.limits import MeanLimits, ReckonedLimits
 from calibrant.estimators.scoring_rules.forecast_scores import central_interval
-from calibrant.estimators.scoring_rules.proper_scores import FEWEST_ROWS, Score, likely_loss, thinned
+from calibrant.estimators.scoring_rules.proper_scores import MIN_ROWS, Score, likely_loss, thinned
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array, ArrayLike
 
-FEWEST_MEMBERS = 10
+MIN_MEMBERS = 10
 """Members below which the squares of z-scores have tails too heavy for an interval of their mean."""
 
 
@@ -103,12 +103,12 @@ class ZVariance(BaseEstimator):
         return float(seen.min()), likely_loss(lambda y, some: self._squares(y, some, shares), seen, predictions)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The variance of every redraw."""
+        """The variance of every resample."""
         return _Variance(self, predictions, _shares(predictions, weights))
 
 
 def _few_rows(n: int) -> str | None:
-    return f"fewer than {FEWEST_ROWS} rows do not show how far z-scores go" if n < FEWEST_ROWS else None
+    return f"fewer than {MIN_ROWS} rows do not show how far z-scores go" if n < MIN_ROWS else None
 
 
 def _few_members(predictions: Distribution) -> str | None:
@@ -117,7 +117,7 @@ def _few_members(predictions: Distribution) -> str | None:
         return None
     least = int(np.min(1 / (predictions.shares**2).sum(axis=1)) + 1e-9)
     few = f"spreads of {least} members are near zero by chance, and z-scores then have no typical size"
-    return f"{few}; {FEWEST_MEMBERS} or more have an interval" if least < FEWEST_MEMBERS else None
+    return f"{few}; {MIN_MEMBERS} or more have an interval" if least < MIN_MEMBERS else None
 
 
 def _shares(predictions: Distribution, weights: np.ndarray | None) -> np.ndarray:
@@ -190,7 +190,7 @@ class ENCE(BaseEstimator):
 
 @dataclass(frozen=True, eq=False)
 class Spreads:
-    """Rows in bins by their predicted spread, and what redrawn targets show there."""
+    """Rows in bins by their predicted spread, and what resampled targets show there."""
 
     mean: np.ndarray
     spread: np.ndarray
@@ -210,7 +210,7 @@ class Spreads:
         return np.sqrt(squares @ self.indicator / self.weight)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The error of each redraw."""
+        """The error of each resample."""
         gap = np.abs(self.predicted - self.observed(targets)) / self.predicted
         return gap @ self.weight / self.weight.sum()
 
@@ -229,7 +229,7 @@ class Spread(Score):
         return self.of(predictions)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The same for every redraw."""
+        """The same for every resample."""
         return _Constant(float(np.average(self.of(predictions), weights=weights)))
 
 

@@ -12,7 +12,7 @@ from calibrant.distributions.characteristic_functions import around, origin_of
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.kernels import Gaussian, Identity, Kernel
 from calibrant.kernels.base import as_points
-from calibrant.kernels.metrics import MOST_ROWS, by_value, where_they_are
+from calibrant.kernels.metrics import MAX_ROWS, by_value, where_they_are
 from calibrant.residuals.embedding import Residuals, Route, residuals
 from calibrant.residuals.spectral import mean_embedding
 from calibrant.typing import Array
@@ -52,7 +52,7 @@ def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
     """The kernel on targets with its numbers fixed; by default the identity of classes, else a Gaussian.
 
     An open length scale is the median distance of targets drawn from the predictions with a fixed seed: it depends on the
-    predictions alone (and neither on their order nor on where they lie), so that redrawn targets share the kernel and tests
+    predictions alone (and neither on their order nor on where they lie), so that resampled targets share the kernel and tests
     stay exact.
     """
     if kernel is None:
@@ -113,7 +113,7 @@ def resolve_kernels(
     """
     on_targets = target_kernel(on_targets, predictions)
     coords = coordinates(predictions, on_predictions, on_targets)
-    is_thinned = on_predictions.is_open and coords.shape[0] > MOST_ROWS and not is_traced(coords)
+    is_thinned = on_predictions.is_open and coords.shape[0] > MAX_ROWS and not is_traced(coords)
     if is_thinned and predictions.position is not NotImplemented:
         here = where_they_are(coords)
         return on_predictions.resolve(here[by_value(here)]), on_targets, coords

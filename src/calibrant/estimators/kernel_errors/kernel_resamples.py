@@ -30,8 +30,8 @@ from calibrant.residuals.spectral import SpectralFeatures, residual_waves
 from calibrant.typing import Array
 
 
-def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
-    """Multiplications that one redraw costs, roughly."""
+def work_of_resample(kernel: Kernel, predictions: Distribution, dimensions: int) -> float:
+    """Multiplications that one resample costs, roughly."""
     if isinstance(predictions, Categorical):
         is_line = dimensions == 1 and kernel.has_product
         return work_of_labels(len(predictions), predictions.n_classes, is_line=is_line)
@@ -43,7 +43,7 @@ def work_of_redraw(kernel: Kernel, predictions: Distribution, dimensions: int) -
 
 
 def work_of_labels(n: int, n_classes: int, *, is_line: bool) -> float:
-    """Multiplications that one redraw of n labels costs: on a line none of pairs.
+    """Multiplications that one resample of n labels costs: on a line none of pairs.
 
     >>> work_of_labels(1000, 10, is_line=False), work_of_labels(1000, 2, is_line=True)
     (10000000.0, 20000.0)
@@ -52,7 +52,7 @@ def work_of_labels(n: int, n_classes: int, *, is_line: bool) -> float:
 
 
 def work_of_numbers(n: int) -> float:
-    """Multiplications that one redraw of n numbers costs: four exponentials a pair.
+    """Multiplications that one resample of n numbers costs: four exponentials a pair.
 
     >>> work_of_numbers(1000)
     50000000.0
@@ -66,9 +66,9 @@ OF_A_GPU = 100.0
 
 @dataclass(frozen=True, eq=False)
 class GpuLabelResamples:
-    """``sum_{i != j} k_ij <r_i, r_j>``, normalised, for stacks of redrawn labels of three or more classes.
+    """``sum_{i != j} k_ij <r_i, r_j>``, normalised, for stacks of resampled labels of three or more classes.
 
-    The kernel is compared with pairs of equal labels; what depends on the predictions alone is made once. O(n^2) a redraw.
+    The kernel is compared with pairs of equal labels; what depends on the predictions alone is made once. O(n^2) a resample.
     """
 
     kernel: Kernel
@@ -77,7 +77,7 @@ class GpuLabelResamples:
     unbiased: bool
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The statistic of each redraw, ``(m,)``."""
+        """The statistic of each resample, ``(m,)``."""
         w = unit_weights(self.weights, len(self.predictions))
         labels = matched(targets if targets.dtype == np.uint8 else targets.astype(np.int32), self.predictions.matrix)
         if self.unbiased:
@@ -86,14 +86,14 @@ class GpuLabelResamples:
         return (sums + squares) / len(w) ** 2
 
     def _in_batches(self, made: Callable[[Array], Array], labels: Array) -> np.ndarray:
-        """What is made of all redraws at once, or of fewer where the GPU has no room for that."""
+        """What is made of all resamples at once, or of fewer where the GPU has no room for that."""
         from calibrant._compiled.memory import in_smaller, room_for
 
         def batches(size: int) -> np.ndarray:
             return np.concatenate([to_numpy(made(labels[i : i + size])) for i in range(0, len(labels), size)])
 
-        with room_for("redraws", len(self.predictions)):
-            return in_smaller(batches, len(labels), 1, "{:,} redraws at once")
+        with room_for("resamples", len(self.predictions)):
+            return in_smaller(batches, len(labels), 1, "{:,} resamples at once")
 
     @cached_property
     def _sums(self) -> Any:
@@ -112,7 +112,7 @@ class GpuLabelResamples:
         return {key: value for key, value in self.__dict__.items() if key != "_sums"}
 
 
-def redraws_on_gpu(kernel: Kernel, on_targets: Kernel, predictions: Distribution) -> bool:
+def resamples_on_gpu(kernel: Kernel, on_targets: Kernel, predictions: Distribution) -> bool:
     """Whether :class:`GpuLabelResamples` can be used."""
     if not isinstance(predictions, Categorical) or not isinstance(on_targets, Identity) or predictions.n_classes < 3:
         return False
@@ -125,30 +125,30 @@ SORTED = 500
 """More rows than this on a line are worth sorting."""
 
 ON_A_LINE = 16
-"""Redraws that share one pass over sorted points."""
+"""Resamples that share one pass over sorted points."""
 
 STORED = 4096
-"""Up to so many rows the kernel matrix is kept; beyond, its tiles are made again for every batch of redraws."""
+"""Up to so many rows the kernel matrix is kept; beyond, its tiles are made again for every batch of resamples."""
 
 BATCH = 64
-"""Redraws that share a kernel tile."""
+"""Resamples that share a kernel tile."""
 
 ROOM = 20_000_000
 """Numbers that the residuals of one batch may take."""
 
 TABLES = 150
-"""Up to so many rows, tables of all pairs of many redraws are faster than compiled code, which is called for each."""
+"""Up to so many rows, tables of all pairs of many resamples are faster than compiled code, which is called for each."""
 
 CACHED = 50_000
 """Pairs of such a table that are made at a time."""
 
-FEW_OF_MANY = 100
-"""Up to so many rows, tiles are as fast as compiled code even where it is loaded once for many redraws."""
+SPARSE_RATIO = 100
+"""Up to so many rows, tiles are as fast as compiled code even where it is loaded once for many resamples."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelResamples:
-    """``sum_{i != j} k_ij <r_i, r_j>``, normalised, for stacks of redrawn labels: a matrix product a batch."""
+    """``sum_{i != j} k_ij <r_i, r_j>``, normalised, for stacks of resampled labels: a matrix product a batch."""
 
     kernel: Kernel
     on_targets: Identity | LabelMatrix
@@ -157,7 +157,7 @@ class LabelResamples:
     unbiased: bool
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The statistic of each redraw, ``(m,)``."""
+        """The statistic of each resample, ``(m,)``."""
         points = self._points
         if (
             points.shape[1] == 1
@@ -176,7 +176,7 @@ class LabelResamples:
     def moved_by(self, move: Callable[[Any], Any]) -> "LabelResamples | GpuLabelResamples":
         """The same where predictions are moved to; weights stay on the host."""
         predictions = move(self.predictions)
-        if redraws_on_gpu(self.kernel, self.on_targets, predictions):
+        if resamples_on_gpu(self.kernel, self.on_targets, predictions):
             return GpuLabelResamples(self.kernel, predictions, self.weights, self.unbiased)
         return replace(self, predictions=predictions)
 
@@ -222,7 +222,7 @@ class LabelResamples:
 def _statistics(
     made: list[Array], w: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray | None
 ) -> np.ndarray:
-    """The statistic of each of m redraws, from the features ``(n, q)`` of its residuals; unbiased without the diagonal."""
+    """The statistic of each of m resamples, from the features ``(n, q)`` of its residuals; unbiased without the diagonal."""
     n = len(w)
     features = np.stack([to_numpy(f).astype(np.float64) for f in made], axis=1) * w[:, None, None]  # (n, m, q)
     product = multiply(features.reshape(n, -1)).reshape(features.shape)
@@ -234,7 +234,7 @@ def _statistics(
 
 @dataclass(frozen=True, eq=False)
 class TargetResamples:
-    """The same for targets of any family: redraws share the kernels, and all that predictions say of themselves."""
+    """The same for targets of any family: resamples share the kernels, and all that predictions say of themselves."""
 
     kernel: Kernel
     on_targets: Kernel
@@ -244,7 +244,7 @@ class TargetResamples:
     route: Route | None
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The statistic of each redraw, ``(m,)``."""
+        """The statistic of each resample, ``(m,)``."""
         rows = self._problem(self._targets(targets[0]))
         route = rows.residuals.route
         if rows.residuals.features is not None:
@@ -265,7 +265,7 @@ class TargetResamples:
         return n <= TABLES or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
 
     def _waves(self, targets: np.ndarray, route: Route) -> Any:
-        """What predictions, or the quantiles that stand for them, expect of waves in the range of all redraws."""
+        """What predictions, or the quantiles that stand for them, expect of waves in the range of all resamples."""
         drawn = self._targets(targets.reshape(-1))
         carrier = quantile_nodes(self._moved, drawn) if route is Route.QUANTILE else self._moved
         return residual_waves(self.on_targets, carrier, drawn)
@@ -295,12 +295,12 @@ class TargetResamples:
         return {key: value for key, value in self.__dict__.items() if key not in ("_origin", "_moved", "_coords")}
 
     def _alone(self, drawn: Array, rows: KernelRows) -> float:
-        """One redraw, in tiles."""
+        """One resample, in tiles."""
         if rows.residuals.route is Route.CLOSED:
             rows = replace(rows, residuals=replace(rows.residuals, points=self._moved.point(drawn)))
         else:
             rows = self._problem(drawn)
-        return float(all_pairs(KernelForm(self.kernel), rows, unbiased=self.unbiased, few=FEW_OF_MANY)[0])
+        return float(all_pairs(KernelForm(self.kernel), rows, unbiased=self.unbiased, few=SPARSE_RATIO)[0])
 
     def _pairs(self, rows: KernelRows) -> tuple[np.ndarray, float]:
         """The weight of each pair of rows in the statistic, ``(n, n)``, and what all of them are divided by."""
@@ -313,7 +313,7 @@ class TargetResamples:
         return matrix, n**2 - float((w**2).sum())
 
     def _by_waves(self, targets: np.ndarray, rows: KernelRows, waves: SpectralFeatures) -> np.ndarray:
-        """What predictions expect is the same for all redraws, and each target meets it once instead of n times."""
+        """What predictions expect is the same for all resamples, and each target meets it once instead of n times."""
         matrix, size = self._pairs(rows)
         expected = to_numpy(waves.expected).astype(np.float64)
         met = matrix @ expected
@@ -327,7 +327,7 @@ class TargetResamples:
         return np.array(sums) / size
 
     def _term_by_term(self, targets: np.ndarray, rows: KernelRows) -> np.ndarray:
-        """Four terms: what predictions expect of each other is the same for all redraws, the rest is made for many."""
+        """Four terms: what predictions expect of each other is the same for all resamples, the rest is made for many."""
         m, n = targets.shape[:2]
         matrix, size = self._pairs(rows)
         spread = rows.residuals.spread

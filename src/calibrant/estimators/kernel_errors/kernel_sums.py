@@ -168,7 +168,7 @@ def tile_of(rows: KernelRows) -> int:
     return 512 if covariance is None else max(16, 256 // int(covariance.shape[1]))
 
 
-MOST_FEATURES = 6
+MAX_WIDTH = 6
 """Residuals with more features than this make more products for the sum of squares than sorting saves."""
 
 
@@ -179,7 +179,7 @@ WIDER = 8
 ROOM = 1 << 26
 """Numbers that are multiplied with a kernel matrix on a GPU at a time."""
 
-LEAST = 16
+MIN_TILE = 16
 """Rows of a tile that every GPU must have room for."""
 
 
@@ -224,7 +224,7 @@ def _large_tiles(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | Non
         return tiled_corner(form, size, a, b)
 
     with room_for("tiles of pairs", len(a)):
-        return in_smaller(corner, WIDER * tile, min(tile, LEAST), "tiles of {:,} rows")
+        return in_smaller(corner, WIDER * tile, min(tile, MIN_TILE), "tiles of {:,} rows")
 
 
 def moments_in_large_tiles(form: KernelForm, tile: int, rows: KernelRows) -> Any:
@@ -279,7 +279,7 @@ def accelerated_matmul(kernel: Kernel, rows: KernelRows, v: Array) -> Any:
 def _sorted(kernel: Kernel, coords: Array, features: Array) -> Any:
     """Running sums over the sorted points; the squared inner products are those of all products of two features."""
     q = features.shape[1]
-    if coords.shape[1] != 1 or q > MOST_FEATURES:
+    if coords.shape[1] != 1 or q > MAX_WIDTH:
         return NotImplemented
     xp = namespace(coords, features)
     order = xp.argsort(coords[:, 0])

@@ -18,7 +18,7 @@ from calibrant.residuals.spectral import extent
 from calibrant.results import Estimate
 from calibrant.typing import Array
 
-WAVES = 64
+TARGET_FREQUENCIES = 64
 """Random frequencies on targets, where a kernel has no exact ones."""
 
 
@@ -29,8 +29,8 @@ class _Features(Protocol):
         """One vector a target, ``(n, width)``."""
         ...
 
-    def of_redraws(self, targets: np.ndarray) -> np.ndarray:
-        """Those of many redraws ``(m, n, ...)``, ``(n, m, width)``."""
+    def of_resamples(self, targets: np.ndarray) -> np.ndarray:
+        """Those of many resamples ``(m, n, ...)``, ``(n, m, width)``."""
         ...
 
     def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -66,7 +66,7 @@ class _OneHot:
         """Looked up, in single precision."""
         return self.root.astype(np.float32)[targets]
 
-    def of_redraws(self, targets: np.ndarray) -> np.ndarray:
+    def of_resamples(self, targets: np.ndarray) -> np.ndarray:
         """All at once; classes are known to be in range, and not to ask for it is six times as fast."""
         return np.take(self.root.astype(np.float32), np.ascontiguousarray(targets.T), axis=0, mode="clip")
 
@@ -92,8 +92,8 @@ class _FourierFeatures:
         roots = self.roots.astype(np.float32)
         return np.concatenate([np.cos(phase) * roots, np.sin(phase) * roots], axis=1)
 
-    def of_redraws(self, targets: np.ndarray) -> np.ndarray:
-        """One redraw after the other."""
+    def of_resamples(self, targets: np.ndarray) -> np.ndarray:
+        """One resample after the other."""
         return np.stack([self(y) for y in targets], axis=1)
 
     def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -123,11 +123,11 @@ def target_features(kernel: Kernel, predictions: Distribution, rng: np.random.Ge
     waves = _exact_waves(kernel, predictions)
     if waves is NotImplemented:
         one = predictions[:1].sample(rng, 1)[0]
-        frequencies = kernel.frequencies(rng, WAVES, one.reshape(1, -1).shape[1])
+        frequencies = kernel.frequencies(rng, TARGET_FREQUENCIES, one.reshape(1, -1).shape[1])
         if frequencies is NotImplemented:
             return NotImplemented
         frequencies = frequencies[:, 0] if one.ndim == 1 else frequencies
-        waves = _FourierFeatures(frequencies, np.full(WAVES, WAVES**-0.5))
+        waves = _FourierFeatures(frequencies, np.full(TARGET_FREQUENCIES, TARGET_FREQUENCIES**-0.5))
     origin = origin_of(predictions)
     (moved,) = around(origin, predictions)
     parts = moved.cf(waves.frequencies)
@@ -141,23 +141,23 @@ def _exact_waves(kernel: Kernel, predictions: Distribution) -> Any:
     """Where the kernel has a spectrum: exact for targets in the range that the predictions leave likely."""
     ends = extent(predictions)
     spectrum = NotImplemented if ends is None else kernel.spectrum(ends[1] - ends[0])
-    if spectrum is NotImplemented or len(spectrum[0]) > WAVES:
+    if spectrum is NotImplemented or len(spectrum[0]) > TARGET_FREQUENCIES:
         return NotImplemented
     return _FourierFeatures(spectrum[0], np.sqrt(spectrum[1]))
 
 
-MOST_WAVES = 1024
-LEAST_WAVES = 16
+MAX_FEATURES = 1024
+MIN_FEATURES = 16
 MAKING = 50
-"""Multiplications that it takes to make one feature of one redrawn target, roughly."""
+"""Multiplications that it takes to make one feature of one resampled target, roughly."""
 
 BATCH = 8_000_000
-"""Numbers that the features of redraws made together may take: room below 32 MiB is used again without being cleared."""
+"""Numbers that the features of resamples made together may take: room below 32 MiB is used again without being cleared."""
 
 CACHED = 1_000_000
 """The same where rows are fewer than waves, and little else is read."""
 
-ROOM = 100_000_000
+MAX_NUMBERS = 100_000_000
 """Numbers that the waves of all rows may take."""
 
 
@@ -221,28 +221,28 @@ class RandomFeatureSKCE(BaseEstimator):
 
 
 def affordable_waves(
-    on_predictions: Kernel, on_targets: Kernel, predictions: Distribution, n_redraws: int, budget: float
+    on_predictions: Kernel, on_targets: Kernel, predictions: Distribution, n_resamples: int, budget: float
 ) -> int | None:
     """How many random waves stay within so many multiplications and the room; ``None`` where kernels have no waves."""
     rng = np.random.default_rng(0)
     features = target_features(on_targets, predictions[:2], rng)
     if on_predictions.frequencies(rng, 1, 1) is NotImplemented or features is NotImplemented:
         return None
-    return waves_within(len(predictions), features.width, n_redraws, budget)
+    return waves_within(len(predictions), features.width, n_resamples, budget)
 
 
-def waves_within(n: int, width: int, n_redraws: int, budget: float) -> int:
+def waves_within(n: int, width: int, n_resamples: int, budget: float) -> int:
     """How many waves of n rows, with targets of so many features, stay within so many multiplications and the room.
 
     >>> waves_within(10_000, 10, 999, 2e11), waves_within(10**7, 10, 999, 2e11)
     (976, 16)
     """
-    a_row = budget / (n * width * n_redraws) - MAKING
-    return max(LEAST_WAVES, int(min(a_row / 2, ROOM / (2 * n), MOST_WAVES)))
+    a_row = budget / (n * width * n_resamples) - MAKING
+    return max(MIN_FEATURES, int(min(a_row / 2, MAX_NUMBERS / (2 * n), MAX_FEATURES)))
 
 
 def work_of_waves(n: int, width: int, n_features: int) -> float:
-    """Multiplications that one redraw of n targets, of so many features each, costs: the inverse of the above.
+    """Multiplications that one resample of n targets, of so many features each, costs: the inverse of the above.
 
     >>> work_of_waves(10_000, 10, 975)
     200000000.0
@@ -252,7 +252,7 @@ def work_of_waves(n: int, width: int, n_features: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _RandomFeatureSums:
-    """``(|sum_i w_i phi(P_i) r_i|^2 - sum_i w_i^2 |r_i|^2) / (n^2 - sum_i w_i^2)`` for stacks of redrawn targets."""
+    """``(|sum_i w_i phi(P_i) r_i|^2 - sum_i w_i^2 |r_i|^2) / (n^2 - sum_i w_i^2)`` for stacks of resampled targets."""
 
     on_predictions: Kernel
     on_targets: Kernel
@@ -293,9 +293,9 @@ class _RandomFeatureSums:
         return pairs
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The statistic of each redraw, ``(m,)``; of fewer rows than waves from their pairs."""
+        """The statistic of each resample, ``(m,)``; of fewer rows than waves from their pairs."""
         n, is_few = len(self.points), len(self.points) < 2 * len(self.frequencies)
-        size = max(1, (CACHED if is_few else BATCH) // (n * self.features.width))  # redraws that read the waves once
+        size = max(1, (CACHED if is_few else BATCH) // (n * self.features.width))  # resamples that read the waves once
         values = self._by_pairs if is_few else self._by_sums
         found = [values(targets[start : start + size]) for start in range(0, len(targets), size)]
         return np.concatenate(found) / (n**2 - (self.weights**2).sum())
@@ -303,7 +303,7 @@ class _RandomFeatureSums:
     def _by_pairs(self, targets: np.ndarray) -> np.ndarray:
         """``sum_{i != j} w_i w_j <phi(P_i), phi(P_j)> <r_i, r_j>``."""
         expected = self.features.expected.astype(np.float32)
-        residuals = self.features.of_targets.of_redraws(targets) - expected[:, None, :]  # (n, m, q)
+        residuals = self.features.of_targets.of_resamples(targets) - expected[:, None, :]  # (n, m, q)
         product = (self._pairs @ residuals.reshape(len(expected), -1)).reshape(residuals.shape)
         product *= residuals
         return product.sum(axis=(0, 2), dtype=np.float64)
@@ -311,7 +311,7 @@ class _RandomFeatureSums:
     def _by_sums(self, targets: np.ndarray) -> np.ndarray:
         """The square of the sum less its diagonal."""
         waves, expected = self._fixed
-        features = self.features.of_targets.of_redraws(targets)  # (n, m, q)
+        features = self.features.of_targets.of_resamples(targets)  # (n, m, q)
         sums = (waves @ features.reshape(len(features), -1)).reshape(-1, *features.shape[1:]) - expected[:, None, :]
         diagonal = np.array([self.weights**2 @ self.features.squares(y) for y in targets])
         return np.square(sums, dtype=np.float64).sum(axis=(0, 2)) - diagonal

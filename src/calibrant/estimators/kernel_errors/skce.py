@@ -25,8 +25,8 @@ from calibrant.estimators.kernel_errors.kernel_resamples import (
     GpuLabelResamples,
     LabelResamples,
     TargetResamples,
-    redraws_on_gpu,
-    work_of_redraw,
+    resamples_on_gpu,
+    work_of_resample,
 )
 from calibrant.estimators.kernel_errors.kernel_sums import PairSpread, all_pairs, block_mean
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, affordable_waves
@@ -201,25 +201,25 @@ class SKCE(BaseEstimator):
         on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
         return replace(self, on_predictions=on_predictions, on_targets=on_targets)
 
-    def affordable(self, predictions: Distribution, n_redraws: int, budget: float) -> BaseEstimator:
-        """Random waves where redraws of all pairs cost too much; as many as budget and memory allow."""
+    def affordable(self, predictions: Distribution, n_resamples: int, budget: float) -> BaseEstimator:
+        """Random waves where resamples of all pairs cost too much; as many as budget and memory allow."""
         if self.block is not None or not self.unbiased or self.route not in (None, Route.FEATURES):
             return self
         on_predictions, on_targets, coords = resolve_kernels(self.on_predictions, self.on_targets, predictions)
-        work = work_of_redraw(on_predictions, predictions, coords.shape[1])
-        if redraws_on_gpu(on_predictions, on_targets, predictions):
+        work = work_of_resample(on_predictions, predictions, coords.shape[1])
+        if resamples_on_gpu(on_predictions, on_targets, predictions):
             work = len(predictions) ** 2 / OF_A_GPU
-        if n_redraws * work <= budget:
+        if n_resamples * work <= budget:
             return self
-        count = affordable_waves(on_predictions, on_targets, predictions, n_redraws, budget)
+        count = affordable_waves(on_predictions, on_targets, predictions, n_resamples, budget)
         return self if count is None else RandomFeatureSKCE(on_predictions, on_targets, count)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Redraws share kernels and coordinates; redrawn class labels share the tiles of the kernel on predictions, too."""
+        """Resamples share kernels and coordinates; resampled class labels share the tiles of the kernel on predictions, too."""
         if self.block is not None:
             return EachDraw(self.resolved(predictions), predictions, weights)
         on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
-        if isinstance(predictions, Categorical) and redraws_on_gpu(on_predictions, on_targets, predictions):
+        if isinstance(predictions, Categorical) and resamples_on_gpu(on_predictions, on_targets, predictions):
             return GpuLabelResamples(on_predictions, predictions, weights, self.unbiased)
         if isinstance(predictions, Categorical) and isinstance(on_targets, Identity | LabelMatrix):
             return LabelResamples(on_predictions, on_targets, predictions, weights, self.unbiased)

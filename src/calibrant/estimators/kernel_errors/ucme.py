@@ -146,7 +146,7 @@ class UCME(BaseEstimator):
         return replace(self, on_predictions=on_predictions, on_targets=on_targets)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """Redraws share the kernels."""
+        """Resamples share the kernels."""
         return EachDraw(self.resolve(predictions), predictions, weights)
 
     def values(self, places: Problem, rows: Problem) -> Array:

@@ -97,7 +97,7 @@ def decompose(
     check_lens(lens)
     targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
     view = View.of(lens, predictions)
-    events = [(e.probability.astype(np.float64), e.happened(targets).astype(np.float64)) for e in view.events]
+    events = [(e.probability.astype(np.float64), e.observed(targets).astype(np.float64)) for e in view.events]
     parts = [_parts_by_curve(LOSSES[score], *event, weights) for event in events]
     columns = dict(zip(_Parts._fields, np.array(parts).T, strict=True))
     means = {name: float(column.mean()) for name, column in columns.items()}
@@ -132,13 +132,13 @@ class _Parts(NamedTuple):
 def _parts_by_curve(
     loss: Callable[[np.ndarray, np.ndarray], np.ndarray],
     scores: np.ndarray,
-    happened: np.ndarray,
+    observed: np.ndarray,
     weights: np.ndarray | None,
 ) -> _Parts:
     w = np.full(len(scores), 1 / len(scores)) if weights is None else weights / weights.sum()
-    recalibrated = IsotonicCurve().fit(scores, happened, weights)(scores)
-    rate = np.full(len(scores), np.clip(w @ happened, 0, 1))
-    own, best, base = (float(w @ loss(p, happened)) for p in (scores, recalibrated, rate))
+    recalibrated = IsotonicCurve().fit(scores, observed, weights)(scores)
+    rate = np.full(len(scores), np.clip(w @ observed, 0, 1))
+    own, best, base = (float(w @ loss(p, observed)) for p in (scores, recalibrated, rate))
     # Never negative but for the rounding of the sums.
     return _Parts(own, max(own - best, 0.0), max(base - best, 0.0), base)
 
@@ -198,15 +198,15 @@ def _parts_by_kernel(
     tangent: TangentKDE, question: Question, targets: np.ndarray, weights: np.ndarray | None
 ) -> _Parts:
     outcomes = question.outcomes(targets)
-    happened = question.happened(outcomes)
-    rates = np.average(happened, axis=0, weights=weights)
+    observed = question.observed(outcomes)
+    rates = np.average(observed, axis=0, weights=weights)
     score, uncertainty = (
-        float(np.average(((happened - reference) ** 2).sum(axis=1), weights=weights))
+        float(np.average(((observed - reference) ** 2).sum(axis=1), weights=weights))
         for reference in (question.predicted, rates)
     )
-    constant = replace(question, reference=np.broadcast_to(rates, happened.shape))
+    constant = replace(question, reference=np.broadcast_to(rates, observed.shape))
     error, variance = (float(tangent.around(q, outcomes, weights).mean) for q in (question, constant))
     # Residuals from their own mean lean against each other, by the variance over the number of rows.
-    w = np.ones(len(happened)) if weights is None else weights
+    w = np.ones(len(observed)) if weights is None else weights
     share = (w**2).sum() / w.sum() ** 2
     return _Parts(score, error, variance + uncertainty * share / (1 - share), uncertainty)

@@ -18,7 +18,7 @@ from calibrant.estimators.limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many
 from calibrant.typing import Array
 
-FEWEST_ROWS = 50
+MIN_ROWS = 50
 """Rows below which the spread of losses of numbers, which have no largest one, is not known well enough for an interval."""
 
 ROWS_OF_LOSSES = 2_000
@@ -73,7 +73,7 @@ class Score(BaseEstimator):
 
     def needs(self, predictions: Distribution) -> int:
         """Rows that an interval needs: more where losses have no largest one that is known."""
-        return 2 if self.is_bounded or has_classes(predictions) else FEWEST_ROWS
+        return 2 if self.is_bounded or has_classes(predictions) else MIN_ROWS
 
     def of_limits(self, limits: MeanLimits, n: int, needed: int) -> Estimate:
         """The estimate of n rows from the mean of their losses with its limits, and the number of rows these need."""
@@ -85,7 +85,7 @@ class Score(BaseEstimator):
         return replace(found, withheld=f"{few} show how far losses go; {needed} or more have an interval")
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
-        """The mean over rows of every redraw at once; of two classes by one product."""
+        """The mean over rows of every resample at once; of two classes by one product."""
         w = np.ones(len(predictions)) if weights is None else weights
         if isinstance(predictions, Categorical) and predictions.n_classes == 2:
             return _MeanOfTwo.of(self, predictions, w)

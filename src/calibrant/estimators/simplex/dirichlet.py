@@ -95,8 +95,8 @@ def regression(rows: DirichletRows, labels: Array, n_classes: int, engine: Engin
     tell(NOT_COMPILED if is_long(len(rows)) else PLAIN)
     xp = namespace(rows.queries)
     classes = namespace(labels).arange(n_classes, dtype=labels.dtype, device=getattr(labels, "device", None))
-    happened = labels[:, None] == classes[None, :]
-    v = xp.astype(matched(happened, rows.queries), rows.queries.dtype)
+    observed = labels[:, None] == classes[None, :]
+    v = xp.astype(matched(observed, rows.queries), rows.queries.dtype)
     return Pairwise(log_kernel, rows).logmatmul(v, diagonal=False)
 
 
@@ -237,7 +237,7 @@ def _panels(rows: DirichletRows, chosen: np.ndarray) -> Iterator[tuple[np.ndarra
         yield index, weights, top, np.where(np.isinf(top), 1.0, weights.sum(axis=1))
 
 
-LEAST, MOST = 1e-5, 1.0
+MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-5, 1.0
 """Bandwidths that are considered."""
 
 GRID = 16
@@ -249,7 +249,7 @@ PRECISION = 0.01
 JUDGES = 1000
 """Predictions whose likelihood decides; all others still take part in the density."""
 
-FEWEST = 20
+MIN_DIFFERENT = 20
 """Different predictions that are needed to judge."""
 
 BALANCED = 200
@@ -289,11 +289,11 @@ def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Ban
     if weights is not None:
         host, weights = host[weights > 0], weights[weights > 0]
     values, which, copies = np.unique(host, axis=0, return_inverse=True, return_counts=True)
-    if len(values) < min(FEWEST, len(host)):
+    if len(values) < min(MIN_DIFFERENT, len(host)):
         return _few(values)
     mass = np.bincount(which.ravel(), weights)
     singles = np.flatnonzero(copies == 1)
-    candidates = singles if len(singles) >= FEWEST else np.arange(len(values))
+    candidates = singles if len(singles) >= MIN_DIFFERENT else np.arange(len(values))
     judges = candidates[thinned(values[candidates])[:JUDGES]]
 
     different = matched(values, there)
@@ -301,9 +301,9 @@ def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Ban
     def likelihood(bandwidth: float) -> np.ndarray:
         return log_sums(DirichletRows.of(different, bandwidth, mass), judges)
 
-    seen = np.isfinite(likelihood(MOST))  # a prediction alone on its face of the simplex is never likely
+    seen = np.isfinite(likelihood(MAX_BANDWIDTH))  # a prediction alone on its face of the simplex is never likely
     if not seen.any():
-        return Bandwidth(MOST, "no prediction shares the zeros of another: none has neighbours")
+        return Bandwidth(MAX_BANDWIDTH, "no prediction shares the zeros of another: none has neighbours")
     value = _maximum(lambda h: float(np.average(likelihood(h)[seen], weights=mass[judges][seen])))
     share = np.bincount(which.ravel(), None if weights is None else weights**2) / mass**2
     balanced = _balanced(different, mass, share, judges[seen][:BALANCED], value)
@@ -311,7 +311,7 @@ def likeliest_bandwidth(points: Array, weights: np.ndarray | None = None) -> Ban
         [] if balanced is None else [f"the likeliest bandwidth, {value:.2g}, would make a calibrated model look wrong"]
     )
     if tied := len(host) - len(singles):
-        part = "do not choose the bandwidth" if len(singles) >= FEWEST else "are left out together with them"
+        part = "do not choose the bandwidth" if len(singles) >= MIN_DIFFERENT else "are left out together with them"
         notes.append(f"{tied:,} rows have copies and {part}")
     return Bandwidth(value if balanced is None else balanced, "; ".join(notes) or None)
 
@@ -353,14 +353,16 @@ def _calibrated(rows: DirichletRows, points: Array, spread: Array, chosen: np.nd
 def _few(values: np.ndarray) -> Bandwidth:
     """Kernels, whose standard deviation is at most ``sqrt(h) / 2``, that end before the nearest other value."""
     if len(values) == 1:
-        return Bandwidth(MOST)
+        return Bandwidth(MAX_BANDWIDTH)
     gap = float(pdist(values, "chebyshev").min())
-    return Bandwidth(float(np.clip((gap / 4) ** 2, LEAST, MOST)), "the bandwidth keeps the few values apart")
+    return Bandwidth(
+        float(np.clip((gap / 4) ** 2, MIN_BANDWIDTH, MAX_BANDWIDTH)), "the bandwidth keeps the few values apart"
+    )
 
 
 def _maximum(objective: Callable[[float], float]) -> float:
     """The best of the grid, then golden section between its neighbours, on the logarithmic scale."""
-    grid = np.linspace(np.log(LEAST), np.log(MOST), GRID)
+    grid = np.linspace(np.log(MIN_BANDWIDTH), np.log(MAX_BANDWIDTH), GRID)
     best = int(np.argmax([objective(np.exp(u)) for u in grid]))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)]
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)

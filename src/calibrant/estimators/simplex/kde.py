@@ -65,7 +65,7 @@ class Ratios:
 
 
 KEPT = 3000
-"""Up to so many rows, weights are kept between redraws."""
+"""Up to so many rows, weights are kept between resamples."""
 
 
 class FrequencyEstimator(LocalEstimator):
@@ -118,8 +118,8 @@ class FrequencyEstimator(LocalEstimator):
         values -= (slopes * frequency).sum(axis=1, keepdims=True)
         return values
 
-    def redraws(self, question: Question, weights: np.ndarray | None) -> LocalResamples:
-        """Bandwidth and weights depend on the predictions alone; each redraw is a product with them."""
+    def resamples(self, question: Question, weights: np.ndarray | None) -> LocalResamples:
+        """Bandwidth and weights depend on the predictions alone; each resample is a product with them."""
         return _Frequencies.of(self, question, weights)
 
 
@@ -140,12 +140,12 @@ class _Frequencies(LocalResamples):
     def means(self, outcomes: np.ndarray) -> np.ndarray:
         """Products of the weights with what happened, panel by panel."""
         m, q = len(outcomes), self.question.predicted.shape[1]
-        happened = np.moveaxis(self.question.happened(outcomes), 1, 0).reshape(-1, m * q).astype(np.float64)
+        observed = np.moveaxis(self.question.observed(outcomes), 1, 0).reshape(-1, m * q).astype(np.float64)
         total, weight = np.zeros(m), 0.0
         for index, weights in self.kept or weight_panels(self.rows):
             squared = weights * weights
             squares = squared.sum(axis=1)
-            local = Softmax(squares, weights @ happened, squares, squared @ happened)
+            local = Softmax(squares, weights @ observed, squares, squared @ observed)
             ratios = Ratios.of(local, len(self.rows), self.estimator.debias)
             predicted = np.tile(self.question.predicted[index], m)
             terms = self.estimator.terms(ratios, predicted).reshape(-1, m, q).sum(axis=2)

@@ -55,14 +55,14 @@ class Question:
         return self.points[:, self.first :] if self.reference is None else self.reference
 
     def outcomes(self, targets: Array) -> Array:
-        """Class numbers from 0 to K - 1, ``(n,)``, for targets of the problem; ``(m, n)`` for m redraws on the host."""
+        """Class numbers from 0 to K - 1, ``(n,)``, for targets of the problem; ``(m, n)`` for m resamples on the host."""
         if self.event is None:
             return targets
         if isinstance(targets, np.ndarray):
-            return self.event.happened(targets).view(np.uint8)
+            return self.event.observed(targets).view(np.uint8)
         return self.event.problem(targets)[0]
 
-    def happened(self, outcomes: Array) -> Array:
+    def observed(self, outcomes: Array) -> Array:
         """Whether each outcome asked for occurred, ``(..., n, q)`` as booleans, for outcomes ``(..., n)``."""
         classes = matched(np.arange(self.first, self.points.shape[1]), outcomes)
         return outcomes[..., None] == namespace(outcomes).astype(classes, outcomes.dtype)
@@ -82,7 +82,7 @@ def questions(lens: Lens | None, predictions: Distribution) -> tuple[list[Questi
 
 
 INDICATORS = 1 << 24
-"""Numbers that say which outcomes occurred, for as many redraws as are looked at together."""
+"""Numbers that say which outcomes occurred, for as many resamples as are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +110,16 @@ class Around:
 
 
 class LocalResamples:
-    """The means of a question for redrawn outcomes; subclasses write :meth:`means`."""
+    """The means of a question for resampled outcomes; subclasses write :meth:`means`."""
 
     question: Question
 
     @abstractmethod
     def means(self, outcomes: np.ndarray) -> np.ndarray:
-        """The mean of the terms of m redraws of the outcomes ``(m, n)``."""
+        """The mean of the terms of m resamples of the outcomes ``(m, n)``."""
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The same of targets, some redraws at a time."""
+        """The same of targets, some resamples at a time."""
         outcomes = self.question.outcomes(targets)
         n, q = self.question.predicted.shape
         size = max(1, INDICATORS // (n * q))
@@ -131,7 +131,7 @@ class LocalEstimator(BaseEstimator):
     """The mean over rows of what was found around them; several questions are averaged.
 
     Subclasses are frozen dataclasses with the fields ``bandwidth`` and ``lens``; they write :meth:`around` and
-    :meth:`redraws`, and :meth:`finished` where the mean is not the value.
+    :meth:`resamples`, and :meth:`finished` where the mean is not the value.
     """
 
     name: ClassVar[str]
@@ -161,8 +161,8 @@ class LocalEstimator(BaseEstimator):
         """The terms of a question, for its outcomes ``(n,)``."""
 
     @abstractmethod
-    def redraws(self, question: Question, weights: np.ndarray | None) -> LocalResamples:
-        """The means of redraws of a question on the host; what depends on predictions alone is done once."""
+    def resamples(self, question: Question, weights: np.ndarray | None) -> LocalResamples:
+        """The means of resamples of a question on the host; what depends on predictions alone is done once."""
 
     def finished(self, mean: Array) -> Array:
         """The value from the mean of the terms."""
@@ -203,7 +203,7 @@ class LocalEstimator(BaseEstimator):
         """What depends on predictions alone is done once."""
         asked, _ = questions(self.lens, predictions)
         host = [replace(question, points=to_numpy(question.points)) for question in asked]
-        return _MeanOfQuestions(self, tuple(self.redraws(question, weights) for question in host))
+        return _MeanOfQuestions(self, tuple(self.resamples(question, weights) for question in host))
 
     def likeliest(self, question: Question, weights: np.ndarray | None) -> Bandwidth:
         """The bandwidth that is given, or the likeliest."""
@@ -269,5 +269,5 @@ class _MeanOfQuestions:
     parts: tuple[LocalResamples, ...]
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The value of each redraw."""
+        """The value of each resample."""
         return np.mean([self.estimator.finished(part(targets)) for part in self.parts], axis=0)

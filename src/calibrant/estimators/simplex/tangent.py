@@ -77,7 +77,7 @@ class TangentKDE(LocalEstimator):
         if len(tried) > 1 and is_traced(question.points):
             raise InputError("give a bandwidth: none can be found for values that are being traced")
         xp = namespace(question.points)
-        residuals = xp.astype(matched(question.happened(outcomes), question.points), question.points.dtype)
+        residuals = xp.astype(matched(question.observed(outcomes), question.points), question.points.dtype)
         residuals = residuals - question.predicted
         spread = xp.sum(residuals**2, axis=1, keepdims=True)
         rows = (DirichletRows.of(question.points, h, weights) for h in tried)
@@ -109,8 +109,8 @@ class TangentKDE(LocalEstimator):
         best = np.argmin(errors, axis=0)
         return np.maximum(best - 1, 0) if self.p == 2 and self.debias else best
 
-    def redraws(self, question: Question, weights: np.ndarray | None) -> LocalResamples:
-        """Weights depend on the predictions alone; which bandwidth is best depends on the redraw."""
+    def resamples(self, question: Question, weights: np.ndarray | None) -> LocalResamples:
+        """Weights depend on the predictions alone; which bandwidth is best depends on the resample."""
         rows = tuple(DirichletRows.of(question.points, bandwidth, weights) for bandwidth in self.tried())
         return _Tangents(self, question, rows, np.ones(len(rows[0])) if weights is None else weights)
 
@@ -127,8 +127,8 @@ class _Tangents(LocalResamples):
     weights: np.ndarray
 
     def means(self, outcomes: np.ndarray) -> np.ndarray:
-        """Of each redraw, the mean at the bandwidth that is chosen for it."""
-        residuals = np.moveaxis(self.question.happened(outcomes) - self.question.predicted, 1, 0)  # (n, m, q)
+        """Of each resample, the mean at the bandwidth that is chosen for it."""
+        residuals = np.moveaxis(self.question.observed(outcomes) - self.question.predicted, 1, 0)  # (n, m, q)
         tried = [self._at(rows, residuals) for rows in self.rows]
         best = self.estimator.chosen(np.array([error for _, error in tried]))
         return np.stack([mean for mean, _ in tried])[best, np.arange(len(best))]

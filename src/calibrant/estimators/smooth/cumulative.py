@@ -26,9 +26,9 @@ class CumulativeError(MeanOverEvents):
     def of_walks(walks: np.ndarray) -> np.ndarray:
         """The number of each walk, ``(m, steps)`` to ``(m,)``."""
 
-    def slack(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, value: float) -> Slack:
+    def slack(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, value: float) -> Slack:
         """Noise is a Brownian motion."""
-        return WalkGap(*noise_of_all(scores, happened, weights), self.ways)
+        return WalkGap(*noise_of_all(scores, observed, weights), self.ways)
 
     def errors(self, scores: np.ndarray, weights: np.ndarray | None) -> Answers:
         """Rows are sorted once."""
@@ -40,8 +40,8 @@ class _Walks:
     kind: type[CumulativeError]
     ordered: Ordered
 
-    def __call__(self, happened: np.ndarray) -> np.ndarray:
-        walks = self.ordered.predicted - self.ordered.observed(happened)
+    def __call__(self, observed: np.ndarray) -> np.ndarray:
+        walks = self.ordered.predicted - self.ordered.observed(observed)
         return self.kind.of_walks(walks) / self.ordered.weight[-1]
 
 

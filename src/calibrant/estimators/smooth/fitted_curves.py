@@ -12,7 +12,7 @@ import numpy as np
 from calibrant._numerics.reflected_smoothing import GridPlaces, cosine_sums, damping
 from calibrant._validate import InputError
 
-LEAST, MOST = 1e-4, 10.0
+MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-4, 10.0
 """Bandwidths in use: below, the grid would grow without end; above, every curve is a constant."""
 
 FINE, COARSE = 32, 8
@@ -67,9 +67,9 @@ class GridPositions:
         places = GridPlaces.of(scores, cells)
         return cls(places, weights, places.mass(weights))
 
-    def grid(self, happened: np.ndarray) -> _SmoothingGrid:
+    def grid(self, observed: np.ndarray) -> _SmoothingGrid:
         """The grid of rows whose event happened, or did not."""
-        return _SmoothingGrid(self.weight, self.places.mass(self.weights * happened))
+        return _SmoothingGrid(self.weight, self.places.mass(self.weights * observed))
 
 
 def cells_of(least: float) -> int:
@@ -90,11 +90,11 @@ def bandwidth_of(
     scores: np.ndarray, weights: np.ndarray, grids: Callable[[int], GridPositions]
 ) -> Callable[[np.ndarray], float]:
     """The bandwidth with the least leave-one-out squared error, as a function of what happened; of equals the smoothest."""
-    bandwidths, unit = np.clip(CANDIDATES * _spread(scores, weights), LEAST, MOST), _unit(weights)
+    bandwidths, unit = np.clip(CANDIDATES * _spread(scores, weights), MIN_BANDWIDTH, MAX_BANDWIDTH), _unit(weights)
     coarse, rounding = grids(cells_of(COARSE / bandwidths[-1])), 1e-12 * weights.sum()
 
-    def choose(happened: np.ndarray) -> float:
-        errors = _left_out_errors(coarse.grid(happened), bandwidths, unit)
+    def choose(observed: np.ndarray) -> float:
+        errors = _left_out_errors(coarse.grid(observed), bandwidths, unit)
         equal = errors <= errors.min() * (1 + 1e-9) + rounding
         return float(bandwidths[np.argmax(equal)])
 
@@ -145,25 +145,25 @@ class Curve(ABC):
     """A rule that fits a curve; subclasses are frozen dataclasses that write :meth:`fit`."""
 
     @abstractmethod
-    def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> FittedCurve:
+    def fit(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None = None) -> FittedCurve:
         """The curve of one event: scores in [0, 1], whether it happened, and how much each row counts, all ``(n,)``."""
 
     def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], FittedCurve]:
         """:meth:`fit` as a function of what happened, ``(n,)``; what scores and weights decide may be done once."""
-        return lambda happened: self.fit(scores, happened, weights)
+        return lambda observed: self.fit(scores, observed, weights)
 
 
 class CurveRows(NamedTuple):
     """Scores, zeros and ones, and weights in double precision, without the rows that do not count."""
 
     scores: np.ndarray
-    happened: np.ndarray
+    observed: np.ndarray
     weights: np.ndarray
 
     @classmethod
-    def of(cls, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> Self:
+    def of(cls, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> Self:
         """All rows, or those with weight."""
-        f, y = np.asarray(scores, dtype=np.float64), np.asarray(happened, dtype=np.float64)
+        f, y = np.asarray(scores, dtype=np.float64), np.asarray(observed, dtype=np.float64)
         if weights is None:
             return cls(f, y, np.ones(len(f)))
         w = np.asarray(weights, dtype=np.float64)
@@ -199,9 +199,9 @@ class IsotonicCurve(Curve):
     array([0. , 0. , 0.5, 0.5, 1. ])
     """
 
-    def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> StepCurve:
+    def fit(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None = None) -> StepCurve:
         """The curve, as one step a pool."""
-        return self.given(scores, weights)(happened)
+        return self.given(scores, weights)(observed)
 
     def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], StepCurve]:
         """Scores are sorted once, and equal ones found."""
@@ -214,8 +214,8 @@ class IsotonicCurve(Curve):
     ) -> StepCurve:
         from scipy.optimize import isotonic_regression  # slow to import, and few need it
 
-        _, happened, w = CurveRows.of(y, y, weights)
-        frequency = np.bincount(which, weights=w * happened) / weight
+        _, observed, w = CurveRows.of(y, y, weights)
+        frequency = np.bincount(which, weights=w * observed) / weight
         pools = isotonic_regression(frequency, weights=weight)
         first = pools.blocks[:-1]
         return StepCurve(self, distinct[first], np.clip(pools.x[first], 0, 1))
@@ -260,14 +260,16 @@ class KernelSmooth(Curve):
 
     def __post_init__(self) -> None:
         h = self.bandwidth
-        if h is not None and (isinstance(h, bool) or not isinstance(h, Real) or not LEAST <= h <= MOST):
+        if h is not None and (
+            isinstance(h, bool) or not isinstance(h, Real) or not MIN_BANDWIDTH <= h <= MAX_BANDWIDTH
+        ):
             raise InputError(
-                f"bandwidth must be a number from {LEAST:g} to {MOST:g}, or None to have it chosen; got {h!r}"
+                f"bandwidth must be a number from {MIN_BANDWIDTH:g} to {MAX_BANDWIDTH:g}, or None to have it chosen; got {h!r}"
             )
 
-    def fit(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None = None) -> SmoothCurve:
+    def fit(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None = None) -> SmoothCurve:
         """The curve with the bandwidth given, or else chosen."""
-        return self.given(scores, weights)(happened)
+        return self.given(scores, weights)(observed)
 
     def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], SmoothCurve]:
         """Rows find their places on grids once."""
@@ -283,9 +285,9 @@ class KernelSmooth(Curve):
         choose: Callable[[np.ndarray], float] | None,
         y: np.ndarray,
     ) -> SmoothCurve:
-        happened = CurveRows.of(y, y, weights).happened
-        h = float(self.bandwidth) if choose is None else choose(happened)  # type: ignore[arg-type]
-        (weight, event) = grids(cells_of(FINE / h)).grid(happened).smoothed(np.array([h]))[:, 0]
+        observed = CurveRows.of(y, y, weights).observed
+        h = float(self.bandwidth) if choose is None else choose(observed)  # type: ignore[arg-type]
+        (weight, event) = grids(cells_of(FINE / h)).grid(observed).smoothed(np.array([h]))[:, 0]
         known = np.flatnonzero(weight > TRUSTED * weight.max())
         values = np.interp(np.arange(len(weight)), known, event[known] / weight[known])
         return SmoothCurve(replace(self, bandwidth=h), np.clip(values, 0, 1))

@@ -59,9 +59,9 @@ class ICI(EventEstimator):
         """ICI, E50, E90 or Emax."""
         return NAMES[self.summary]
 
-    def of_event(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> OfEvent:
+    def of_event(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> OfEvent:
         """The summary of the gaps, and the curve's own choices."""
-        curve = self.curve.fit(scores, happened, weights)
+        curve = self.curve.fit(scores, observed, weights)
         gaps = np.abs(curve(scores) - scores)
         if self.summary == "mean":
             value = np.average(gaps, weights=weights)

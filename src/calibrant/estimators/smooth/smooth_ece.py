@@ -16,7 +16,7 @@ from calibrant.lenses.class_lenses import Lens
 RESOLUTION = 64
 """Grid cells a standard error of the mean: bandwidths are hardly ever below it."""
 
-FEWEST, MOST = 1 << 10, 1 << 18
+MIN_CELLS, MAX_CELLS = 1 << 10, 1 << 18
 """Grid cells."""
 
 NEGLIGIBLE = 8.6
@@ -60,21 +60,21 @@ class SmoothECE(MeanOverEvents):
         """The grid and the part of the predictions are found once."""
         n = len(scores)
         finest = RESOLUTION * np.sqrt(n) if self.bandwidth is None else RESOLUTION / self.bandwidth
-        cells = int(min(MOST, 1 << int(np.ceil(np.log2(max(finest, FEWEST))))))
+        cells = int(min(MAX_CELLS, 1 << int(np.ceil(np.log2(max(finest, MIN_CELLS))))))
         w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
         grid = GridPlaces.of(scores, cells).matrix(w)
         return _SmoothedResiduals(grid, grid @ scores, _Smoother.of(cells), self.bandwidth)
 
-    def slack(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, value: float) -> Slack:
+    def slack(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, value: float) -> Slack:
         """Noise is smoothed with the bandwidth; its mean size is at most the root of its mean square.
 
         The error falls with the bandwidth. So where that is the error itself, both limits smooth noise at least as much.
         """
-        variance, step = noise_of_all(scores, happened, weights)
+        variance, step = noise_of_all(scores, observed, weights)
         bandwidth = max(value if self.bandwidth is None else self.bandwidth, 1e-6)
         w = np.full(len(scores), 1 / len(scores)) if weights is None else weights / weights.sum()
         peak = w**2 * (1 + np.exp(-((scores / bandwidth) ** 2)) + np.exp(-(((1 - scores) / bandwidth) ** 2)))
-        noise = max(float(peak @ (scores - happened) ** 2), float(peak @ (scores * (1 - scores))))
+        noise = max(float(peak @ (scores - observed) ** 2), float(peak @ (scores * (1 - scores))))
         squares = noise * max(1 / (2 * np.sqrt(np.pi) * bandwidth), 1.0)
         return SmoothedGap(float(np.sqrt(2 / np.pi * squares)), variance, step)
 
@@ -113,9 +113,9 @@ class _SmoothedResiduals:
     smoother: _Smoother
     bandwidth: float | None
 
-    def __call__(self, happened: np.ndarray) -> np.ndarray:
+    def __call__(self, observed: np.ndarray) -> np.ndarray:
         """The error of each of m sets of answers."""
-        mass = self.predicted - (self.grid @ happened.T.astype(np.float64)).T
+        mass = self.predicted - (self.grid @ observed.T.astype(np.float64)).T
         cosines = self.smoother.cosines(mass)
         if self.bandwidth is not None:
             return self.smoother.error(cosines, np.full(len(cosines), self.bandwidth))
@@ -184,12 +184,12 @@ class _EachSet:
     weights: np.ndarray
     norm: float
 
-    def __call__(self, happened: np.ndarray) -> np.ndarray:
-        return np.array([self._error(answers * self.weights) for answers in happened])
+    def __call__(self, observed: np.ndarray) -> np.ndarray:
+        return np.array([self._error(answers * self.weights) for answers in observed])
 
-    def _error(self, happened: np.ndarray) -> float:
-        bandwidth = _bandwidth(self.scores, happened, self.weights)
-        density, right = (_density(self.scores, v, bandwidth) for v in (self.weights, happened))
+    def _error(self, observed: np.ndarray) -> float:
+        bandwidth = _bandwidth(self.scores, observed, self.weights)
+        density, right = (_density(self.scores, v, bandwidth) for v in (self.weights, observed))
         t = np.linspace(0, 1, CELLS + 1)
         seen = density > 1e-9 * density.max()
         frequency = np.minimum(right / np.where(seen, density, 1), 1)

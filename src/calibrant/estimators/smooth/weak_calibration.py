@@ -44,14 +44,14 @@ class CalibrationRatio(EventEstimator):
         super().__post_init__()
         check_fraction(self.confidence_level, "confidence_level")
 
-    def of_event(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> OfEvent:
+    def of_event(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> OfEvent:
         """The ratio with its interval."""
         w = np.ones(len(scores)) if weights is None else weights
-        observed, expected = float(w @ happened), float(w @ scores)
-        ratio = observed / expected if expected > 0 else 0.0
-        squares = float(w**2 @ (happened - ratio * scores) ** 2)
-        counted = w[happened > 0] if observed > 0 else w
-        return self.of_sums(observed, expected, squares, len(scores), float(counted @ counted / counted.sum()))
+        events, expected = float(w @ observed), float(w @ scores)
+        ratio = events / expected if expected > 0 else 0.0
+        squares = float(w**2 @ (observed - ratio * scores) ** 2)
+        counted = w[observed > 0] if events > 0 else w
+        return self.of_sums(events, expected, squares, len(scores), float(counted @ counted / counted.sum()))
 
     def of_sums(self, observed: float, expected: float, squares: float, n: int, step: float) -> OfEvent:
         """The ratio from ``sum w y``, ``sum w f`` and ``sum w^2 (y - R f)^2`` of n rows; ``step`` is the weight of an event.
@@ -112,21 +112,21 @@ class CalibrationSlope(EventEstimator):
 
     lens: Lens | None = None
 
-    def of_event(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> OfEvent:
+    def of_event(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> OfEvent:
         """The slope, its standard error, and what is special about the data."""
         z, notes = _log_odds(scores)
         if np.ptp(z) == 0:
             raise InputError(
                 f"y_pred has the one score {scores[0]:g} everywhere: a slope needs two; use CalibrationIntercept()"
             )
-        if happened.min() == happened.max():
+        if observed.min() == observed.max():
             return OfEvent(0.0, notes=(*notes, "only one class occurs: the fitted curve is constant, the slope 0"))
-        if separated := _separation(z, happened):
+        if separated := _separation(z, observed):
             return OfEvent(separated, notes=(*notes, "scores separate the classes: the slope is the limit, infinite"))
         # Centred and scaled, the two coefficients hardly depend on each other, whatever the scores.
         centre, scale = z.mean(), z.std()
         design = np.stack([np.ones(len(z)), (z - centre) / scale], axis=1)
-        fit = _maximised(design, np.zeros(len(z)), happened, weights)
+        fit = _maximised(design, np.zeros(len(z)), observed, weights)
         return OfEvent(float(fit.coefficients[1] / scale), float(fit.standard_errors[1] / scale), notes=notes)
 
 
@@ -157,15 +157,15 @@ class CalibrationIntercept(EventEstimator):
 
     lens: Lens | None = None
 
-    def of_event(self, scores: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> OfEvent:
+    def of_event(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> OfEvent:
         """The intercept and its standard error."""
         z, notes = _log_odds(scores)
-        limits = _InterceptLimits(z, happened, weights)
-        if happened.min() == happened.max():
-            limit = np.inf if happened[0] else -np.inf
+        limits = _InterceptLimits(z, observed, weights)
+        if observed.min() == observed.max():
+            limit = np.inf if observed[0] else -np.inf
             notes = (*notes, "only one class occurs: the intercept is the limit, infinite")
             return OfEvent(limit, notes=notes, limits=limits)
-        fit = _maximised(np.ones((len(z), 1)), z, happened, weights)
+        fit = _maximised(np.ones((len(z), 1)), z, observed, weights)
         return OfEvent(float(fit.coefficients[0]), float(fit.standard_errors[0]), notes=notes, limits=limits)
 
 
@@ -177,15 +177,15 @@ class _InterceptLimits:
     """
 
     log_odds: np.ndarray
-    happened: np.ndarray
+    observed: np.ndarray
     weights: np.ndarray | None
 
     def __call__(self, level: float) -> Interval:
         """The interval of a confidence level; without an end where outcomes of one kind may never happen."""
-        w = np.ones(len(self.happened)) if self.weights is None else self.weights
+        w = np.ones(len(self.observed)) if self.weights is None else self.weights
         share = w / w.sum()
-        observed = float(share @ self.happened)
-        residual = self.happened - expit(self.log_odds + self._moved_to(observed, share))
+        observed = float(share @ self.observed)
+        residual = self.observed - expit(self.log_odds + self._moved_to(observed, share))
         mean = float(share @ residual)
         limits = MeanLimits.of(residual, w, lowest=mean - observed, highest=mean + 1 - observed)(level)
         low, high = (self._moved_to(observed + end - mean, share) for end in limits)
@@ -215,33 +215,33 @@ def _log_odds(scores: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     return logit(np.clip(scores, CLIP, 1 - CLIP)), note
 
 
-def _separation(z: np.ndarray, happened: np.ndarray) -> float:
+def _separation(z: np.ndarray, observed: np.ndarray) -> float:
     """The infinite slope of scores that separate the classes, up to ties at one score; else 0."""
-    yes, no = z[happened == 1], z[happened == 0]
+    yes, no = z[observed == 1], z[observed == 0]
     if no.max() <= yes.min():
         return np.inf
     return -np.inf if yes.max() <= no.min() else 0.0
 
 
 def _maximised(
-    design: np.ndarray, offset: np.ndarray, happened: np.ndarray, weights: np.ndarray | None
+    design: np.ndarray, offset: np.ndarray, observed: np.ndarray, weights: np.ndarray | None
 ) -> _LogisticFit:
     """Newton's method from 0; the likelihood must have a maximum."""
     w = np.ones(len(offset)) if weights is None else weights / weights.mean()
 
     def derivatives(x: np.ndarray) -> Derivatives:
         chance = expit(offset + design @ x)
-        return Derivatives(design.T @ (w * (chance - happened)), (design.T * (w * chance * (1 - chance))) @ design)
+        return Derivatives(design.T @ (w * (chance - observed)), (design.T * (w * chance * (1 - chance))) @ design)
 
     start = np.zeros(design.shape[1])
-    fit = newton(lambda x: _loss(offset + design @ x, happened, w), derivatives, start, max_steps=STEPS)
+    fit = newton(lambda x: _loss(offset + design @ x, observed, w), derivatives, start, max_steps=STEPS)
     chance, inverse = expit(offset + design @ fit.x), np.linalg.inv(fit.here.hessian)
     # what the curve says of the spread, and what the rows say, which is right for truths of another form too
-    squares = (w**2 * chance * (1 - chance), w**2 * (happened - chance) ** 2)
+    squares = (w**2 * chance * (1 - chance), w**2 * (observed - chance) ** 2)
     found = [np.diag(inverse @ ((design.T * square) @ design) @ inverse) for square in squares]
     return _LogisticFit(fit.x, np.sqrt(np.maximum(*found)))
 
 
-def _loss(log_odds: np.ndarray, happened: np.ndarray, w: np.ndarray) -> np.ndarray:
+def _loss(log_odds: np.ndarray, observed: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Negative log likelihood."""
-    return np.asarray(w @ np.logaddexp(0, np.where(happened == 1, -log_odds, log_odds)))
+    return np.asarray(w @ np.logaddexp(0, np.where(observed == 1, -log_odds, log_odds)))

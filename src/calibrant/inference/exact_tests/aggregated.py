@@ -22,7 +22,7 @@ from calibrant.estimators.binned.tail_scan import TailScan
 from calibrant.estimators.forecast_errors.pit_error import PITError, QuantileError
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
 from calibrant.estimators.kernel_errors.skce import SKCE
-from calibrant.inference.exact_tests.exact_test import BUDGET, check_rests_on_levels, statistic_of, within_budget
+from calibrant.inference.exact_tests.exact_test import BUDGET, check_rests_on_quantiles, statistic_of, within_budget
 from calibrant.inference.monte_carlo import at_least, draw, nearer_tail
 from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
@@ -33,7 +33,7 @@ from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 
 class TargetSampler(Protocol):
-    """What targets are redrawn from: predictions, as a rule."""
+    """What targets are resampled from: predictions, as a rule."""
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Targets ``(size, n, ...)``."""
@@ -42,7 +42,7 @@ class TargetSampler(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Statistics by name, ``(redraws + 1, columns)``, the observed one last; ``two_sided`` ones are extreme at both ends.
+    """Statistics by name, ``(resamples + 1, columns)``, the observed one last; ``two_sided`` ones are extreme at both ends.
 
     If the model is calibrated all rows are exchangeable, so whatever ranks them all alike has exact p-values at every n:
     the rank of one column, of the smallest rank over columns (:meth:`together`), and of the largest standard score over a
@@ -69,18 +69,18 @@ class Pool:
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> "Pool":
-        """All statistics, of one number or of several, on the targets and on the same redraws of them."""
+        """All statistics, of one number or of several, on the targets and on the same resamples of them."""
         parts = tuple(statistics.values())
         observed = [_columns(part, to_numpy(targets)[None]) for part in parts]
         width = int(np.prod(targets.shape))
-        null = draw(partial(_redraw, parts, predictions), n_resamples, width=width, rng=rng, engine=engine)
+        null = draw(partial(_resample, parts, predictions), n_resamples, width=width, rng=rng, engine=engine)
         pool = np.concatenate([null, np.concatenate(observed, axis=1)])
         ends = np.cumsum([part.shape[1] for part in observed])[:-1]
         return cls(dict(zip(statistics, np.split(pool, ends, axis=1), strict=True)), frozenset(two_sided))
 
     @property
     def n_resamples(self) -> int:
-        """How many redraws there are."""
+        """How many resamples there are."""
         return len(next(iter(self.values.values()))) - 1
 
     def null(self, name: str, column: int = 0) -> np.ndarray:
@@ -148,10 +148,10 @@ def _columns(statistic: Statistic, targets: np.ndarray) -> np.ndarray:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _redraw(
+def _resample(
     statistics: tuple[Statistic, ...], predictions: TargetSampler, seed: np.random.SeedSequence, size: int
 ) -> np.ndarray:
-    """``(size, columns)``: all of them on the same redraws."""
+    """``(size, columns)``: all of them on the same resamples."""
     targets = predictions.sample(np.random.default_rng(seed), size)
     return np.concatenate([_columns(statistic, targets) for statistic in statistics], axis=1)
 
@@ -169,7 +169,7 @@ BINS = (2, 5, 15, 50)
 class AggregatedTest:
     """The exact test with many statistics at once, by default kernel errors over a grid of length scales, and tails.
 
-    Every statistic is ranked within the pool of the observed targets and their ``n_resamples`` redraws; the smallest rank
+    Every statistic is ranked within the pool of the observed targets and their ``n_resamples`` resamples; the smallest rank
     over the statistics is ranked within the pool again, ties broken by how far the statistic stands out. Exact at every n
     by exchangeability, and nearly as powerful as the best of the statistics, whichever that is. Schrab et al. (2023) for
     the idea; the ranks make it exact.
@@ -202,7 +202,7 @@ class AggregatedTest:
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
-        """Redraw, rank, and rank again; the result shows the statistic with the smallest rank.
+        """Resample, rank, and rank again; the result shows the statistic with the smallest rank.
 
         Of several there is no band of a calibrated model: the statistic shown is the one that stands out most, and would leave
         its own band more often than it says. ``ExactTest`` of that statistic has one.
@@ -210,7 +210,7 @@ class AggregatedTest:
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         wished = default_grid(predictions) if self.estimators is None else self.estimators
         for each in wished:
-            check_rests_on_levels(each, predictions)
+            check_rests_on_quantiles(each, predictions)
         share = self.budget / len(wished)
         chosen, notes = zip(*(within_budget(e, predictions, self.n_resamples, share) for e in wished), strict=True)
         if len(predictions) == 1:

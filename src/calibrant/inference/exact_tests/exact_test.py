@@ -27,22 +27,22 @@ from calibrant.results import TestResult, brief
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
 BUDGET = 2e11
-"""Multiplications that redraws may cost by default: some ten seconds on two cores."""
+"""Multiplications that resamples may cost by default: some ten seconds on two cores."""
 
 
 @dataclass(frozen=True)
 class ExactTest:
     """Test that the targets could have come from the predictions, with any estimator as statistic.
 
-    If the model is calibrated then, given the predictions, targets are independent draws from them. So redraw them
+    If the model is calibrated then, given the predictions, targets are independent draws from them. So resample them
     ``n_resamples`` times, and let ``p = (1 + #{T* >= T}) / (n_resamples + 1)``. The level holds exactly for *every*
-    n and *every* statistic: a poor statistic costs power, never validity. The redraws are also the estimator's null
+    n and *every* statistic: a poor statistic costs power, never validity. The resamples are also the estimator's null
     band. Weights are taken as given: rows count more or less, but each remains one independent draw, so counts of
     aggregated rows must be written out. ``alternative="two-sided"`` suits scores, which are too small when the model is
     under-confident; it ranks the rank of the nearer tail, which is exact too.
 
-    ``stop_after=h`` stops at the h-th redraw that is at least as extreme, with ``p = h / redraws``: also exact, and cheap
-    where p is large (Besag & Clifford 1991). Kernel errors whose redraws would cost more than ``budget``
+    ``stop_after=h`` stops at the h-th resample that is at least as extreme, with ``p = h / resamples``: also exact, and cheap
+    where p is large (Besag & Clifford 1991). Kernel errors whose resamples would cost more than ``budget``
     multiplications are approximated by random features, and the result says so.
 
     >>> import numpy as np
@@ -82,22 +82,22 @@ class ExactTest:
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
-        """Redraw, compare and count."""
+        """Resample, compare and count."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        check_rests_on_levels(self.estimator, predictions)
+        check_rests_on_quantiles(self.estimator, predictions)
         estimator, notes = within_budget(self.estimator, predictions, self.n_resamples, self.budget)
         estimate = as_estimate(estimator, targets, predictions, weights, engine)
         if isinstance(estimator, BaseEstimator):
             estimator, targets, predictions = estimator.reduce(targets, predictions)
         statistic = statistic_of(estimator, predictions, weights)
         observed = float(statistic(to_numpy(targets)[None])[0])
-        redraw = partial(_redraw, statistic, predictions)
+        resample = partial(_resample, statistic, predictions)
         settings: dict[str, Any] = {"width": int(np.prod(targets.shape)), "rng": rng, "engine": engine}
         if self.stop_after is None:
-            null = draw(redraw, self.n_resamples, **settings)
+            null = draw(resample, self.n_resamples, **settings)
             pvalue = self._pvalue(observed, null)
         else:
-            null, pvalue = self._sequential(redraw, observed, settings)
+            null, pvalue = self._sequential(resample, observed, settings)
         return TestResult(float(estimate), pvalue, len(predictions), self, estimate, null, notes)
 
     def _pvalue(self, observed: float, null: np.ndarray) -> float:
@@ -105,17 +105,17 @@ class ExactTest:
         ranks = {"greater": at_least, "less": at_most, "two-sided": nearer_tail}[self.alternative](pool)
         return float(ranks[-1] / len(pool))
 
-    def _sequential(self, redraw: Any, observed: float, settings: dict[str, Any]) -> tuple[np.ndarray, float]:
-        """Redraws up to the one that is the h-th to reach the observed value."""
+    def _sequential(self, resample: Any, observed: float, settings: dict[str, Any]) -> tuple[np.ndarray, float]:
+        """Resamples up to the one that is the h-th to reach the observed value."""
         assert self.stop_after is not None
         reached = partial(_reached, observed, self.alternative)
-        null = draw_until(redraw, self.n_resamples, reached, self.stop_after, **settings)
+        null = draw_until(resample, self.n_resamples, reached, self.stop_after, **settings)
         hits = int(reached(null).sum())
         return null, hits / len(null) if hits >= self.stop_after else (1 + hits) / (1 + len(null))
 
 
 def _reached(observed: float, alternative: str, values: np.ndarray) -> np.ndarray:
-    """Which redraws are at least as extreme as what was observed."""
+    """Which resamples are at least as extreme as what was observed."""
     slack = rounding_of(np.append(values, observed))
     if np.isnan(values).any() or np.isnan(observed):
         raise InputError("the statistic is not a number for some sets of targets")
@@ -123,19 +123,21 @@ def _reached(observed: float, alternative: str, values: np.ndarray) -> np.ndarra
 
 
 def within_budget(
-    estimator: Any, predictions: Distribution, n_redraws: int, budget: float
+    estimator: Any, predictions: Distribution, n_resamples: int, budget: float
 ) -> tuple[Any, tuple[str, ...]]:
-    """The estimator, or one of the same quantity that so many redraws can afford, and a note that says so."""
+    """The estimator, or one of the same quantity that so many resamples can afford, and a note that says so."""
     if not isinstance(estimator, BaseEstimator):
         return estimator, ()
-    chosen = estimator.affordable(predictions, n_redraws, budget)
+    chosen = estimator.affordable(predictions, n_resamples, budget)
     if chosen is estimator:
         return estimator, ()
-    return chosen, (f"{n_redraws:,} redraws of all pairs exceed the budget of {budget:.0e}: {brief(chosen)} instead",)
+    return chosen, (
+        f"{n_resamples:,} resamples of all pairs exceed the budget of {budget:.0e}: {brief(chosen)} instead",
+    )
 
 
-def check_rests_on_levels(estimator: Any, predictions: Distribution) -> None:
-    """Refuse to redraw quantile forecasts for a statistic that depends on what lies between their levels."""
+def check_rests_on_quantiles(estimator: Any, predictions: Distribution) -> None:
+    """Refuse to resample quantile forecasts for a statistic that depends on what lies between their levels."""
     if not getattr(estimator, "rests_on_levels", False):
         check_whole(predictions, estimator)
 
@@ -147,25 +149,25 @@ def statistic_of(estimator: Any, predictions: Distribution, weights: np.ndarray 
     return EachDraw(estimator, predictions, weights)
 
 
-def _redraw(statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+def _resample(statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
     return statistic(predictions.sample(np.random.default_rng(seed), size))
 
 
-BLIND = "levels that are uneven in all rows alike are not seen by this test: look at PITHistogram as well"
+BLIND = "PIT values that are uneven in all rows alike are not seen by this test: look at PITHistogram as well"
 
 
 @dataclass(frozen=True)
 class ShuffleTest:
     """Test that how outcomes lie in their forecasts has nothing to do with what was forecast, for rows in the order of time.
 
-    The levels ``F_i(y_i)`` of ``block`` rows after each other are kept together and handed to other rows, at random; each
+    The PIT values ``F_i(y_i)`` of ``block`` rows after each other are kept together and handed to other rows, at random; each
     outcome is then the quantile of its new forecast at that level, and the statistic is ranked among those of
-    ``n_resamples`` such series. If blocks of levels are exchangeable and independent of the forecasts, as those of a calibrated
+    ``n_resamples`` such series. If blocks of PIT values are exchangeable and independent of the forecasts, as those of a calibrated
     forecast are when errors depend on errors up to a block before, the level holds exactly at every n, for every
     statistic. Tests for independent rows, :class:`ExactTest` among them, reject such series far too often.
 
     What all rows have in common is not seen: forecasts that are too narrow everywhere keep their levels. With ``block=1`` it
-    is a permutation test. Levels of counts are randomised. For forecasts of numbers; O(n) quantiles a redraw.
+    is a permutation test. PIT values of counts are randomised. For forecasts of numbers; O(n) quantiles a resample.
 
     >>> from calibrant import SKCE, Normal
     >>> rng = np.random.default_rng(0)
@@ -198,17 +200,17 @@ class ShuffleTest:
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
-        """Hand levels around, compare and count."""
+        """Hand PIT values around, compare and count."""
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         check_blocks(self.block, len(predictions))
         needed(predictions[:1].quantile(np.array([0.5])), "quantiles", predictions, self)
-        levels = PIT(seed=self.seed).of(to_numpy(targets), predictions)
+        pit = PIT(seed=self.seed).of(to_numpy(targets), predictions)
         estimate = as_estimate(self.estimator, targets, predictions, weights)
         statistic = statistic_of(self.estimator, predictions, weights)
         observed = float(statistic(to_numpy(targets)[None])[0])
-        redraw = partial(_handed, statistic, predictions, levels, self.block)
-        null = draw(redraw, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
+        resample = partial(_handed, statistic, predictions, pit, self.block)
+        null = draw(resample, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
         pvalue = float(at_least(np.append(null, observed))[-1] / (len(null) + 1))
         return TestResult(float(estimate), pvalue, len(predictions), self, estimate, null, (BLIND,))
 
@@ -216,13 +218,13 @@ class ShuffleTest:
 def _handed(
     statistic: Statistic,
     predictions: Distribution,
-    levels: np.ndarray,
+    pit: np.ndarray,
     block: int,
     seed: np.random.SeedSequence,
     size: int,
 ) -> np.ndarray:
-    """The statistic of outcomes at levels of other rows, ``(size,)``."""
-    rng, n = np.random.default_rng(seed), len(levels)
-    others = np.stack([levels[shuffled_rows(n, block, rng)] for _ in range(size)])
+    """The statistic of outcomes at PIT values of other rows, ``(size,)``."""
+    rng, n = np.random.default_rng(seed), len(pit)
+    others = np.stack([pit[shuffled_rows(n, block, rng)] for _ in range(size)])
     rows = [to_numpy(predictions[i : i + 1].quantile(others[:, i]))[0] for i in range(n)]
     return statistic(np.stack(rows, axis=1))

@@ -12,7 +12,7 @@ from calibrant.distributions.base import Distribution, as_numbers
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.multivariate import dimensions
 from calibrant.distributions.reading.conversion import as_problem
-from calibrant.estimators.forecast_errors.pit import MemberRanks, Prerank, check_prerank, levels_of, randomised
+from calibrant.estimators.forecast_errors.pit import MemberRanks, Prerank, check_prerank, pit_of, randomised
 from calibrant.inference.monte_carlo import draw, upper_rank
 from calibrant.inference.pit_bands import histogram_table
 from calibrant.results import Estimate, TestResult
@@ -28,7 +28,7 @@ class RankTest:
     A target that is as likely as any member has each of the ``m + 1`` ranks among them with the same chance; ties are broken
     at random, by ``seed``. ``shape="any"`` sums ``(count - n/B)^2 / (n/B)`` over the B bins; ``"slope"`` and ``"convexity"`` look
     at one direction each, in standard errors: a slope above 0 says that the ensemble is too low, a convexity above 0 (a U) that it
-    is too narrow, below 0 (a hump) too wide. Counts of ranks are redrawn, so the p-value is exact for every n and m.
+    is too narrow, below 0 (a hump) too wide. Counts of ranks are resampled, so the p-value is exact for every n and m.
     The estimate's table is the histogram, with a band for all bins at once.
 
     ``y_pred`` is an :class:`~calibrant.Ensemble`, or members ``(n, m)`` where those that are missing are NaN: ranks among different
@@ -69,23 +69,23 @@ class RankTest:
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
-        """Rank, count, redraw the counts and compare."""
+        """Rank, count, resample the counts and compare."""
         if sample_weight is not None:
             raise InputError("RankTest counts rows and has no use for sample_weight: use ExactTest(PITError())")
         targets, ranks = self._ranks(y_true, y_pred)
         n, n_bins = len(targets), self.n_bins or int(ranks.numbers.min()) + 1
         if n_bins < 3 and self.shape == "convexity":
             raise InputError(f"a convexity needs at least 3 bins; got {n_bins}: give more members")
-        levels = randomised(ranks(targets), self.seed)
-        counts = np.bincount(np.minimum((levels * n_bins).astype(np.intp), n_bins - 1), minlength=n_bins)
+        pit = randomised(ranks(targets), self.seed)
+        counts = np.bincount(np.minimum((pit * n_bins).astype(np.intp), n_bins - 1), minlength=n_bins)
         value, slope, convexity = (
             float(_statistic(counts[None], shape)[0]) for shape in (self.shape, "slope", "convexity")
         )
         notes = (f"slope {slope:+.2f}, convexity {convexity:+.2f} standard errors",)
         table = histogram_table(counts / n, n, self.level)
         estimate = Estimate(f"rank histogram ({self.shape})", value, n, self, table=table, notes=notes)
-        redraw = partial(_redraw, n, n_bins, self.shape)
-        null = draw(redraw, self.n_resamples, width=n_bins, rng=rng, engine=engine)
+        resample = partial(_resample, n, n_bins, self.shape)
+        null = draw(resample, self.n_resamples, width=n_bins, rng=rng, engine=engine)
         return TestResult(value, upper_rank(abs(value), np.abs(null)), n, self, estimate, null, notes)
 
     def _ranks(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, MemberRanks]:
@@ -99,7 +99,7 @@ class RankTest:
             )
         if isinstance(predictions, Ensemble) and not predictions.is_even:
             raise InputError("RankTest takes equally likely members: use ExactTest(PITError()) for those with weights")
-        ranks = levels_of(predictions, self, self.prerank, self.seed)
+        ranks = pit_of(predictions, self, self.prerank, self.seed)
         assert isinstance(ranks, MemberRanks)
         return to_numpy(targets), ranks
 
@@ -135,5 +135,5 @@ def _statistic(counts: np.ndarray, shape: Shape) -> np.ndarray:
     return counts @ contrast / (np.sqrt(expected[:, 0]) * (size if size > 0 else 1))
 
 
-def _redraw(n: int, n_bins: int, shape: Shape, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+def _resample(n: int, n_bins: int, shape: Shape, seed: np.random.SeedSequence, size: int) -> np.ndarray:
     return _statistic(np.random.default_rng(seed).multinomial(n, np.full(n_bins, 1 / n_bins), size), shape)

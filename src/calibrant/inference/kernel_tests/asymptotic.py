@@ -12,7 +12,7 @@ from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.inference.kernel_tests.kernel_matrix import (
-    FEWEST_OF_BLOCKS,
+    MIN_SURPRISES_OF_BLOCKS,
     SPECTRUM,
     KernelMatrix,
     MatrixTest,
@@ -24,7 +24,7 @@ from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.results import TestResult, percent
 from calibrant.typing import ArrayLike, Engine, Seed
 
-FEW_BLOCKS = 8
+MIN_BLOCKS = 8
 """With fewer blocks than this the mean is not normal: of two blocks, 12 % of calibrated data sets were rejected at 5 %."""
 
 BLOCK_ROUNDING = 1e-12
@@ -77,8 +77,8 @@ class BlockTest:
         estimate = replace(self.estimator, block=size).estimate_by(engine, targets, predictions, weights)
         mean, error, notes = float(estimate), estimate.standard_error, estimate.notes
         assert error is not None
-        few = (*check_large(self, predictions, weights, fewest=FEWEST_OF_BLOCKS), *route_notes(estimate))
-        if n // size < FEW_BLOCKS:
+        few = (*check_large(self, predictions, weights, fewest=MIN_SURPRISES_OF_BLOCKS), *route_notes(estimate))
+        if n // size < MIN_BLOCKS:
             few = (
                 *few,
                 f"{n // size} blocks are few for a normal law, and its level is too large: ExactTest(SKCE()) is exact",
@@ -91,7 +91,7 @@ class BlockTest:
         return TestResult(z, float(ndtr(-z)), n, self, estimate, notes=(*notes, *few))
 
 
-MOST_SKEWED = 8**0.5
+MAX_SKEWNESS = 8**0.5
 """The skewness of a chi-square variable with one degree of freedom: no weighted sum of such variables has more."""
 
 STRAIGHT = 1e-3
@@ -142,7 +142,7 @@ def pearson_tail(z: float, skewness: float) -> float:
     """
     if skewness < STRAIGHT:
         return float(ndtr(-z))
-    shape = 4 / min(skewness, MOST_SKEWED) ** 2
+    shape = 4 / min(skewness, MAX_SKEWNESS) ** 2
     return float(gammaincc(shape, max(shape + z * shape**0.5, 0)))
 
 

@@ -144,27 +144,27 @@ def _on_host(x: Array) -> np.ndarray:
     return to_numpy(x).astype(np.float64, copy=False)
 
 
-MOST_UNEVENTFUL = 0.1
+MAX_UNEVENTFUL_SHARE = 0.1
 """The chance that nothing unlikely happens in any row above which a law for large n fails.
 
 Residuals then are all small and all lean to one side, which such laws take for an error: at 5 %, calibrated data sets were
 rejected in as many cases as nothing happened, 80 % and 35 % for 16 and 100 rows with events of 0.1 to 2 %.
 """
 
-FEWEST_SURPRISES, FEWEST_OF_BLOCKS, DOUBTFUL = 20.0, 50.0, 100.0
+MIN_SURPRISES, MIN_SURPRISES_OF_BLOCKS, DOUBTFUL = 20.0, 50.0, 100.0
 """Events of one rare kind, or their like, below which a law for large n fails (for all tests; for means of blocks) or is in doubt.
 
 With 5 to 15 of them expected, the gamma law and the wild bootstrap rejected 20 to 35 % of calibrated data sets at 5 %, blocks
 14 to 17 %; with 20 to 30, 5 % and 14 %.
 """
 
-FEW_ROWS = 16
+MIN_ROWS = 16
 """With fewer rows than this the level of other predictions is off, too: up to 15 % instead of 5 at 4 rows."""
 
 
 APPROXIMATE = (
     "expectations by quantiles are approximate, and this test takes their error for one of the model as n grows: ExactTest, "
-    "whose redraws share it, is exact"
+    "whose resamples share it, is exact"
 )
 
 
@@ -201,15 +201,15 @@ def effective_surprises(predictions: Categorical, weights: np.ndarray | None = N
 
 
 def check_large(
-    test: object, predictions: Distribution, weights: np.ndarray | None = None, *, fewest: float = FEWEST_SURPRISES
+    test: object, predictions: Distribution, weights: np.ndarray | None = None, *, fewest: float = MIN_SURPRISES
 ) -> tuple[str, ...]:
     """A note where the law is doubtful, a refusal where it is known to fail; certain predictions leave nothing to chance."""
     name, n = type(test).__name__, len(predictions)
     if not isinstance(predictions, Categorical):
         few = f"{name} holds its level for large n only, and {n:,} rows are few: ExactTest holds it at every n"
-        return (few,) if n < FEW_ROWS else ()
+        return (few,) if n < MIN_ROWS else ()
     chance = chance_of_nothing(predictions, weights)
-    if MOST_UNEVENTFUL < chance < 1:
+    if MAX_UNEVENTFUL_SHARE < chance < 1:
         raise InputError(
             f"{name} has no level here, as its law is for large n: by y_pred all {n:,} rows are of their most likely class with "
             f"a chance of {chance:.2g}, and it would call that an error: use ExactTest(SKCE()), which is exact"

@@ -31,15 +31,15 @@ class CMETest:
     ``Q = n Zbar' S^-1 Zbar`` with the n values ``Z_i`` of :class:`~calibrant.estimators.UCME` at the locations and their
     covariance S.
 
-    ``reference="exact"`` ranks Q among those of ``n_resamples`` redraws of the targets, with locations chosen by the same rule:
+    ``reference="exact"`` ranks Q among those of ``n_resamples`` resamples of the targets, with locations chosen by the same rule:
     the level holds at every n. ``reference="chi2"`` is the test as published, ``Q ~ chi2(J)``, and ``reference="F"`` Hotelling's
     ``(n-J) / (J (n-1)) Q ~ F(J, n-J)``. These two hold for large n only. At 5 %, calibrated normal forecasts were rejected in
     79, 35, 14 and 11 % of data sets of 16, 64, 256 and 1,024 rows by chi-square, in 12, 22, 13 and 11 % by F, and in 5, 5, 3 and
-    5 % by redraws, at ten locations that are rows of the data (``python benchmarks/levels.py cme 300``).
+    5 % by resamples, at ten locations that are rows of the data (``python benchmarks/levels.py cme 300``).
 
     Locations close to each other make S nearly singular. ``ridge`` is added to its diagonal, in units of the mean square of
     the values; there is none by default. Without one, S must be regular for "F" and "chi2", which needs n > J. O(n J^2) for
-    each redraw. Widmann, Lindsten & Zachariah (2021).
+    each resample. Widmann, Lindsten & Zachariah (2021).
 
     >>> y_pred = np.linspace(0.05, 0.95, 60)
     >>> y_true = (np.random.default_rng(3).random(60) < y_pred) * 1
@@ -84,7 +84,7 @@ class CMETest:
             return replace(result, notes=(NOTHING,))
         if self.reference != "exact":
             return replace(result, pvalue=self._tail(q, values))
-        null = draw(partial(_redrawn, embedding, targets[:1]), self.n_resamples, width=n, rng=rng, engine=engine)
+        null = draw(partial(_resampled, embedding, targets[:1]), self.n_resamples, width=n, rng=rng, engine=engine)
         j, rows = values.shape
         few = f"{how_many(rows, 'row', 'rows')} cannot contradict as many locations: hardly any power; use fewer locations"
         notes = (few,) if rows <= j and not self.ridge else ()
@@ -139,7 +139,7 @@ class Embedding:
         return (n - 1) * share / (1 - share) if share < 1 - SINGULAR else np.inf
 
 
-def _redrawn(embedding: Embedding, like: Array, seed: np.random.SeedSequence, size: int) -> np.ndarray:
-    """Q of so many sets of redrawn targets, in the array library of those observed."""
+def _resampled(embedding: Embedding, like: Array, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+    """Q of so many sets of resampled targets, in the array library of those observed."""
     targets = embedding.predictions.sample(np.random.default_rng(seed), size)
     return np.array([embedding.quadratic(embedding.values(matched(y, like))) for y in targets])

@@ -139,7 +139,7 @@ def evidence_of(event: Event, targets: Array, weights: np.ndarray | None) -> flo
     p = event.probability.astype(np.float64)
     w = np.ones(len(p)) if weights is None else weights / weights.mean()
     which = EqualMass(10).bins(p).index(p)
-    gap = np.bincount(which, w * (p - event.happened(targets)))
+    gap = np.bincount(which, w * (p - event.observed(targets)))
     return float((gap**2 / (1 + np.bincount(which, w**2 * p * (1 - p)))).sum())
 
 

@@ -9,7 +9,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import redraws
+from calibrant.plots.classification.event_curves import resamples
 from calibrant.plots.heat_map import (
     ALPHA,
     WORK,
@@ -97,8 +97,8 @@ class ConfusionDisplay(PredictionDisplay):
 
     Above zero (orange) the class was claimed more often than it happened, below (blue) less. On the diagonal lies the
     over-confidence in the favoured class, beside it where the missing probability should have gone. Frames mark cells beyond
-    chance: no cell of a calibrated model is framed in 19 of 20 data sets (outcomes redrawn from the predictions, the largest
-    standardised gap of all cells). ``tables`` hold ``cells`` and ``settings``. O(n) a redraw. Westfall & Young (1993).
+    chance: no cell of a calibrated model is framed in 19 of 20 data sets (outcomes resampled from the predictions, the largest
+    standardised gap of all cells). ``tables`` hold ``cells`` and ``settings``. O(n) a resample. Westfall & Young (1993).
 
     >>> p = np.random.default_rng(0).dirichlet([0.3, 0.3, 0.3], 500)
     >>> y = np.array([np.random.default_rng(i).choice(3, p=0.7 * row + 0.1) for i, row in enumerate(p)])
@@ -129,7 +129,7 @@ class ConfusionDisplay(PredictionDisplay):
         p, y = to_numpy(predictions.matrix), to_numpy(targets)
         favoured, cell = np.unique(p.argmax(axis=1), return_inverse=True)
         gaps = CellGaps.of(cell, p, weights)
-        adjusted = gaps.adjusted(y, predictions, gaps.standardised, redraws(n_resamples, len(p), WORK), rng, engine)
+        adjusted = gaps.adjusted(y, predictions, gaps.standardised, resamples(n_resamples, len(p), WORK), rng, engine)
         size = gaps.standardised(gaps.sums(y[None]))[0]
         kept = _standing_out(size, favoured, max_classes)
         rows, columns = np.flatnonzero(np.isin(favoured, kept)), np.array(kept)
@@ -161,8 +161,8 @@ def _table(
     """A row a favoured class and class."""
     rows, columns = shown
     weight = gaps.counts.weight[:, None]
-    claimed, gap = gaps.counts.predicted / weight, gaps.counts.gaps(y[None])[0]
-    parts = {"claimed": claimed, "happened": claimed - gap, "gap": gap, "adjusted": adjusted}
+    predicted, gap = gaps.counts.predicted / weight, gaps.counts.gaps(y[None])[0]
+    parts = {"claimed": predicted, "happened": predicted - gap, "gap": gap, "adjusted": adjusted}
     return Table(
         {
             "favoured": np.repeat(names[favoured[rows]], len(columns)),

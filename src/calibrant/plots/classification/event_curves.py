@@ -94,12 +94,12 @@ CURVES: dict[Method, Curve | None] = {"binned": None, "isotonic": IsotonicCurve(
 """What the methods fit."""
 
 WORK: dict[Method, int] = {"binned": 200_000_000, "isotonic": 20_000_000, "smooth": 40_000_000}
-"""Redrawn targets that bands may cost in all before they make do with fewer redraws."""
+"""Resampled targets that bands may cost in all before they make do with fewer resamples."""
 
 
 @dataclass(frozen=True)
 class Curves:
-    """How curves are made: the method, the band and its level, redraws, the least probability in log-odds, and how many."""
+    """How curves are made: the method, the band and its level, resamples, the least probability in log-odds, and how many."""
 
     method: Method
     band: Band
@@ -124,7 +124,7 @@ class Curves:
         curve = ReliabilityCurve(
             bins=self.bins or bins_of(predictions.probs, self.floor),
             level=self.level,
-            n_resamples=redraws(self.n_resamples, len(predictions) * self.n_curves, WORK[self.method]),
+            n_resamples=resamples(self.n_resamples, len(predictions) * self.n_curves, WORK[self.method]),
             curve=CURVES[self.method],
             band=self.band or "confidence",
         )
@@ -149,10 +149,10 @@ def bins_of(scores: np.ndarray, floor: float | None) -> Binning:
     return EqualWidth(15) if floor is None and high - low > NARROW else EqualMass(15)
 
 
-def redraws(wanted: int | None, n: int, work: int) -> int:
+def resamples(wanted: int | None, n: int, work: int) -> int:
     """As many as wanted; else 999, or fewer where rows are many: not fewer than 99.
 
-    >>> [redraws(None, n, 200_000_000) for n in (10, 500_000, 10**8)]
+    >>> [resamples(None, n, 200_000_000) for n in (10, 500_000, 10**8)]
     [999, 400, 99]
     """
     if wanted is None:

@@ -11,7 +11,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.binned.canonical import Grid
 from calibrant.plots.base import Drawing, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import redraws
+from calibrant.plots.classification.event_curves import resamples
 from calibrant.plots.heat_map import ALPHA, WORK, CellGaps
 from calibrant.plots.style import Palette, shortened
 from calibrant.results import Table
@@ -83,7 +83,7 @@ class SimplexDisplay(PredictionDisplay):
 
     The picture of canonical calibration: whole vectors of probabilities are judged, not the favoured class alone. Predictions
     are put in cells of equal width along every class; cells with fewer than ``min_rows`` rows are left out. Arrows towards the
-    middle say over-confidence. A calibrated model has no cell beyond chance in 19 of 20 data sets (outcomes redrawn, the
+    middle say over-confidence. A calibrated model has no cell beyond chance in 19 of 20 data sets (outcomes resampled, the
     largest of all cells). ``tables`` hold ``cells`` and ``classes``. Vaicenavicius et al. (2019); Westfall & Young (1993).
 
     >>> p = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], 800)
@@ -126,11 +126,11 @@ class SimplexDisplay(PredictionDisplay):
         shown = np.flatnonzero(rows >= min(min_rows, rows.max()))
         gaps = CellGaps.of(cell, p, weights)
         gather = partial(_largest_class, gaps, shown)
-        adjusted = gaps.adjusted(y, predictions, gather, redraws(n_resamples, len(p), WORK), rng, engine)
-        claimed = gaps.counts.predicted[shown] / gaps.counts.weight[shown, None]
-        happened = claimed - gaps.counts.gaps(y[None])[0][shown]
-        columns = {f"claimed_{j}": claimed[:, j] for j in range(3)} | {
-            f"happened_{j}": happened[:, j] for j in range(3)
+        adjusted = gaps.adjusted(y, predictions, gather, resamples(n_resamples, len(p), WORK), rng, engine)
+        predicted = gaps.counts.predicted[shown] / gaps.counts.weight[shown, None]
+        observed = predicted - gaps.counts.gaps(y[None])[0][shown]
+        columns = {f"claimed_{j}": predicted[:, j] for j in range(3)} | {
+            f"happened_{j}": observed[:, j] for j in range(3)
         }
         weight = gaps.counts.weight[shown]
         cells = Table({"rows": rows[shown], "weight": weight, **columns, "adjusted": adjusted})

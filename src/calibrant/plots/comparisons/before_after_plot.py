@@ -42,20 +42,20 @@ def _draw_curve(axes: "Axes", part: Tables, other: Tables, room: tuple[float, fl
 
 def _draw_levels(axes: "Axes", part: Tables, other: Tables, room: tuple[float, float], palette: Palette) -> "Axes":
     main = axes.inset_axes((room[0], 0.0, room[1], 1.0))
-    level_histogram.draw(main, {**part, "beside": other["levels"]}, palette)
+    level_histogram.draw(main, {**part, "beside": other["pit_histogram"]}, palette)
     if room[0]:
         main.set_ylabel("")
     return main
 
 
-PARTS = ("curve", "histogram", "levels", "settings")
+PARTS = ("curve", "histogram", "pit_histogram", "settings")
 """The tables that one side may have."""
 
 
 def paired(before: Tables, after: Tables) -> dict[str, Table]:
     """The tables of both sides, each under its name with that of its side in front.
 
-    >>> list(paired({"levels": Table()}, {"levels": Table()}))
+    >>> list(paired({"pit_histogram": Table()}, {"pit_histogram": Table()}))
     ['before_levels', 'after_levels']
     """
     sides = {"before": before, "after": after}
@@ -81,7 +81,7 @@ def layout_of(tables: Tables) -> Layout:
 class BeforeAfterDisplay(Display):
     """Predictions before and after recalibration, side by side on the same axes.
 
-    Class probabilities show reliability diagrams (:class:`ReliabilityDisplay`), forecasts histograms of levels
+    Class probabilities show reliability diagrams (:class:`ReliabilityDisplay`), forecasts histograms of PIT values
     (:class:`PITHistogramDisplay`). Give rows that taught the map nothing: held-out ones, or new ones. ``tables`` are those of both,
     with ``before_`` and ``after_`` in front of their names.
 

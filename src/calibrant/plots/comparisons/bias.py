@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NEEDED = ("n", "estimator", "bias", "bias_error")
 """Columns of the table of a study."""
 
-MOST = 12
+MAX_LINES = 12
 """Lines at most."""
 
 
@@ -78,8 +78,8 @@ class BiasDisplay(Display):
             )
         if not table.n_rows or not np.all(np.isfinite(table["bias"])):
             raise InputError("the study knows no bias of some estimator: leave out those without a truth")
-        if len(names_in(table)) > MOST:
-            raise InputError(f"{len(names_in(table))} lines cannot be told apart: give at most {MOST} estimators")
+        if len(names_in(table)) > MAX_LINES:
+            raise InputError(f"{len(names_in(table))} lines cannot be told apart: give at most {MAX_LINES} estimators")
         return cls({"bias": table})
 
 

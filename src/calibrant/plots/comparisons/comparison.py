@@ -10,7 +10,7 @@ from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.intervals import WithInterval
 from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter
-from calibrant.plots.classification.event_curves import redraws
+from calibrant.plots.classification.event_curves import resamples
 from calibrant.plots.style import MARKERS, SERIES, Palette, dress, label_ends, limits_of, shortened
 from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
@@ -22,7 +22,7 @@ ALPHA = 0.05
 """Models with p-values up to this are marked."""
 
 WORK = 50_000_000
-"""Redrawn or resampled rows that one model may cost before it makes do with fewer."""
+"""Resampled or resampled rows that one model may cost before it makes do with fewer."""
 
 LETTERS = 24
 """Letters of a model's name at most."""
@@ -87,13 +87,13 @@ class ComparisonDisplay(Display):
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
-        """The estimator of every model, tested by redraws and with its interval, where it has one."""
+        """The estimator of every model, tested by resamples and with its interval, where it has one."""
         if not isinstance(models, Mapping) or not models:
             raise InputError(f"models must be predictions by name, {{'name': y_pred}}; got {models!r}")
         tests, estimates = {}, {}
         for name, y_pred in models.items():
             predictions = as_distribution(y_pred)
-            m = redraws(n_resamples, len(predictions), WORK)
+            m = resamples(n_resamples, len(predictions), WORK)
             shared = {"sample_weight": sample_weight, "rng": rng, "engine": engine}
             tests[name] = ExactTest(estimator, m)(y_true, predictions, **shared)
             estimates[name] = WithInterval(estimator, m)(y_true, predictions, **shared)
@@ -101,7 +101,7 @@ class ComparisonDisplay(Display):
 
     @classmethod
     def from_results(cls, tests: Mapping[str, TestResult], estimates: Mapping[str, Estimate]) -> Self:
-        """Of tests that redraw, and of estimates with their intervals, by the names of the models."""
+        """Of tests that resample, and of estimates with their intervals, by the names of the models."""
         if list(tests) != list(estimates):
             raise InputError(f"tests and estimates must be of the same models; got {list(tests)} and {list(estimates)}")
         rows = [
@@ -144,9 +144,9 @@ def draw_curves(axes: "Axes", tables: Tables, palette: Palette) -> None:
     for i, curve in enumerate(curves):
         colour, marker = getattr(palette, SERIES[i % len(SERIES)]), MARKERS[i % len(MARKERS)]
         order = np.argsort(curve["predicted"], kind="stable")
-        claimed, seen = curve["predicted"][order], curve["observed"][order]
-        axes.plot(claimed, seen, color=colour, marker=marker, markersize=4.5, linewidth=1.4, alpha=0.9, zorder=3)
-        ends.append((str(curve["model"][0]), float(claimed[-1]), float(seen[-1]), colour))
+        predicted, seen = curve["predicted"][order], curve["observed"][order]
+        axes.plot(predicted, seen, color=colour, marker=marker, markersize=4.5, linewidth=1.4, alpha=0.9, zorder=3)
+        ends.append((str(curve["model"][0]), float(predicted[-1]), float(seen[-1]), colour))
     first, second = NAMES[str(tables["settings"]["kind"][0])]
     axes.set(xlabel=first, ylabel=second, xlim=limits, ylim=limits)
     dress(axes, palette)

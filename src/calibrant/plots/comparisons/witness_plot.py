@@ -19,7 +19,7 @@ from calibrant.distributions.multivariate import dimensions
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.forecast_errors.spread import moments_of
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import floor_of, redraws
+from calibrant.plots.classification.event_curves import floor_of, resamples
 from calibrant.plots.heat_map import (
     ALPHA,
     WORK,
@@ -75,7 +75,7 @@ class Outcomes:
         if isinstance(predictions, Ensemble | Bernoulli) or dimensions(predictions):
             raise InputError(
                 f"the map shows classes, or forecasts of one number by a distribution; got {type(predictions).__name__} "
-                "predictions: see calibrant.plots.levels or calibrant.plots.classwise"
+                "predictions: see calibrant.plots.pit_histogram or calibrant.plots.classwise"
             )
         return cls._errors(to_numpy(targets), predictions)
 
@@ -196,8 +196,8 @@ class WitnessDisplay(PredictionDisplay):
     kernel ``k(s, s_i)``, of ``1[y_i = j] - p_ij``. Of forecasts of numbers, s is the predicted standard deviation, and j an
     error in such units, of which all rows are asked. The column ``gap`` is ``-w``: above zero (orange), more was claimed than
     happened. The kernel is Gaussian along the log-odds of a confidence and along the ranks of a spread. Dots mark cells beyond
-    chance; in 19 of 20 data sets of a calibrated model there are none (outcomes redrawn, the largest of all cells). ``tables``
-    hold ``cells`` and ``settings``. O(n) a redraw. Widmann, Lindsten & Zachariah (2021).
+    chance; in 19 of 20 data sets of a calibrated model there are none (outcomes resampled, the largest of all cells). ``tables``
+    hold ``cells`` and ``settings``. O(n) a resample. Widmann, Lindsten & Zachariah (2021).
 
     >>> p = np.random.default_rng(0).dirichlet([0.3, 0.3, 0.3], 500)
     >>> cells = WitnessDisplay.from_predictions(p.argmax(axis=1), p, n_resamples=99).tables["cells"]
@@ -227,7 +227,7 @@ class WitnessDisplay(PredictionDisplay):
         y, k, smoother = outcomes.targets, len(outcomes.names), Smoother.of(outcomes.position)
         gaps = CellGaps.of(smoother.group, to_numpy(outcomes.chances.matrix), weights)
         gather = partial(_smoothed, gaps, smoother.kernel, k)
-        adjusted = gaps.adjusted(y, outcomes.chances, gather, redraws(n_resamples, len(y), WORK), rng, engine)
+        adjusted = gaps.adjusted(y, outcomes.chances, gather, resamples(n_resamples, len(y), WORK), rng, engine)
         claimed_more = (smoother.kernel @ gaps.sums(y[None]))[0, :, :k]
         w = np.ones(len(y)) if weights is None else weights
         weight = smoother.total(w[:, None] * (np.ones((len(y), k)) if outcomes.asked is None else outcomes.asked))

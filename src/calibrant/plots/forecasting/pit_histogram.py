@@ -22,7 +22,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
 
     There is room for the bars of the table ``beside``, too, where there is one.
     """
-    table = tables["levels"]
+    table = tables["pit_histogram"]
     lower, upper = table["lower"], table["upper"]
     is_even = bool(np.allclose(upper - lower, upper[0] - lower[0]))
     unit = 100.0 if is_even else 1 / (upper - lower)  # cells of different widths by what was promised
@@ -63,7 +63,7 @@ class PITHistogramDisplay(PredictionDisplay):
 
     >>> from calibrant import Normal
     >>> y = np.random.default_rng(0).normal(0.0, 2.0, 200)
-    >>> table = PITHistogramDisplay.from_predictions(y, Normal(np.zeros(200), 1.0), n_bins=4).tables["levels"]
+    >>> table = PITHistogramDisplay.from_predictions(y, Normal(np.zeros(200), 1.0), n_bins=4).tables["pit_histogram"]
     >>> table["observed"], table["high"][0]
     (array([0.35 , 0.14 , 0.115, 0.395]), np.float64(0.325))
     """
@@ -84,19 +84,19 @@ class PITHistogramDisplay(PredictionDisplay):
         sample_weight: ArrayLike | None = None,
         seed: int = 0,
     ) -> Self:
-        """The histogram with ``n_bins`` bars; ``seed`` is that of levels of single values with a probability of their own."""
+        """The histogram with ``n_bins`` bars; ``seed`` is that of PIT values of single values with a probability of their own."""
         predictions = as_distribution(y_pred)
         made = PITHistogram(n_bins, level, prerank=usual_prerank(predictions), seed=seed)
         table = made(y_true, predictions, sample_weight=sample_weight)
-        return cls({"levels": table, "settings": Table(level=[level])})
+        return cls({"pit_histogram": table, "settings": Table(level=[level])})
 
 
-levels = plotter(PITHistogramDisplay.from_predictions, "levels")
+pit_histogram = plotter(PITHistogramDisplay.from_predictions, "pit_histogram")
 
 
 def _draw_curve(axes: "Axes", tables: Tables, palette: Palette) -> None:
     """How far the share of outcomes up to each level is from that level, with the band of all points at once."""
-    curve = tables["level_curve"]
+    curve = tables["pit_curve"]
     x = curve["level"]
     seen, low, high = (100 * (curve[name] - x) for name in ("observed", "low", "high"))
     dress(axes, palette)
@@ -121,11 +121,11 @@ class PITCurveDisplay(PredictionDisplay):
 
     It needs no bins, and its band holds all points of a calibrated forecast at once: :class:`~calibrant.inference.PITCurve`.
     Above zero on the left and below on the right, forecasts are too sure; the other way round, too timid; all above, too high; all
-    below, too low. ``tables`` hold ``level_curve``. Säilynoja, Bürkner & Vehtari (2022).
+    below, too low. ``tables`` hold ``pit_curve``. Säilynoja, Bürkner & Vehtari (2022).
 
     >>> from calibrant import Normal
     >>> y = np.random.default_rng(0).normal(1.0, 1.0, 200)
-    >>> curve = PITCurveDisplay.from_predictions(y, Normal(np.zeros(200), 1.0), n_points=4).tables["level_curve"]
+    >>> curve = PITCurveDisplay.from_predictions(y, Normal(np.zeros(200), 1.0), n_points=4).tables["pit_curve"]
     >>> curve["observed"] - curve["level"]
     array([-0.21, -0.33, -0.4 ])
     """
@@ -147,7 +147,7 @@ class PITCurveDisplay(PredictionDisplay):
         predictions = as_distribution(y_pred)
         made = PITCurve(n_points, level, prerank=usual_prerank(predictions), seed=seed)
         table = made(y_true, predictions, sample_weight=sample_weight)
-        return cls({"level_curve": table, "settings": Table(level=[level])})
+        return cls({"pit_curve": table, "settings": Table(level=[level])})
 
 
-level_curve = plotter(PITCurveDisplay.from_predictions, "level_curve")
+pit_curve = plotter(PITCurveDisplay.from_predictions, "pit_curve")

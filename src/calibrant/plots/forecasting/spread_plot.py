@@ -15,7 +15,7 @@ from calibrant.estimators.forecast_errors.spread import ENCE, Spreads
 from calibrant.inference.monte_carlo import draw as drawn
 from calibrant.inference.reliability_curve import beyond_chance, outward
 from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, level_in, plotter
-from calibrant.plots.classification.event_curves import redraws
+from calibrant.plots.classification.event_curves import resamples
 from calibrant.plots.style import Palette, dress
 from calibrant.results import Table
 from calibrant.typing import ArrayLike, Engine, Seed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WORK = 20_000_000
-"""Redrawn targets that the band may cost before it makes do with fewer redraws."""
+"""Resampled targets that the band may cost before it makes do with fewer resamples."""
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
@@ -59,9 +59,9 @@ class SpreadDisplay(PredictionDisplay):
     """Predicted spread against how far off forecasts were: root mean squared errors in groups of similar spread.
 
     Above the diagonal, forecasts are surer than they should be. The groups are those of
-    :class:`~calibrant.estimators.ENCE`; targets redrawn from the forecast put each group in its band with at least the given
-    probability. Members of an ensemble, and quantiles, are no distribution to redraw from: there the band is left out.
-    ``tables`` hold ``spread``. O(n) a redraw.
+    :class:`~calibrant.estimators.ENCE`; targets resampled from the forecast put each group in its band with at least the given
+    probability. Members of an ensemble, and quantiles, are no distribution to resample from: there the band is left out.
+    ``tables`` hold ``spread``. O(n) a resample.
 
     >>> from calibrant import Normal
     >>> rng = np.random.default_rng(0)
@@ -94,14 +94,14 @@ class SpreadDisplay(PredictionDisplay):
         assert table is not None
         columns = dict(table)
         if not isinstance(predictions, Ensemble) and fan_of(predictions) is None:
-            task = partial(_redrawn, measure.spreads(predictions, weights), predictions)
-            m, width = redraws(n_resamples, len(predictions), WORK), int(np.prod(to_numpy(targets).shape))
+            task = partial(_resampled, measure.spreads(predictions, weights), predictions)
+            m, width = resamples(n_resamples, len(predictions), WORK), int(np.prod(to_numpy(targets).shape))
             band = outward(drawn(task, m, width=width, rng=rng, engine=engine), (1 - level) / 2)
             columns |= {"low": band[0], "high": band[1]}
         return cls({"spread": Table(columns), "settings": Table(level=[level])})
 
 
-def _redrawn(spreads: Spreads, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+def _resampled(spreads: Spreads, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
     return spreads.observed(predictions.sample(np.random.default_rng(seed), size))
 
 

@@ -8,7 +8,7 @@ from calibrant.monitoring.control import Limits, noun_of, strongest_group
 from calibrant.monitoring.control import drift as cells_of
 from calibrant.monitoring.monitor import Monitor
 from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter
-from calibrant.plots.heat_map import MOST, draw_cells, draw_scale, scale_below, width_of
+from calibrant.plots.heat_map import MAX_LETTERS, draw_cells, draw_scale, scale_below, width_of
 from calibrant.plots.sequential.evidence_plot import ABOVE, draw_marks, history_of, label_marks, marks_of
 from calibrant.plots.style import Palette, compact, shortened
 from calibrant.results import Table
@@ -41,7 +41,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     for row, column in np.argwhere(beyond):
         frame = Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=palette.ink, linewidth=1)
         axes.add_patch(frame)
-    axes.set_yticks(range(len(names)), [shortened(name, MOST) for name in names], fontsize=9.5)
+    axes.set_yticks(range(len(names)), [shortened(name, MAX_LETTERS) for name in names], fontsize=9.5)
     edges = np.append(cells["first"][0] - 1, cells["last"][: score.shape[1]])
     shown = range(0, len(edges), max(1, -(-len(edges) // 8)))
     axes.set_xticks([i - 0.5 for i in shown], [compact(float(edges[i])) for i in shown], fontsize=9.5)
@@ -73,7 +73,7 @@ class DriftDisplay(Display):
     """Where a stream goes wrong, and when: claims less outcomes in windows, by part of the range, class, label or level.
 
     Orange was claimed more than it happened, blue less, in standard errors of a calibrated model. Frames mark cells beyond chance:
-    a calibrated stream has none with chance ``level`` (the largest cell of all; outcomes redrawn). ``tables`` hold ``cells``,
+    a calibrated stream has none with chance ``level`` (the largest cell of all; outcomes resampled). ``tables`` hold ``cells``,
     ``marks`` and ``settings``. Alarms are those of :class:`calibrant.Monitor`. Westfall & Young (1993).
 
     >>> from calibrant import Monitor

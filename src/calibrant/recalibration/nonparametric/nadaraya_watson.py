@@ -159,12 +159,12 @@ class NadarayaWatsonMap(ClassMap):
     def probabilities(self, p: np.ndarray) -> np.ndarray:
         """Local frequencies, some rows at a time."""
         p = p / p.sum(axis=1, keepdims=True)
-        happened = self.weights[:, None] * (self.targets[:, None] == np.arange(self.n_classes))
+        observed = self.weights[:, None] * (self.targets[:, None] == np.arange(self.n_classes))
         found = np.empty_like(p)
         step = max(1, CELLS // len(self.rows))
         for start in range(0, len(p), step):
             part = p[start : start + step]
             near = np.exp(-_squared_distances(part, self.rows) / (2 * self.bandwidth**2))
-            total = near @ happened + self.prior * part
+            total = near @ observed + self.prior * part
             found[start : start + step] = total / total.sum(axis=1, keepdims=True)
         return found

@@ -26,7 +26,7 @@ class Dressing(Recalibrator):
 
     Member x of an ensemble with mean m becomes ``a + b m + c (x - m)``, with a normal distribution of standard deviation
     s around it; a, b, c and s have the largest likelihood. a and b put right a bias, c and s too little or too much
-    spread. The result has a density, so that log losses and recalibration by levels work on ensembles. O(n members) a step of a
+    spread. The result has a density, so that log losses and recalibration by PIT values work on ensembles. O(n members) a step of a
     quasi-Newton search over four numbers. Broecker & Smith (2008).
 
     >>> rng = np.random.default_rng(0)

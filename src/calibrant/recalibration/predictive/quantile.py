@@ -268,7 +268,7 @@ def _edges(predictions: Recalibrated) -> np.ndarray:
     return np.sort(np.concatenate([edges_of(predictions.base), predictions.quantile(LEVELS)], axis=1), axis=1)
 
 
-FEWEST = 10
+END_ROWS = 10
 """Rows beyond the first and last point."""
 
 CLOSE = 1e-6
@@ -277,7 +277,7 @@ CLOSE = 1e-6
 
 @dataclass(frozen=True)
 class QuantileRecalibration(Recalibrator):
-    """Levels put right: ``R(F(y))`` in place of ``F(y)``, with R the empirical distribution function of the levels of targets.
+    """PIT values put right: ``R(F(y))`` in place of ``F(y)``, with R the empirical distribution function of the levels of targets.
 
     A calibrated model has levels ``u_i = F_i(y_i)`` that are uniform. R goes through points of their distribution function
     (ties count half, and one row of the identity is mixed in), joined by straight lines in normal scores: one point after
@@ -289,7 +289,7 @@ class QuantileRecalibration(Recalibrator):
     Counts have all levels from ``P(Y < y)`` to ``P(Y <= y)``, in equal shares, and probabilities in place of the density.
     Of quantile forecasts the map has seen the shares of targets between them, and gives new quantiles at the same levels: those
     between and beyond the given ones are taken from straight lines and tails, which held-out pinball losses judge.
-    Levels of an ensemble of m are ``(rank + 1/2) / (m + 1)``, which has no density: the CRPS judges.
+    PIT values of an ensemble of m are ``(rank + 1/2) / (m + 1)``, which has no density: the CRPS judges.
     Kuleshov, Fenner & Ermon (2018).
 
     >>> from calibrant import Normal
@@ -320,7 +320,7 @@ class QuantileRecalibration(Recalibrator):
 def _shares(n: float) -> np.ndarray:
     """Shares of the rows up to each corner: even ones, halved again and again at both ends."""
     cells = max(2, round(n ** (1 / 3)))
-    halvings = np.arange(1, max(0, int(np.log2(max(n / cells / FEWEST, 1)))) + 1)
+    halvings = np.arange(1, max(0, int(np.log2(max(n / cells / END_ROWS, 1)))) + 1)
     ends = 0.5**halvings / cells
     return np.sort(np.concatenate([np.arange(1, cells) / cells, ends, 1 - ends]))
 

@@ -13,7 +13,7 @@ from calibrant.distributions.multivariate import MultivariateNormal
 from calibrant.recalibration.base import Found, Recalibrator
 from calibrant.recalibration.maps import Map
 
-LEAST = 1e-6
+MIN_FACTOR = 1e-6
 """The smallest factor: targets that all equal the means would ask for zero, which is no distribution."""
 
 FAMILIES = {family.__name__: family for family in (Normal, Laplace, MultivariateNormal)}
@@ -50,9 +50,11 @@ class VarianceScaling(Recalibrator):
                 f"VarianceScaling takes {', '.join(FAMILIES)}; got {type(predictions).__name__} predictions"
             )
         notes = (
-            () if factor > LEAST else (f"targets equal the means: the factor is the smallest considered, {LEAST:g}",)
+            ()
+            if factor > MIN_FACTOR
+            else (f"targets equal the means: the factor is the smallest considered, {MIN_FACTOR:g}",)
         )
-        return Found(ScaledMap(type(predictions).__name__, max(factor, LEAST), shift), notes=notes)
+        return Found(ScaledMap(type(predictions).__name__, max(factor, MIN_FACTOR), shift), notes=notes)
 
 
 def _numbers(y: np.ndarray, predictions: Normal | Laplace, w: np.ndarray, *, bias: bool) -> tuple[np.ndarray, float]:

@@ -24,7 +24,7 @@ class _Problem(NamedTuple):
 
     log_p: np.ndarray
     log_not: np.ndarray
-    happened: np.ndarray
+    observed: np.ndarray
     w: np.ndarray
     rows: float
     least: float
@@ -40,7 +40,7 @@ class _Problem(NamedTuple):
     ) -> Coefficients:
         """Coefficients of a constant and of these columns, beside an offset."""
         design = np.stack([np.ones(len(self.log_p)), *columns], axis=1)
-        return fitted_log_odds(design, np.array([0.0, *known]), self.happened, self.w, self.rows, offset)
+        return fitted_log_odds(design, np.array([0.0, *known]), self.observed, self.w, self.rows, offset)
 
     def found(self, map_: ClassMap, fit: Coefficients) -> Found:
         """The map with what is to be said of data and search."""

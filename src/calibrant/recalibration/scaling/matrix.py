@@ -16,7 +16,7 @@ from calibrant.recalibration.maps import ClassMap, check_classes, check_least, l
 from calibrant.recalibration.scaling.softmax_regression import DiagonalForm, Form, FullForm, SoftmaxLoss, minimised
 from calibrant.recalibration.scaling.temperature import Temperature, Tempering
 
-LEAST = 1e-12
+MIN_PROBABILITY = 1e-12
 """Smaller probabilities count as this one."""
 
 
@@ -194,7 +194,7 @@ def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray
     assert isinstance(predictions, Categorical)
     p = to_numpy(predictions.matrix).astype(np.float64)
     w, rows = shares(weights, len(targets))
-    least = max(least_probability(p, rows), LEAST)
+    least = max(least_probability(p, rows), MIN_PROBABILITY)
     return _Problem(_log_rows(p, least), targets, w, rows, least)
 
 
@@ -229,7 +229,7 @@ class LinearLogits(ClassMap):
     intercepts: np.ndarray
     temperature: float = 1.0
     is_centred: bool = False
-    least: float = LEAST
+    least: float = MIN_PROBABILITY
 
     def __post_init__(self) -> None:
         check_least(self.least)

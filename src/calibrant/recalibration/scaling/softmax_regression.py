@@ -158,7 +158,7 @@ class Coefficients(NamedTuple):
 def fitted_log_odds(
     columns: np.ndarray,
     known: np.ndarray,
-    happened: np.ndarray,
+    observed: np.ndarray,
     w: np.ndarray,
     rows: float,
     offset: np.ndarray | float = 0.0,
@@ -170,7 +170,7 @@ def fitted_log_odds(
     """
     basis, triangle, kept = _orthonormal(columns, w)
     start = np.zeros(basis.shape[1])
-    found = minimised(_LogLoss(basis, happened, w, offset), start, rows)
+    found = minimised(_LogLoss(basis, observed, w, offset), start, rows)
     ahead = found.x - basis.T @ (w * (columns @ known))
     values = known.copy()
     values[kept] += np.linalg.solve(triangle, ahead)
@@ -198,7 +198,7 @@ class _LogLoss:
     """The mean log loss of log-odds ``offset + basis @ x``."""
 
     basis: np.ndarray
-    happened: np.ndarray
+    observed: np.ndarray
     w: np.ndarray
     offset: np.ndarray | float = 0.0
 
@@ -206,9 +206,9 @@ class _LogLoss:
         """Value, gradient and Hessian; the basis is orthonormal, so no preconditioner."""
         log_odds = self.offset + self.basis @ x
         chance = expit(log_odds)
-        loss = self.w @ np.logaddexp(0, np.where(self.happened, -log_odds, log_odds))
+        loss = self.w @ np.logaddexp(0, np.where(self.observed, -log_odds, log_odds))
         hessian = (self.basis.T * (self.w * chance * expit(-log_odds))) @ self.basis
-        error = np.where(self.happened, -expit(-log_odds), chance)
+        error = np.where(self.observed, -expit(-log_odds), chance)
         return Point(float(loss), self.basis.T @ (self.w * error), hessian.__matmul__, lambda rest: rest)
 
 

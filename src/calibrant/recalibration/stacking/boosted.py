@@ -131,7 +131,7 @@ class Start:
     n_classes: int
 
     @property
-    def happened(self) -> np.ndarray:
+    def observed(self) -> np.ndarray:
         """What the logits should have said, ``(n, m)``."""
         classes = np.arange(self.n_classes)[-self.logits.shape[1] :]
         return (self.y[:, None] == classes).astype(np.float64)
@@ -152,10 +152,10 @@ def grown_by_sklearn(start: Start, rounds: int, rate: float, seed: int) -> list[
         from sklearn.tree import DecisionTreeRegressor
     except ImportError as error:
         raise missing("sklearn", "scikit-learn") from error
-    logits, happened, found = start.logits, start.happened, []
+    logits, observed, found = start.logits, start.observed, []
     for _ in range(rounds):
         p = expit(logits) if logits.shape[1] == 1 else softmax(logits, axis=1)
-        rest = happened - p
+        rest = observed - p
         least = min(ROWS / start.w.sum(), 0.5)
         fit = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_weight_fraction_leaf=least, random_state=seed)
         leaf = fit.fit(start.x, rest, sample_weight=start.w).apply(start.x)

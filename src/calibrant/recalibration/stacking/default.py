@@ -14,7 +14,7 @@ from calibrant.recalibration.nonparametric.spline import SplineScaling
 from calibrant.recalibration.scaling.matrix import StructuredMatrix
 from calibrant.recalibration.stacking.stack import Best
 
-MOST_CLASSES, FEWEST_ROWS = 20, 5_000
+MAX_CLASSES, MIN_ROWS = 20, 5_000
 """Where a matrix of logits may be worth its coefficients."""
 
 
@@ -47,6 +47,6 @@ class Default(Recalibrator):
         """
         if n_classes == 2:
             return SplineScaling()
-        if n >= FEWEST_ROWS and n_classes <= MOST_CLASSES:
+        if n >= MIN_ROWS and n_classes <= MAX_CLASSES:
             return SimplexRidge(Best((SharedSpline(), StructuredMatrix()), folds=2, tries=1))
         return SimplexRidge()

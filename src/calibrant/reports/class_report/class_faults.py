@@ -18,12 +18,12 @@ from calibrant.results import Finding, how_many, percent
 class Leaning:
     """A mean claim, how often it came true, and how many standard errors of a calibrated model lie between them."""
 
-    claimed: float
-    happened: float
+    predicted: float
+    observed: float
     z: float
 
     @classmethod
-    def of(cls, probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> "Leaning":
+    def of(cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> "Leaning":
         """From claims and outcomes of the same shape.
 
         >>> round(Leaning.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None).z, 4)
@@ -33,13 +33,13 @@ class Leaning:
         w = np.ones(len(p)) if weights is None else weights
         w = np.broadcast_to(w.reshape(-1, *[1] * (p.ndim - 1)), p.shape) / (w.sum() * p[0].size)
         spread = float(np.sqrt((w**2 * p * (1 - p)).sum()))
-        claimed, seen = float((w * p).sum()), float((w * happened).sum())
-        return cls(claimed, seen, _score(claimed - seen, spread))
+        predicted, seen = float((w * p).sum()), float((w * observed).sum())
+        return cls(predicted, seen, _score(predicted - seen, spread))
 
     @property
     def is_high(self) -> bool:
         """Whether more was claimed than happened."""
-        return self.claimed > self.happened
+        return self.predicted > self.observed
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +50,15 @@ class ClaimCells:
     """
 
     weight: np.ndarray
-    claimed: np.ndarray
-    happened: np.ndarray
+    predicted: np.ndarray
+    observed: np.ndarray
     z: np.ndarray
     low: np.ndarray
     high: np.ndarray
 
     @classmethod
     def of(
-        cls, probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, cell: np.ndarray, n_cells: int
+        cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, cell: np.ndarray, n_cells: int
     ) -> "ClaimCells":
         """From claims ``(n,)`` and the number of each one's cell; cells without rows hold zeros.
 
@@ -69,7 +69,7 @@ class ClaimCells:
         p = probability.astype(np.float64)
         w = np.ones(len(p)) if weights is None else weights
         total, claims, seen, variance = (
-            np.bincount(cell, weights=v, minlength=n_cells) for v in (w, w * p, w * happened, w**2 * p * (1 - p))
+            np.bincount(cell, weights=v, minlength=n_cells) for v in (w, w * p, w * observed, w**2 * p * (1 - p))
         )
         unit = np.where(total > 0, total, 1)
         low, high = np.full(n_cells, np.inf), np.full(n_cells, -np.inf)
@@ -91,7 +91,7 @@ def _score(gap: float, spread: float) -> float:
     return 0.0 if abs(gap) < 1e-12 else float(np.sign(gap) * np.inf)
 
 
-def beyond(of: np.ndarray, given: np.ndarray, probability: np.ndarray, happened: np.ndarray, w: np.ndarray) -> float:
+def beyond(of: np.ndarray, given: np.ndarray, probability: np.ndarray, observed: np.ndarray, w: np.ndarray) -> float:
     """Standard errors that one contrast of errors is off beyond what another explains; contrasts are numbers a claim.
 
     >>> p, y = np.full(8, 0.5), np.array([1, 1, 1, 1, 0, 0, 0, 0])
@@ -105,10 +105,10 @@ def beyond(of: np.ndarray, given: np.ndarray, probability: np.ndarray, happened:
     # contrasts that are the same but for rounding leave nothing
     if spread <= 1e-6 * np.sqrt((variance * of * of).sum()):
         return 0.0
-    return float((w * rest * (probability - happened)).sum() / spread)
+    return float((w * rest * (probability - observed)).sum() / spread)
 
 
-MOST_GROUPS, GROUP_ROWS = 15, 20
+MAX_GROUPS, GROUP_ROWS = 15, 20
 """How many groups there are at most, and how many rows make one."""
 
 STANDS_OUT = 3.0
@@ -123,7 +123,7 @@ class ClaimGroups:
     """All claims in one line, what came true of them, their weights, the group of each, and what the groups show."""
 
     probability: np.ndarray
-    happened: np.ndarray
+    observed: np.ndarray
     weights: np.ndarray | None
     group: np.ndarray
     cells: ClaimCells
@@ -131,18 +131,18 @@ class ClaimGroups:
     @classmethod
     def of(cls, problem: ClassProblem) -> "ClaimGroups":
         """The claims of the report's events."""
-        claimed, happened = event_claims(problem)
-        weights = None if problem.weights is None else np.repeat(problem.weights, claimed.shape[1])
-        return cls.along(claimed.reshape(-1), happened.reshape(-1), weights)
+        predicted, observed = event_claims(problem)
+        weights = None if problem.weights is None else np.repeat(problem.weights, predicted.shape[1])
+        return cls.along(predicted.reshape(-1), observed.reshape(-1), weights)
 
     @classmethod
-    def along(cls, probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> "ClaimGroups":
+    def along(cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> "ClaimGroups":
         """Claims of any event."""
-        count = min(MOST_GROUPS, max(2, len(probability) // GROUP_ROWS))
+        count = min(MAX_GROUPS, max(2, len(probability) // GROUP_ROWS))
         bins = EqualMass(count).bins(probability, weights)
         group = bins.of_rows(probability, slice(None))
         return cls(
-            probability, happened, weights, group, ClaimCells.of(probability, happened, weights, group, len(bins))
+            probability, observed, weights, group, ClaimCells.of(probability, observed, weights, group, len(bins))
         )
 
     def run(self) -> slice | None:
@@ -207,15 +207,15 @@ def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | 
     if run is None or cells.weight[run].sum() > LOCAL * cells.weight.sum():
         return None
     inside = (groups.group >= run.start) & (groups.group < run.stop)
-    p, happened, weights = groups.probability, groups.happened, groups.weights
-    if _leans(problem, p, happened, weights, ~inside):
+    p, observed, weights = groups.probability, groups.observed, groups.weights
+    if _leans(problem, p, observed, weights, ~inside):
         return None
     low, high = cells.low[run.start], cells.high[run.stop - 1]
-    found = Leaning.of(p[inside], happened[inside], None if weights is None else weights[inside])
+    found = Leaning.of(p[inside], observed[inside], None if weights is None else weights[inside])
     side = "high" if found.is_high else "low"
     what = "confidence is" if problem.kind == "multi-class" else "they are"
     words = f"{what} too {side} where the claim lies between {percent(low)} and {percent(high)}, and right elsewhere"
-    means = f"There {percent(found.claimed)} is claimed on average, and {percent(found.happened)} came true"
+    means = f"There {percent(found.predicted)} is claimed on average, and {percent(found.observed)} came true"
     return PossibleFault(found.z, Finding.LOCAL, words, means)
 
 
@@ -224,62 +224,62 @@ def _one_tail(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | Non
     tail = WorstTail.of(problem, problem.lens)
     if abs(tail.z) <= STANDS_OUT or tail.share >= 1 / len(groups.cells.z):
         return None
-    (p,), (happened,) = (x.T for x in event_claims(problem))
+    (p,), (observed,) = (x.T for x in event_claims(problem))
     inside = tail.holds(p)
-    if _leans(problem, p, happened, problem.weights, ~inside):
+    if _leans(problem, p, observed, problem.weights, ~inside):
         return None
     side, what = "high" if tail.z > 0 else "low", "confidence is" if problem.kind == "multi-class" else "they are"
     end = f"at least {percent(p[inside].min())}" if tail.is_upper else f"at most {percent(p[inside].max())}"
-    claimed, seen = percent(tail.claimed), percent(tail.happened)
-    means = f"In {how_many(int(inside.sum()), 'such row', 'such rows')} {claimed} is claimed on average, and {seen} came true"
+    predicted, seen = percent(tail.predicted), percent(tail.observed)
+    means = f"In {how_many(int(inside.sum()), 'such row', 'such rows')} {predicted} is claimed on average, and {seen} came true"
     return PossibleFault(
         tail.z, Finding.LOCAL, f"{what} too {side} where the claim is {end}, and right elsewhere", means
     )
 
 
 def _leans(
-    problem: ClassProblem, p: np.ndarray, happened: np.ndarray, weights: np.ndarray | None, rows: np.ndarray
+    problem: ClassProblem, p: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, rows: np.ndarray
 ) -> bool:
     """Whether these claims err on average, or are too sure or too timid."""
     if not rows.any():
         return False
     w = None if weights is None else weights[rows]
-    p, happened = p[rows], happened[rows]
-    means = [Leaning.of(p, happened, w)]
+    p, observed = p[rows], observed[rows]
+    means = [Leaning.of(p, observed, w)]
     if problem.kind != "multi-class":
-        means.append(Leaning.of(np.maximum(p, 1 - p), (p > 0.5) == happened, w))
+        means.append(Leaning.of(np.maximum(p, 1 - p), (p > 0.5) == observed, w))
     return any(abs(leaning.z) > RIGHT for leaning in means)
 
 
 def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> PossibleFault | None:
     """A slice is wrong, all other rows are right."""
-    p, happened = event_claims(problem)
+    p, observed = event_claims(problem)
     inside = np.isin(np.arange(len(p)), rows)
-    if _leans(problem, p, happened, problem.weights, ~inside):
+    if _leans(problem, p, observed, problem.weights, ~inside):
         return None
-    found = Leaning.of(p[inside], happened[inside], None if problem.weights is None else problem.weights[inside])
+    found = Leaning.of(p[inside], observed[inside], None if problem.weights is None else problem.weights[inside])
     if abs(found.z) <= STANDS_OUT:
         return None
     side = "high" if found.is_high else "low"
     what = "confidence is" if problem.kind == "multi-class" else "they are"
-    means = f"There {percent(found.claimed)} is claimed on average, and {percent(found.happened)} came true"
+    means = f"There {percent(found.predicted)} is claimed on average, and {percent(found.observed)} came true"
     return PossibleFault(found.z, Finding.SLICE, f"{what} too {side} where {name}, and right elsewhere", means)
 
 
 def _one_label(problem: ClassProblem, predictions: Bernoulli) -> PossibleFault | None:
     """Few labels are wrong, all others right."""
-    p, happened = event_claims(problem)
-    leanings = [Leaning.of(p[:, k], happened[:, k], problem.weights) for k in range(p.shape[1])]
+    p, observed = event_claims(problem)
+    leanings = [Leaning.of(p[:, k], observed[:, k], problem.weights) for k in range(p.shape[1])]
     z = np.array([leaning.z for leaning in leanings])
     out = np.abs(z) > max(STANDS_OUT, bound(len(z)))
     if not out.any() or out.sum() > max(1, LOCAL * len(z)) or len(z) == 1:
         return None
-    if abs(Leaning.of(p[:, ~out], happened[:, ~out], problem.weights).z) > RIGHT:
+    if abs(Leaning.of(p[:, ~out], observed[:, ~out], problem.weights).z) > RIGHT:
         return None
     worst = int(np.argmax(np.abs(z)))
     name, found = predictions.label_names[worst], leanings[worst]
     side = "high" if found.is_high else "low"
-    means = f"Label {name} is claimed {percent(found.claimed)} on average, and happened {percent(found.happened)} of the time"
+    means = f"Label {name} is claimed {percent(found.predicted)} on average, and happened {percent(found.observed)} of the time"
     return PossibleFault(found.z, Finding.LABEL, f"label {name} is too {side}", means)
 
 
@@ -293,8 +293,8 @@ def _one_favourite(problem: ClassProblem, predictions: Categorical) -> PossibleF
         return None
     (i,) = out
     side, name = "over" if cells.z[i] > 0 else "under", predictions.class_names[i]
-    claimed, happened = percent(cells.claimed[i]), percent(cells.happened[i])
-    means = f"Where it favours class {name} it claims {claimed} on average, and is right {happened} of the time"
+    predicted, observed = percent(cells.predicted[i]), percent(cells.observed[i])
+    means = f"Where it favours class {name} it claims {predicted} on average, and is right {observed} of the time"
     return PossibleFault(
         cells.z[i], Finding.CLASS, f"the model is {side}-confident where it favours class {name}", means
     )
@@ -339,7 +339,7 @@ def _means(problem: ClassProblem) -> list[PossibleFault]:
         return [sure, *_one_class(problem, problem.predictions)]
     rate = Leaning.of(*event_claims(problem), problem.weights)
     way = Finding.TOO_HIGH if rate.is_high else Finding.TOO_LOW
-    means = f"They average {percent(rate.claimed)}, and the event happened {percent(rate.happened)} of the time"
+    means = f"They average {percent(rate.predicted)}, and the event happened {percent(rate.observed)} of the time"
     # Where all predictions lie on one side of 1/2 the two differ by rounding only: then it is the rate.
     return [PossibleFault(1.001 * rate.z, way, f"they are {way}", means), sure]
 
@@ -353,9 +353,7 @@ def _one_class(problem: ClassProblem, predictions: Categorical) -> list[Possible
     if abs(found.z) <= bound(len(leanings)):
         return []
     often = "often" if found.is_high else "seldom"
-    means = (
-        f"Class {name} is claimed {percent(found.claimed)} on average, and {percent(found.happened)} of rows are of it"
-    )
+    means = f"Class {name} is claimed {percent(found.predicted)} on average, and {percent(found.observed)} of rows are of it"
     return [PossibleFault(found.z, Finding.CLASS, f"class {name} is claimed too {often}", means)]
 
 
@@ -371,12 +369,12 @@ def _adds(problem: ClassProblem, second: PossibleFault, first: PossibleFault) ->
     """Whether the second fault is clear beyond what the first one explains."""
     if problem.kind == "multi-class":
         return abs(second.z) > max(CLEAR, abs(first.z) / 2)
-    p, happened = event_claims(problem)
+    p, observed = event_claims(problem)
     weights = np.ones(len(p)) if problem.weights is None else problem.weights
     w = np.broadcast_to(weights[:, None], p.shape)
     contrast = {True: np.where(p > 0.5, 1.0, -1.0), False: np.ones(p.shape)}
     of, given = (contrast[c.finding.is_of_confidence] for c in (second, first))
-    z = beyond(of, given, p.astype(np.float64), happened, w)
+    z = beyond(of, given, p.astype(np.float64), observed, w)
     return abs(z) > CLEAR and z * second.z > 0
 
 
@@ -390,7 +388,7 @@ def _everywhere(problem: ClassProblem, groups: ClaimGroups) -> Fault:
     cells = groups.cells
     words = "they are too high in places and too low in others"
     if cells.z.max() > STANDS_OUT and cells.z.min() < -STANDS_OUT:
-        high, low = percent(cells.claimed[np.argmax(cells.z)]), percent(cells.claimed[np.argmin(cells.z)])
+        high, low = percent(cells.predicted[np.argmax(cells.z)]), percent(cells.predicted[np.argmin(cells.z)])
         words = f"they are too high in places (about {high}) and too low in others (about {low})"
     return Fault(Finding.MIXED, words, means, _where(groups))
 
@@ -401,13 +399,13 @@ def _some_claims_of_a_class(problem: ClassProblem, predictions: Categorical) -> 
     for k, name in enumerate(predictions.class_names):
         cells = ClaimGroups.along(p[:, k], y == k, problem.weights).cells
         i = int(np.argmax(np.abs(cells.z)))
-        found.append((abs(cells.z[i]), name, cells.claimed[i], cells.happened[i]))
-    z, name, claimed, happened = max(found)
+        found.append((abs(cells.z[i]), name, cells.predicted[i], cells.observed[i]))
+    z, name, predicted, observed = max(found)
     if z <= bound(15 * len(found)):
         return None
-    often = "often" if claimed > happened else "seldom"
-    words = f"class {name} is claimed too {often} where its claim is about {percent(claimed)}"
-    means = f"Where class {name} is claimed at about {percent(claimed)}, {percent(happened)} of rows are of it"
+    often = "often" if predicted > observed else "seldom"
+    words = f"class {name} is claimed too {often} where its claim is about {percent(predicted)}"
+    means = f"Where class {name} is claimed at about {percent(predicted)}, {percent(observed)} of rows are of it"
     return Fault(Finding.CLASS, words, means)
 
 
@@ -417,11 +415,11 @@ def _where(groups: ClaimGroups) -> tuple[str, ...]:
     out = np.abs(cells.z) > STANDS_OUT
     if not out.any():
         return ()
-    worst = int(np.argmax(np.where(out, np.abs(cells.claimed - cells.happened), -1)))
-    claimed, seen = percent(cells.claimed[worst]), percent(cells.happened[worst])
-    return (f"The gap is widest where the claim is about {claimed}: {seen} came true.",)
+    worst = int(np.argmax(np.where(out, np.abs(cells.predicted - cells.observed), -1)))
+    predicted, seen = percent(cells.predicted[worst]), percent(cells.observed[worst])
+    return (f"The gap is widest where the claim is about {predicted}: {seen} came true.",)
 
 
 def _mean_confidence(confidence: Leaning) -> str:
-    claimed, right = percent(confidence.claimed), percent(confidence.happened)
-    return f"The model claims {claimed} on average and is right {right} of the time"
+    predicted, right = percent(confidence.predicted), percent(confidence.observed)
+    return f"The model claims {predicted} on average and is right {right} of the time"

@@ -28,10 +28,10 @@ from calibrant.reports.core.evidence import (
     LabelEvidence,
     gather,
     number_of,
-    redraws,
+    resamples,
 )
 from calibrant.reports.core.model import KeyNumber, Outline, Section, Step, Verdict
-from calibrant.reports.core.problem import MOST_ROWS, Slicing, by_column, clearest_slice, ranked, slicings_of
+from calibrant.reports.core.problem import MAX_ROWS, Slicing, by_column, clearest_slice, ranked, slicings_of
 from calibrant.reports.core.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
 from calibrant.reports.notes import class_notes
 from calibrant.results import Finding, Table
@@ -57,7 +57,7 @@ def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Ou
     each = [] if problem.kind == "binary" else [(Step(f"Each {noun}"), partial(by_class, problem))]
     return Outline(
         subject=f"event: {problem.lens.events(problem.predictions)[0].name}" if problem.kind == "binary" else "",
-        gather=(redraws(problem.n_resamples), partial(_gathered, problem, measures, slicings)),
+        gather=(resamples(problem.n_resamples), partial(_gathered, problem, measures, slicings)),
         numbers=[(measure.step, partial(_number, problem, measure)) for measure in measures],
         pictures=class_pictures(problem),
         sections=[*each, *((slicing.step, partial(_slices, problem, slicing)) for slicing in slicings)],
@@ -114,13 +114,13 @@ def judge_classes(problem: ClassProblem, evidence: Evidence, numbers: Sequence[K
 
 
 def _gathered(problem: ClassProblem, measures: Sequence[KeyMeasure], slicings: Sequence[Slicing]) -> Evidence:
-    redrawn = {m.key: m.estimator for m in measures if m.key != "kernel"}
+    resampled = {m.key: m.estimator for m in measures if m.key != "kernel"}
     each = {
         "binary": {},
         "multi-class": {"class-wise error": EACH},
         "multi-label": {"error": EACH, "rate": EACH_MEAN, "tails": EACH_TAIL},
     }
-    tested = {**redrawn, **means_to_test(problem), **tails_to_test(problem)}
+    tested = {**resampled, **means_to_test(problem), **tails_to_test(problem)}
     evidence = gather(problem, tested, slicings, each[problem.kind])
     return label_evidence(problem, evidence) if problem.kind == "multi-label" else evidence
 
@@ -134,7 +134,7 @@ def _slices(problem: ClassProblem, slicing: Slicing, evidence: Evidence) -> Sect
 
 
 ENOUGH = 160
-"""Redraws a label that let the smallest p-value of all labels together reach 0.0125."""
+"""Resamples a label that let the smallest p-value of all labels together reach 0.0125."""
 
 
 def by_class(problem: ClassProblem, evidence: Evidence) -> Section:
@@ -145,16 +145,16 @@ def by_class(problem: ClassProblem, evidence: Evidence) -> Section:
         pvalues, how = holm(evidence.labels), "Holm"
     else:
         pvalues, how = evidence.pool.adjusted([EACH]), "Westfall and Young"
-    happened = [event.happened(problem.targets) for event in events]
-    means = [means_of(e.probability, h, problem.weights) for e, h in zip(events, happened, strict=True)]
-    table = ranked(evidence.pool, EACH, [e.name for e in events], [int(h.sum()) for h in happened], means, pvalues)
-    more = f" The {MOST_ROWS} with the clearest evidence, of {len(events)}." if len(events) > MOST_ROWS else ""
+    observed = [event.observed(problem.targets) for event in events]
+    means = [means_of(e.probability, h, problem.weights) for e, h in zip(events, observed, strict=True)]
+    table = ranked(evidence.pool, EACH, [e.name for e in events], [int(h.sum()) for h in observed], means, pvalues)
+    more = f" The {MAX_ROWS} with the clearest evidence, of {len(events)}." if len(events) > MAX_ROWS else ""
     remark = f"Every {noun} against the rest; p-values allow for their number ({how}).{more}"
-    return Section(f"Each {noun}", noun, remark, Table({name: column[:MOST_ROWS] for name, column in table.items()}))
+    return Section(f"Each {noun}", noun, remark, Table({name: column[:MAX_ROWS] for name, column in table.items()}))
 
 
 def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
-    """The exact p-value of every label by itself, redrawn more often where it is the smallest that there can be.
+    """The exact p-value of every label by itself, resampled more often where it is the smallest that there can be.
 
     A p-value may be replaced by that of a second test whenever it is as small as it can be: below that least value the
     second test alone decides, and above it nothing is gained. So the level holds.
@@ -164,7 +164,7 @@ def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
     least = 1 / (pool.n_resamples + 1)
     draws = affordable(ENOUGH * len(events) - 1, len(problem), TEST_WORK // 4, least=1)
     if draws > pool.n_resamples:
-        again = [i for i, p in enumerate(pvalues) if p <= least * 1.5][:MOST_ROWS]
+        again = [i for i, p in enumerate(pvalues) if p <= least * 1.5][:MAX_ROWS]
         for i in again:
             pvalues[i] = _alone(problem, events[i], draws)
     values = {field.name: getattr(evidence, field.name) for field in fields(evidence)}
@@ -172,7 +172,7 @@ def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
 
 
 def _alone(problem: ClassProblem, event: Event, draws: int) -> float:
-    targets, predictions = event.happened(problem.targets).view(np.uint8), Categorical.trusted(event.probability)
+    targets, predictions = event.observed(problem.targets).view(np.uint8), Categorical.trusted(event.probability)
     single = replace(problem, targets=targets, predictions=predictions)
     return single.run(AggregatedTest((ECE(EqualMass(15)), ECE(EqualMass(1)), TailScan()), draws)).pvalue
 
@@ -189,7 +189,7 @@ def events_of(problem: ClassProblem) -> tuple[Event, ...]:
     return lens.events(problem.predictions)
 
 
-FEW_POINTS = 0.01
+SMALL_ERROR = 0.01
 """An average error up to this is small, if it is no more than"""
 
 SMALL_SHARE = 0.05
@@ -204,7 +204,7 @@ def is_small(problem: ClassProblem, evidence: Evidence, main: KeyNumber) -> bool
     """
     p, _ = event_claims(problem)
     ends = [part.high for part in (main.interval or main.null_band,) if part is not None]
-    if max([main.value, *ends]) > min(FEW_POINTS, SMALL_SHARE * _uncertainty(problem, p)):
+    if max([main.value, *ends]) > min(SMALL_ERROR, SMALL_SHARE * _uncertainty(problem, p)):
         return False
     if not np.isfinite(LogLoss().losses(problem.targets, problem.predictions)).all():
         return False
@@ -218,14 +218,14 @@ def _are_tails_small(problem: ClassProblem, evidence: Evidence) -> bool:
     lenses: dict[str, Lens] = {"tails": problem.lens, "tails of classes": ClassWise()}
     found = [lens for key, lens in lenses.items() if key in evidence.single and evidence.pool.pvalue(key) <= DOUBT]
     tails = [WorstTail.of(problem, lens) for lens in found]
-    return all(abs(tail.claimed - tail.happened) <= FEW_POINTS for tail in tails)
+    return all(abs(tail.predicted - tail.observed) <= SMALL_ERROR for tail in tails)
 
 
 def _are_classes_small(problem: ClassProblem, evidence: Evidence) -> bool:
     for key in evidence.classes:
         for i, event in enumerate(events_of(problem)):
             uncertainty = _uncertainty(problem, event.probability[:, None])
-            if evidence.pool.excess(key)[i] > min(FEW_POINTS, 2 * SMALL_SHARE * uncertainty):
+            if evidence.pool.excess(key)[i] > min(SMALL_ERROR, 2 * SMALL_SHARE * uncertainty):
                 return False
     return True
 
@@ -234,7 +234,7 @@ def _are_slices_small(evidence: Evidence) -> bool:
     if not evidence.slicings:
         return True
     excess = np.concatenate([evidence.pool.excess(key) for key in evidence.slices])
-    return bool((excess[evidence.pool.adjusted(evidence.slices) <= 0.05] <= FEW_POINTS).all())
+    return bool((excess[evidence.pool.adjusted(evidence.slices) <= 0.05] <= SMALL_ERROR).all())
 
 
 def _uncertainty(problem: ClassProblem, p: np.ndarray) -> float:

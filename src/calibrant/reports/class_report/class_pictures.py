@@ -18,7 +18,7 @@ from calibrant.reports.core.model import Picture, Step
 from calibrant.results import Table, how_many, percent
 
 MAP_WORK = 100_000_000
-"""Redrawn targets that a map or a smooth curve may cost."""
+"""Resampled targets that a map or a smooth curve may cost."""
 
 Make = Callable[[ClassProblem], Picture]
 
@@ -38,7 +38,7 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
     ]
     if problem.kind == "multi-label":  # no mean over labels has an exact test
         return steps
-    return [*steps, (Step("Redrawn errors"), partial(_null, problem))]
+    return [*steps, (Step("Resampled errors"), partial(_null, problem))]
 
 
 def reliability_of(problem: ClassProblem) -> Picture:
@@ -175,8 +175,8 @@ def _beyond(tables: dict[str, Table], noun: str) -> str:
         return said
     gap = np.abs(curve["predicted"] - curve["observed"])
     worst = int(np.argmax(np.where(outside, gap, -1)))
-    claimed, happened = percent(curve["predicted"][worst]), percent(curve["observed"][worst])
-    return f"{said}; the furthest claims {claimed}, and {happened} came true"
+    predicted, observed = percent(curve["predicted"][worst]), percent(curve["observed"][worst])
+    return f"{said}; the furthest claims {predicted}, and {observed} came true"
 
 
 def _framed(cells: Table, noun: str) -> str:

@@ -59,7 +59,7 @@ def event_claims(problem: ClassProblem) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities of the report's events, ``(n, events)``, and whether they happened."""
     events = problem.lens.events(problem.predictions)
     probability = np.stack([event.probability for event in events], axis=1)
-    return probability, np.stack([event.happened(problem.targets) for event in events], axis=1)
+    return probability, np.stack([event.observed(problem.targets) for event in events], axis=1)
 
 
 def claims(problem: ClassProblem) -> tuple[np.ndarray, np.ndarray]:
@@ -68,13 +68,13 @@ def claims(problem: ClassProblem) -> tuple[np.ndarray, np.ndarray]:
         p, y = to_numpy(problem.predictions.probs), to_numpy(problem.targets)
         return np.maximum(p, 1 - p), (p > 0.5) == (y == 1)
     event = TopLabel().events(problem.predictions)[0]
-    return event.probability, event.happened(problem.targets)
+    return event.probability, event.observed(problem.targets)
 
 
-def means_of(probability: np.ndarray, happened: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+def means_of(probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
     """Mean claim and mean outcome."""
-    claimed, seen = (x.reshape(len(x), -1).mean(axis=1) for x in (probability, happened))
-    return float(np.average(claimed, weights=weights)), float(np.average(seen, weights=weights))
+    predicted, seen = (x.reshape(len(x), -1).mean(axis=1) for x in (probability, observed))
+    return float(np.average(predicted, weights=weights)), float(np.average(seen, weights=weights))
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class WorstTail:
     is_upper: bool
     threshold: float
     z: float
-    claimed: float
-    happened: float
+    predicted: float
+    observed: float
     share: float
 
     @classmethod

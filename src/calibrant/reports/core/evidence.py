@@ -24,7 +24,7 @@ from calibrant.reports.core.problem import ReportProblem, Slicing
 from calibrant.results import TestResult, percent
 
 
-def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_redraws: int) -> dict[str, BaseEstimator]:
+def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_resamples: int) -> dict[str, BaseEstimator]:
     """Kernel errors by name, as many as the work allows: the report's own, then others from coarse to fine.
 
     ``kernel`` is what the report shows; it is left out where only random waves could stand for it.
@@ -39,10 +39,10 @@ def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_redraws: int
         return {}
     left, found = KERNEL_WORK, dict[str, BaseEstimator]()
     for name, wished in _wished(kernel.resolved(predictions)):
-        chosen, _ = within_budget(wished, predictions, n_redraws, KERNEL_WORK / 4)
+        chosen, _ = within_budget(wished, predictions, n_resamples, KERNEL_WORK / 4)
         if name == "kernel" and chosen is not wished:
             continue
-        work = n_redraws * work_of(chosen, predictions)
+        work = n_resamples * work_of(chosen, predictions)
         if work <= left:
             left -= work
             found[name] = chosen
@@ -65,7 +65,7 @@ EACH, EACH_MEAN, EACH_TAIL = "each class", "each mean", "each tail"
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """A pool of redraws; which statistics in it speak for themselves, and which families count as one.
+    """A pool of resamples; which statistics in it speak for themselves, and which families count as one.
 
     The p-value of all together is exact at every n: calibrated models raise an alarm in at most 5 % of cases.
     """
@@ -97,19 +97,19 @@ class Evidence:
 
     @property
     def n_resamples(self) -> int:
-        """How many redraws there are."""
+        """How many resamples there are."""
         return self.pool.n_resamples
 
     def in_words(self, n: int) -> str:
         """How the p-value of all tests was made."""
-        return f"aggregated exact test of {self.n_statistics} statistics with {self.n_resamples:,} redraws, n = {n:,}"
+        return f"aggregated exact test of {self.n_statistics} statistics with {self.n_resamples:,} resamples, n = {n:,}"
 
 
 @dataclass(frozen=True, eq=False)
 class LabelEvidence(Evidence):
     """Evidence on several labels, each tested by itself: they may depend on each other beyond what was predicted.
 
-    Redraws take labels as independent, so that no mean over labels has an exact test. The p-value of every single one is
+    Resamples take labels as independent, so that no mean over labels has an exact test. The p-value of every single one is
     exact, and two ways of putting them together hold whatever the dependence: the smallest times their number, and twice the
     median; the better one counts twice. Rueger (1978).
     """
@@ -128,12 +128,12 @@ class LabelEvidence(Evidence):
 
     def in_words(self, n: int) -> str:
         """How the p-value of all tests was made."""
-        return f"exact tests of {len(self.labels)} labels, each by itself, with at least {self.n_resamples:,} redraws, n = {n:,}"
+        return f"exact tests of {len(self.labels)} labels, each by itself, with at least {self.n_resamples:,} resamples, n = {n:,}"
 
 
-def redraws(count: int) -> Step:
+def resamples(count: int) -> Step:
     """The step that takes longest."""
-    return Step(f"{count:,} redraws", 50.0)
+    return Step(f"{count:,} resamples", 50.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,12 +153,12 @@ def gather(
     measures: Mapping[str, BaseEstimator],
     slicings: Sequence[Slicing],
     each: Mapping[str, str] = {},
-    redrawn_from: TargetSampler | None = None,
+    resampled_from: TargetSampler | None = None,
 ) -> Evidence:
-    """Redraw, and compute on the same redraws every measure, kernel errors of several scales, classes and slices.
+    """Resample, and compute on the same resamples every measure, kernel errors of several scales, classes and slices.
 
     ``each`` names measures of several events, and what their errors of single events are called: the first are a family.
-    Targets are redrawn from the predictions, or from what is said.
+    Targets are resampled from the predictions, or from what is said.
     """
     kernels = kernel_errors(problem.predictions, problem.kernel_error, problem.n_resamples)
     estimators = {**measures, **kernels}
@@ -173,7 +173,7 @@ def gather(
     pool = Pool.draw(
         given,
         problem.targets,
-        redrawn_from or problem.predictions,
+        resampled_from or problem.predictions,
         problem.n_resamples,
         two_sided=[name for name, e in measures.items() if isinstance(e, Score | ShareBetween)],
         rng=problem.fresh_seeds,
@@ -189,7 +189,7 @@ Unit: TypeAlias = Literal["percent", "number"]
 
 
 class KeyMeasure(NamedTuple):
-    """What is measured: its label, what it means, the estimator, the unit, and its key, among the redraws, too."""
+    """What is measured: its label, what it means, the estimator, the unit, and its key, among the resamples, too."""
 
     label: str
     meaning: str
@@ -204,7 +204,7 @@ class KeyMeasure(NamedTuple):
 
 
 def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) -> KeyNumber:
-    """The number with its interval, and with its test and band where it was redrawn."""
+    """The number with its interval, and with its test and band where it was resampled."""
     estimate = measure.estimator.estimate(problem.targets, problem.predictions, problem.weights)
     interval = estimate.confidence_interval() if estimate.has_interval else None
     band, pvalue = None, None
@@ -241,7 +241,7 @@ def null_of(problem: ReportProblem, pool: Pool, estimator: BaseEstimator, key: s
         "What chance alone would show",
         f"The {label} of {len(null):,} sets of outcomes drawn anew from the predictions, which are calibrated by construction. "
         "The line is this model; far to the right of the bars, chance does not explain it.",
-        f"Histogram of the {label} if calibrated, from {percent(band.low)} to {percent(band.high)} in 95 % of redraws; this "
-        f"model shows {percent(float(estimate))}, and {percent(above)} of redraws as much or more.",
+        f"Histogram of the {label} if calibrated, from {percent(band.low)} to {percent(band.high)} in 95 % of resamples; this "
+        f"model shows {percent(float(estimate))}, and {percent(above)} of resamples as much or more.",
         NullDisplay.from_result(test).tables,
     )

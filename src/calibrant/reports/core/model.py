@@ -41,7 +41,7 @@ class KeyNumber:
     """One number that matters: its value, how sure it is, and what a calibrated model would show.
 
     ``key`` says what is measured, for programs: ``label`` and ``meaning`` are for people. ``estimator`` is written with its
-    settings, ``estimator_name`` without. ``null_band`` and ``pvalue`` are ``None`` where redrawing would take too long;
+    settings, ``estimator_name`` without. ``null_band`` and ``pvalue`` are ``None`` where resampling would take too long;
     ``withheld`` says why there is no interval where one might be expected.
     """
 
@@ -263,7 +263,7 @@ class Step(str):
 
     Work is in shares of the time that a report on 100,000 rows of ten classes takes, where one waits; most steps take next to none.
 
-    >>> Step("999 redraws", 50.0).work, Step("By redraws").work
+    >>> Step("999 resamples", 50.0).work, Step("By resamples").work
     (50.0, 0.3)
     """
 
@@ -306,11 +306,11 @@ LAST = Step("Done", 0.0)
 def announcer(steps: Sequence[Step], progress: Progress) -> Callable[[Step], None]:
     """A function that tells of each step before it begins, in the order of ``steps``, and at last that all is done.
 
-    >>> steps = [Step("999 redraws", 50.0), Step("Brier score")]
+    >>> steps = [Step("999 resamples", 50.0), Step("Brier score")]
     >>> tell = announcer(steps, print)
     >>> for step in (*steps, LAST):
     ...     tell(step)
-    999 redraws 0.0 50.3
+    999 resamples 0.0 50.3
     Brier score 50.0 50.3
     Done 50.3 50.3
     """

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ReportProblem(ABC):
-    """Targets and predictions of a report with their weights; redraws, seed and engine of its tests.
+    """Targets and predictions of a report with their weights; resamples, seed and engine of its tests.
 
     Subclasses say what is predicted, which error the verdict rests on, and what the kernel error may cost.
     """
@@ -88,13 +88,13 @@ class ReportProblem(ABC):
         )
 
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 """Classes or slices shown in a table."""
 
-MOST_VALUES = 12
+MAX_VALUES = 12
 """A numeric column with more different values than this is cut at its quartiles."""
 
-LEAST_ROWS = 20
+MIN_ROWS = 20
 """Slices with fewer rows than this show nothing by themselves, and are taken together."""
 
 NAME_LETTERS = 40
@@ -120,8 +120,8 @@ class Slicing:
         labels, names = slices(column, name)
         check_same_length(len(labels), len(problem), f"by[{name!r}]", "y_true")
         size = np.bincount(labels, minlength=len(names))
-        alone = np.argsort(-size, kind="stable")[: MOST_ROWS if len(names) <= MOST_ROWS else MOST_ROWS - 1]
-        alone = np.sort(alone[size[alone] >= LEAST_ROWS])
+        alone = np.argsort(-size, kind="stable")[: MAX_ROWS if len(names) <= MAX_ROWS else MAX_ROWS - 1]
+        alone = np.sort(alone[size[alone] >= MIN_ROWS])
         rest = np.setdiff1d(np.arange(len(names)), alone)
         if len(rest) == 1:
             alone, rest = np.arange(len(names)), rest[:0]
@@ -149,7 +149,7 @@ class Slicing:
 
 @dataclass(frozen=True, eq=False)
 class EachSlice:
-    """A statistic a slice, ``(m, slices)``, of the same redraws."""
+    """A statistic a slice, ``(m, slices)``, of the same resamples."""
 
     statistics: tuple[Statistic, ...]
     rows: tuple[np.ndarray, ...]
@@ -187,8 +187,8 @@ class FoundSlice:
     column: str
     group: str
     rows: np.ndarray
-    claimed: float
-    happened: float
+    predicted: float
+    observed: float
     error: float
     pvalue: float
 
@@ -209,9 +209,11 @@ def clearest_slice(problem: ReportProblem, pool: Pool, family: Sequence[Slicing]
     if pvalues[best] > level:
         return None
     slicing, i = places[best]
-    claimed, happened = problem.rows(slicing.rows[i]).means()
+    predicted, observed = problem.rows(slicing.rows[i]).means()
     error = pool.observed(slicing.key, i)
-    return FoundSlice(slicing.name, slicing.groups[i], slicing.rows[i], claimed, happened, error, float(pvalues[best]))
+    return FoundSlice(
+        slicing.name, slicing.groups[i], slicing.rows[i], predicted, observed, error, float(pvalues[best])
+    )
 
 
 def by_column(
@@ -253,8 +255,8 @@ def ranked(
     table = {
         "group": np.array(groups, dtype=object),
         "rows": np.array(rows),
-        "claimed": np.array([claimed for claimed, _ in means]),
-        "happened": np.array([happened for _, happened in means]),
+        "claimed": np.array([predicted for predicted, _ in means]),
+        "happened": np.array([observed for _, observed in means]),
         "error": np.array([pool.observed(key, i) for i in columns]),
         "null_low": np.array([band.low for band in bands]),
         "null_high": np.array([band.high for band in bands]),
@@ -273,7 +275,7 @@ def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
     """
     values = as_column(column, name)
     found, labels = np.unique(values, return_inverse=True)
-    if values.dtype.kind not in "iuf" or len(found) <= MOST_VALUES:
+    if values.dtype.kind not in "iuf" or len(found) <= MAX_VALUES:
         return labels, [str(value) for value in found.tolist()]
     missing = np.isnan(values)
     cut = np.searchsorted(np.quantile(values[~missing], [0.25, 0.5, 0.75]), values, side="left")

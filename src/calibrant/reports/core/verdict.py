@@ -11,7 +11,7 @@ from calibrant.results import Finding, how_many, number, percent
 DOUBT, CERTAINTY = 0.05, 0.02
 """P-values below which miscalibration is likely, and below which it is taken as shown."""
 
-FEW = 50
+MIN_ROWS = 50
 """Fewer rows than this do not show that a model is calibrated, only that they cannot tell."""
 
 
@@ -61,7 +61,7 @@ def consistent(pvalue: float, tests: str, main: KeyNumber, n: int, noun: str) ->
         f"{main.label}: {main.text(main.value)}, as chance alone would show; {would_show(main)}.",
     ]
     limit = largest_left(main)
-    if n < FEW:
+    if n < MIN_ROWS:
         evidence.append(f"An error of up to {main.text(limit)} would go unnoticed.")
         return Verdict(
             "unsure",
@@ -114,9 +114,9 @@ def in_slices(found: FoundSlice | None) -> tuple[str, ...]:
     """The slice where the evidence is clearest, where it is beyond chance."""
     if found is None:
         return ()
-    claimed, happened = percent(found.claimed), percent(found.happened)
+    predicted, observed = percent(found.predicted), percent(found.observed)
     return (
-        f"Clearest where {found.name}: claimed {claimed}, happened {happened}, error "
+        f"Clearest where {found.name}: claimed {predicted}, happened {observed}, error "
         f"{percent(found.error)} (p = {number(found.pvalue)} among all slices).",
     )
 
@@ -125,9 +125,9 @@ def slice_fault(found: FoundSlice | None, too_much: Finding, too_little: Finding
     """That all rows together are right, and one slice is not; words for claims above what happened, and below."""
     if found is None:
         return None
-    gap = found.claimed - found.happened
+    gap = found.predicted - found.observed
     # a mean that is off by less than half the error does not explain it
     lean: str = "wrong" if abs(gap) < found.error / 2 else too_much if gap > 0 else too_little
     words = f"they agree with what happened on average, but are {lean} where {found.name}"
-    means = f"There {percent(found.claimed)} was claimed, and {percent(found.happened)} happened"
+    means = f"There {percent(found.predicted)} was claimed, and {percent(found.observed)} happened"
     return Fault(Finding.SLICE, words, means)

@@ -15,11 +15,11 @@ from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.inference.multiplicity import holm
-from calibrant.reports.core.evidence import EACH, KeyMeasure, number_of, redraws
+from calibrant.reports.core.evidence import EACH, KeyMeasure, number_of, resamples
 from calibrant.reports.core.model import KeyNumber, Outline, Section, Step
 from calibrant.reports.core.problem import Slicing, by_column, ranked, slicings_of
 from calibrant.reports.forecast_report.forecast_pictures import forecast_pictures
-from calibrant.reports.forecast_report.forecast_problem import CENTRAL, ForecastProblem, coordinate_levels
+from calibrant.reports.forecast_report.forecast_problem import CENTRAL, ForecastProblem, coordinate_pit
 from calibrant.reports.forecast_report.forecast_verdict import (
     AUTOMATIC,
     ForecastEvidence,
@@ -31,7 +31,7 @@ from calibrant.reports.notes import forecast_notes
 from calibrant.typing import ArrayLike
 
 MEANINGS = {
-    "levels": "How far the levels of outcomes in their forecasts are from evenly spread, as the largest gap between the "
+    "pit_histogram": "How far the PIT values of outcomes are from evenly spread, as the largest gap between the "
     "two, up and down.",
     "within": f"Share of outcomes between the {50 - 50 * CENTRAL:g} % and the {50 + 50 * CENTRAL:g} % quantile of their "
     f"forecast; {100 * CENTRAL:g} % if the forecast is as wide as it should be.",
@@ -51,7 +51,7 @@ MEANINGS = {
 def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) -> Outline[ForecastEvidence]:
     """The parts of the report."""
     slicings = slicings_of(problem, by)
-    levels, outcomes = _of_levels(problem), _of_outcomes(problem)
+    pit, outcomes = _of_pit(problem), _of_outcomes(problem)
     sections: list[tuple[Step, Callable[[ForecastEvidence], Section]]] = []
     if dimensions(problem.predictions):
         sections.append((Step("Each coordinate"), partial(_coordinates, problem)))
@@ -62,9 +62,9 @@ def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) 
     sections += [(slicing.step, partial(_slices, problem, slicing)) for slicing in slicings]
     return Outline(
         subject=_subject(problem),
-        gather=(redraws(problem.n_resamples), partial(_gathered, problem, levels, outcomes, slicings)),
+        gather=(resamples(problem.n_resamples), partial(_gathered, problem, pit, outcomes, slicings)),
         numbers=[
-            *((m.step, partial(_of_level, problem, m)) for m in levels),
+            *((m.step, partial(_of_level, problem, m)) for m in pit),
             *((m.step, partial(_of_outcome, problem, m)) for m in outcomes),
         ],
         pictures=forecast_pictures(problem),
@@ -74,20 +74,20 @@ def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) 
     )
 
 
-def _of_levels(problem: ForecastProblem) -> list[KeyMeasure]:
-    """What the levels show; the verdict states the first."""
+def _of_pit(problem: ForecastProblem) -> list[KeyMeasure]:
+    """What the PIT values show; the verdict states the first."""
     if (fan := problem.fan) is not None:
         low, high = (f"{100 * fan.levels[i]:g} %" for i in (0, -1))
-        label, within = f"Between the {low} and {high} quantiles", problem.levels.within
+        label, within = f"Between the {low} and {high} quantiles", problem.pit.within
         return [
             KeyMeasure(
-                "Error at the levels given", MEANINGS["quantiles"], problem.levels.error, "percent", "quantile error"
+                "Error at the levels given", MEANINGS["quantiles"], problem.pit.error, "percent", "quantile error"
             ),
             KeyMeasure(label, MEANINGS["between"], within, "percent", f"between {low} and {high}"),
         ]
-    within = problem.levels.within
+    within = problem.pit.within
     return [
-        KeyMeasure("Error of levels (PIT)", MEANINGS["levels"], problem.levels.error, "percent", "error"),
+        KeyMeasure("PIT error", MEANINGS["pit_histogram"], problem.pit.error, "percent", "error"),
         KeyMeasure(f"Within the central {100 * CENTRAL:g} %", MEANINGS["within"], within, "percent", "within"),
     ]
 
@@ -112,28 +112,28 @@ def _of_outcomes(problem: ForecastProblem) -> list[KeyMeasure]:
 
 
 def _gathered(
-    problem: ForecastProblem, levels: Sequence[KeyMeasure], outcomes: Sequence[KeyMeasure], slicings: Sequence[Slicing]
+    problem: ForecastProblem, pit: Sequence[KeyMeasure], outcomes: Sequence[KeyMeasure], slicings: Sequence[Slicing]
 ) -> ForecastEvidence:
-    of_levels, of_outcomes = ({m.key: m.estimator for m in part if m.key != "kernel"} for part in (levels, outcomes))
-    return gather_forecasts(problem, of_levels, of_outcomes, slicings)
+    of_pit, of_outcomes = ({m.key: m.estimator for m in part if m.key != "kernel"} for part in (pit, outcomes))
+    return gather_forecasts(problem, of_pit, of_outcomes, slicings)
 
 
 def _of_level(problem: ForecastProblem, measure: KeyMeasure, evidence: ForecastEvidence) -> KeyNumber:
-    return number_of(problem.levels, measure, evidence.levels.pool)
+    return number_of(problem.pit, measure, evidence.pit.pool)
 
 
 def _of_outcome(problem: ForecastProblem, measure: KeyMeasure, evidence: ForecastEvidence) -> KeyNumber:
-    """With its test; but members of an ensemble are draws, and no distribution to redraw from."""
+    """With its test; but members of an ensemble are draws, and no distribution to resample from."""
     return number_of(problem, measure, None if evidence.outcomes is None else evidence.outcomes.pool)
 
 
 def _group(problem: ForecastProblem, index: int, evidence: ForecastEvidence) -> Section:
-    return by_column(problem.levels, evidence.levels.pool, evidence.groups[index], evidence.groups)
+    return by_column(problem.pit, evidence.pit.pool, evidence.groups[index], evidence.groups)
 
 
 def _slices(problem: ForecastProblem, slicing: Slicing, evidence: ForecastEvidence) -> Section:
     title = f"By your column {slicing.name}" if slicing.name in AUTOMATIC else None  # told from the quarters
-    return by_column(problem.levels, evidence.levels.pool, slicing, evidence.levels.slicings, title)
+    return by_column(problem.pit, evidence.pit.pool, slicing, evidence.pit.slicings, title)
 
 
 def _subject(problem: ForecastProblem) -> str:
@@ -145,16 +145,16 @@ def _subject(problem: ForecastProblem) -> str:
 
 def _each_level(problem: ForecastProblem, fan: Quantiles, _evidence: ForecastEvidence) -> Section:
     """The share of outcomes below each quantile, beside its level."""
-    below, levels = SharesBelow.of(fan, problem.weights), problem.levels
+    below, pit = SharesBelow.of(fan, problem.weights), problem.pit
     pool = Pool.draw(
         {EACH: _Gaps(below)},
-        levels.targets,
+        pit.targets,
         CellResamples.of(fan),
         problem.n_resamples,
         rng=problem.fresh_seeds,
         engine=problem.engine,
     )
-    shares = below(to_numpy(levels.targets)[None])[0]
+    shares = below(to_numpy(pit.targets)[None])[0]
     names = [f"below the {100 * u:g} % quantile" for u in fan.levels]
     means = [(float(u), float(share)) for u, share in zip(fan.levels, shares, strict=True)]
     table = ranked(pool, EACH, names, [len(problem)] * len(names), means, pool.adjusted([EACH]))
@@ -170,7 +170,7 @@ class _Gaps:
 
 
 def _coordinates(problem: ForecastProblem, evidence: ForecastEvidence) -> Section:
-    parts = coordinate_levels(problem)
+    parts = coordinate_pit(problem)
     names = [f"coordinate {i}" for i in range(len(parts))]
     tests, means = evidence.coordinates, [part.means() for part in parts]
     pool = Pool({EACH: np.stack([np.append(t.null_distribution, t.statistic) for t in tests], axis=1)})  # type: ignore[arg-type]

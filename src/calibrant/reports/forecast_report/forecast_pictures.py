@@ -27,7 +27,7 @@ COVERED = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
 """Levels of the intervals whose coverage is drawn."""
 
 MAP_WORK = 50_000_000
-"""Redrawn targets that a picture may cost."""
+"""Resampled targets that a picture may cost."""
 
 
 def forecast_pictures(problem: ForecastProblem) -> Sequence[tuple[Step, Callable[[ForecastEvidence], Picture]]]:
@@ -35,74 +35,72 @@ def forecast_pictures(problem: ForecastProblem) -> Sequence[tuple[Step, Callable
     is_vector, has_spread, fan = dimensions(problem.predictions) > 0, spread_of(problem) is not None, problem.fan
     has_intervals = not is_vector if fan is None else bool(central_levels(fan))
     found = [
-        (Step("Levels", 2.0), _levels, True),
+        (Step("PIT values", 2.0), _pit, True),
         (Step("Level curve"), _level_curve, fan is None),
         (Step("Coverage"), _coverage, has_intervals),
         (Step("Fan"), _fan, has_intervals and (fan is None or 0.5 in fan.levels)),
         (Step("Spread"), _spread, has_spread),
-        (Step("Witness", 10.0), _witness, has_spread and not is_vector and problem.can_redraw),
+        (Step("Witness", 10.0), _witness, has_spread and not is_vector and problem.can_resample),
     ]
     steps = [(step, partial(_made, make, problem)) for step, make, is_shown in found if is_shown]
-    return [*steps, (Step("Redrawn errors"), partial(_null, problem))]
+    return [*steps, (Step("Resampled errors"), partial(_null, problem))]
 
 
 def _made(make: Callable[[ForecastProblem], Picture], problem: ForecastProblem, _evidence: ForecastEvidence) -> Picture:
     return make(problem)
 
 
-def _levels(problem: ForecastProblem) -> Picture:
-    return histogram_of(problem.levels)
+def _pit(problem: ForecastProblem) -> Picture:
+    return histogram_of(problem.pit)
 
 
 def _coverage(problem: ForecastProblem) -> Picture:
-    return coverage_of(problem.levels if problem.is_ensemble else problem)  # intervals of ensembles end between members
+    return coverage_of(problem.pit if problem.is_ensemble else problem)  # intervals of ensembles end between members
 
 
-def histogram_of(levels: PITProblem) -> Picture:
+def histogram_of(pit: PITProblem) -> Picture:
     """The histogram of levels, with the band of even ones; of quantile forecasts, a bar a cell between their quantiles."""
-    if (fan := fan_of(levels.predictions)) is not None:
-        return _cells_of(levels, fan)
-    tables = PITHistogramDisplay.from_predictions(
-        levels.targets, levels.predictions, sample_weight=levels.weights
-    ).tables
-    table = tables["levels"]
+    if (fan := fan_of(pit.predictions)) is not None:
+        return _cells_of(pit, fan)
+    tables = PITHistogramDisplay.from_predictions(pit.targets, pit.predictions, sample_weight=pit.weights).tables
+    table = tables["pit_histogram"]
     share = table["observed"]
     ends, middle = share[0] + share[-1], share[len(share) // 2 - 1 : len(share) // 2 + 1].sum()
     return Picture(
-        "levels",
+        "pit_histogram",
         "Where outcomes lie in their forecasts",
         "Each bar is the share of outcomes at that level of their forecast. A calibrated forecast has bars of one height, "
         "all within the band in nineteen of twenty data sets. High ends: the forecast is too sure. A hump: too timid. A "
         "slope: too low where it rises, too high where it falls.",
-        f"Histogram of levels in {table.n_rows} bars, of which {int(_outside(table).sum())} leave the band: "
+        f"Histogram of PIT values in {table.n_rows} bars, of which {int(_outside(table).sum())} leave the band: "
         f"{percent(ends)} of outcomes lie in the two outermost bars and {percent(middle)} in the two in the middle, where "
         f"{percent(2 / len(share))} are expected.",
         tables,
     )
 
 
-def _cells_of(levels: PITProblem, fan: Quantiles) -> Picture:
-    table = cell_histogram(SharesBelow.of(fan, levels.weights)(to_numpy(levels.targets)[None])[0], fan.levels, levels)
+def _cells_of(pit: PITProblem, fan: Quantiles) -> Picture:
+    table = cell_histogram(SharesBelow.of(fan, pit.weights)(to_numpy(pit.targets)[None])[0], fan.levels, pit)
     beyond = int(_outside(table).sum())
     ends = table["observed"][0] + table["observed"][-1]
     return Picture(
-        "levels",
+        "pit_histogram",
         "Between which quantiles outcomes lie",
         "Each bar is the share of outcomes between two neighbouring quantiles, over the share that was promised there: its width. "
         "A calibrated forecast has bars of height one, all within their bands in at least nineteen of twenty data sets. High ends: "
         "the forecast is too sure. High middle: too timid. A slope: too low where it rises, too high where it falls.",
         f"Histogram of {how_many(table.n_rows, 'cell')} between quantiles, of which {beyond} leave the band: {percent(ends)} of "
         f"outcomes lie outside the outer quantiles, where {percent(1 - fan.levels[-1] + fan.levels[0])} are expected.",
-        {"levels": table, "settings": Table(level=[0.95])},
+        {"pit_histogram": table, "settings": Table(level=[0.95])},
     )
 
 
-def cell_histogram(below: np.ndarray, given: np.ndarray, levels: PITProblem) -> Table:
+def cell_histogram(below: np.ndarray, given: np.ndarray, pit: PITProblem) -> Table:
     """Shares between quantiles, from those below each, with a band that holds all at once (Bonferroni over binomial ones)."""
     from scipy.stats import binom
 
     edges = np.concatenate([[0.0], given, [1.0]])
-    n, chance = equal_rows(levels.weights, len(levels)), np.diff(edges)
+    n, chance = equal_rows(pit.weights, len(pit)), np.diff(edges)
     tail = 0.05 / (2 * len(chance))
     return Table(
         lower=edges[:-1],
@@ -115,18 +113,18 @@ def cell_histogram(below: np.ndarray, given: np.ndarray, levels: PITProblem) -> 
 
 def _level_curve(problem: ForecastProblem) -> Picture:
     tables = PITCurveDisplay.from_predictions(*_as_levels(problem), sample_weight=problem.weights).tables
-    table = tables["level_curve"]
+    table = tables["pit_curve"]
     gap = table["observed"] - table["level"]
     worst = int(np.argmax(np.abs(gap)))
     side = "more" if gap[worst] > 0 else "fewer"
     return Picture(
-        "level_curve",
+        "pit_curve",
         "The same without bars",
         "How many more outcomes than expected lie below each level. A calibrated forecast stays within the band everywhere in "
         "nineteen of twenty data sets. First up, then down: too sure; first down, then up: too timid; all up: too high; all "
         "down: too low.",
-        f"Curve of levels less the diagonal: {int(_outside(table).sum())} of {how_many(table.n_rows, 'point')} beyond the band; at "
-        f"level {table['level'][worst]:.2g} there are {100 * abs(gap[worst]):.1f} points {side} outcomes below than expected.",
+        f"PIT curve less the diagonal: {int(_outside(table).sum())} of {how_many(table.n_rows, 'point')} beyond the band; "
+        f"at level {table['level'][worst]:.2g} there are {100 * abs(gap[worst]):.1f} points {side} outcomes below than expected.",
         tables,
     )
 
@@ -172,7 +170,7 @@ def _fan(problem: ForecastProblem) -> Picture:
 
 
 def _spread(problem: ForecastProblem) -> Picture:
-    tables = _redrawn(SpreadDisplay, problem)
+    tables = _resampled(SpreadDisplay, problem)
     table = tables["spread"]
     few = " The spread of few members is itself by chance, which flattens the curve." if problem.is_ensemble else ""
     ends = [
@@ -190,7 +188,7 @@ def _spread(problem: ForecastProblem) -> Picture:
 
 
 def _witness(problem: ForecastProblem) -> Picture:
-    tables = _redrawn(WitnessDisplay, problem)
+    tables = _resampled(WitnessDisplay, problem)
     beyond = int((tables["cells"]["adjusted"] <= 0.05).sum())
     return Picture(
         "witness",
@@ -205,20 +203,20 @@ def _witness(problem: ForecastProblem) -> Picture:
 
 def _null(problem: ForecastProblem, evidence: ForecastEvidence) -> Picture:
     return null_of(
-        problem.levels,
-        evidence.levels.pool,
+        problem.pit,
+        evidence.pit.pool,
         problem.error,
-        *(("error", "error of levels") if problem.fan is None else ("quantile error", "error at the levels given")),
+        *(("error", "PIT error") if problem.fan is None else ("quantile error", "error at the levels given")),
     )
 
 
 def _as_levels(problem: ForecastProblem) -> tuple[np.ndarray, object]:
-    """Levels as outcomes of even predictions: those that numbers and verdict speak of."""
-    return problem.levels.targets, problem.levels.predictions
+    """PIT values as outcomes of even predictions: those that numbers and verdict speak of."""
+    return problem.pit.targets, problem.pit.predictions
 
 
-def _redrawn(display: type[SpreadDisplay | WitnessDisplay], problem: ForecastProblem) -> dict[str, Table]:
-    """The tables of a display that redraws, with the settings of the problem."""
+def _resampled(display: type[SpreadDisplay | WitnessDisplay], problem: ForecastProblem) -> dict[str, Table]:
+    """The tables of a display that resamples, with the settings of the problem."""
     return display.from_predictions(
         problem.targets,
         problem.predictions,

@@ -14,7 +14,7 @@ from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
 from calibrant.distributions.multivariate import dimensions
 from calibrant.distributions.quadrature import is_whole
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.forecast_errors.pit import PIT, levels_of, shares_of, usual_prerank
+from calibrant.estimators.forecast_errors.pit import PIT, pit_of, shares_of, usual_prerank
 from calibrant.estimators.forecast_errors.pit_error import CentralCoverage, PITError
 from calibrant.estimators.forecast_errors.quantile_cells import CellResamples, ShareBetween
 from calibrant.inference.exact_tests.aggregated import Pool
@@ -24,10 +24,10 @@ from calibrant.results import TestResult
 
 
 class PITSource(Protocol):
-    """What levels are redrawn from where uniform numbers would be wrong."""
+    """What PIT values are resampled from where uniform numbers would be wrong."""
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Levels ``(size, n)``."""
+        """PIT values ``(size, n)``."""
         ...
 
     def rows(self, index: np.ndarray) -> Self:
@@ -37,10 +37,10 @@ class PITSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ResampledPIT:
-    """Levels of outcomes redrawn from forecasts in which single values have a probability of their own.
+    """PIT values of outcomes resampled from forecasts in which single values have a probability of their own.
 
-    The random ``shares`` that make levels of them are drawn once. Given these shares levels are not uniform: of 200 counts of
-    mean 0.3 a test against uniform levels rejects calibrated forecasts in 2 to 17 % of data sets, by the shares.
+    The random ``shares`` that make PIT values of them are drawn once. Given these they are not uniform: of 200 counts of
+    mean 0.3 a test against uniform PIT values rejects calibrated forecasts in 2 to 17 % of data sets, by the shares.
     """
 
     predictions: Distribution
@@ -52,8 +52,8 @@ class ResampledPIT:
         return cls(predictions, shares_of(len(predictions), seed))
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Levels ``(size, n)``."""
-        low, high = levels_of(self.predictions, self)(self.predictions.sample(rng, size))
+        """PIT values ``(size, n)``."""
+        low, high = pit_of(self.predictions, self)(self.predictions.sample(rng, size))
         return low + self.shares * (high - low)
 
     def rows(self, index: np.ndarray) -> Self:
@@ -63,18 +63,18 @@ class ResampledPIT:
 
 @dataclass(frozen=True, eq=False)
 class SwappedPIT:
-    """Levels of outcomes that change places with members of their ensembles, each with the same chance.
+    """PIT values of outcomes that change places with members of their ensembles, each with the same chance.
 
-    ``levels``, ``(n, m + 1)``, are those that each of the m members and the outcome would have, in place of the outcome.
+    ``pit``, ``(n, m + 1)``, are those that each of the m members and the outcome would have, in place of the outcome.
     """
 
-    levels: np.ndarray
+    pit: np.ndarray
 
     @classmethod
     def of(cls, targets: np.ndarray, members: np.ndarray, seed: int = 0) -> Self:
         """From outcomes ``(n,)`` and members ``(n, m)``, ties or not.
 
-        >>> SwappedPIT.of(np.array([2.5]), np.array([[1.0, 2.0, 3.0]])).levels.round(3)
+        >>> SwappedPIT.of(np.array([2.5]), np.array([[1.0, 2.0, 3.0]])).pit.round(3)
         array([[0.222, 0.472, 0.972, 0.722]])
         """
         from scipy.stats import rankdata
@@ -85,42 +85,42 @@ class SwappedPIT:
         return cls((least - 1 + share * (most - least + 1)) / pool.shape[1])
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Levels ``(size, n)``."""
-        n, m = self.levels.shape
-        return self.levels[np.arange(n), rng.integers(0, m, (size, n))]
+        """PIT values ``(size, n)``."""
+        n, m = self.pit.shape
+        return self.pit[np.arange(n), rng.integers(0, m, (size, n))]
 
     def rows(self, index: np.ndarray) -> Self:
         """Of these ensembles."""
-        return type(self)(self.levels[index])
+        return type(self)(self.pit[index])
 
 
 @dataclass(frozen=True, eq=False)
 class PITOfParts:
-    """Levels of rows in parts, each with its own forecasts, as of folds; uniform where a part has nothing else."""
+    """PIT values of rows in parts, each with its own forecasts, as of folds; uniform where a part has nothing else."""
 
     parts: tuple[tuple[np.ndarray, PITSource | None], ...]
     n: int
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
-        """Levels ``(size, n)``."""
-        levels = np.empty((size, self.n))
-        for rows, redraws in self.parts:
-            levels[:, rows] = rng.random((size, len(rows))) if redraws is None else redraws.sample(rng, size)
-        return levels
+        """PIT values ``(size, n)``."""
+        pit = np.empty((size, self.n))
+        for rows, resamples in self.parts:
+            pit[:, rows] = rng.random((size, len(rows))) if resamples is None else resamples.sample(rng, size)
+        return pit
 
     def rows(self, index: np.ndarray) -> Self:
         """Of these rows, wherever they are."""
         found: list[tuple[np.ndarray, PITSource | None]] = []
-        for rows, redraws in self.parts:
+        for rows, resamples in self.parts:
             place = np.full(self.n, -1)
             place[rows] = np.arange(len(rows))
             here = np.flatnonzero(place[index] >= 0)
-            found.append((here, None if redraws is None else redraws.rows(place[index[here]])))
+            found.append((here, None if resamples is None else resamples.rows(place[index[here]])))
         return type(self)(tuple(found), len(index))
 
 
-def redraws_of_levels(targets: np.ndarray, predictions: Distribution) -> PITSource | None:
-    """What levels are redrawn from; ``None`` where no single value has a probability, and they are uniform."""
+def resamples_of_pit(targets: np.ndarray, predictions: Distribution) -> PITSource | None:
+    """What PIT values are resampled from; ``None`` where no single value has a probability, and they are uniform."""
     if dimensions(predictions):
         return None
     if isinstance(predictions, Ensemble):
@@ -137,37 +137,37 @@ WIDTH = 128
 
 @dataclass(frozen=True, eq=False)
 class PITProblem(ReportProblem):
-    """Levels of targets as outcomes of uniform predictions.
+    """PIT values of targets as outcomes of uniform predictions.
 
-    Under the hypothesis the levels of any family are uniform, those of its ensembles too, whose members and target are then
-    equally likely to be the target: members are not taken for the whole distribution, as redraws from them would. Where single
-    values have a probability, levels are so only over all random shares; given those, they are ``redrawn_from`` the forecasts.
+    Under the hypothesis the PIT values of any family are uniform, those of its ensembles too, whose members and target are then
+    equally likely to be the target: members are not taken for the whole distribution, as resamples from them would. Where single
+    values have a probability, levels are so only over all random shares; given those, they are ``resampled_from`` the forecasts.
     Quantile forecasts are kept as they are: their errors look at nothing but between which quantiles a target lies, and that is
-    what is redrawn.
+    what is resampled.
     """
 
-    redrawn_from: PITSource | None = None
+    resampled_from: PITSource | None = None
 
     @property
     def kind(self) -> str:
         """What is predicted."""
-        return "levels"
+        return "PIT values"
 
     def rows(self, index: np.ndarray) -> Self:
-        """Levels of these rows alone, and what they are redrawn from."""
+        """PIT values of these rows alone, and what they are resampled from."""
         return replace(
-            super().rows(index), redrawn_from=None if self.redrawn_from is None else self.redrawn_from.rows(index)
+            super().rows(index), resampled_from=None if self.resampled_from is None else self.resampled_from.rows(index)
         )
 
     def test(self, estimator: Any, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
-        """The exact test of an estimator, against levels that calibrated forecasts would show."""
-        if self.redrawn_from is None:
+        """The exact test of an estimator, against PIT values that calibrated forecasts would show."""
+        if self.resampled_from is None:
             return super().test(estimator, two_sided=two_sided, least_resamples=least_resamples)
         draws = max(self.n_resamples, least_resamples)
         pool = Pool.draw(
             {"": estimator.given(self.predictions, self.weights)},
             self.targets,
-            self.redrawn_from,
+            self.resampled_from,
             draws,
             two_sided=[""] if two_sided else [],
             rng=self.fresh_seeds,
@@ -197,7 +197,7 @@ class PITProblem(ReportProblem):
 
     @property
     def kernel_error(self) -> None:
-        """None: levels are compared with even ones, whatever was forecast."""
+        """None: PIT values are compared with even ones, whatever was forecast."""
         return None
 
     @property
@@ -228,18 +228,18 @@ class ForecastProblem(ReportProblem):
         return fan_of(self.predictions)
 
     @property
-    def can_redraw(self) -> bool:
-        """Whether whole distributions were forecast, from which outcomes can be redrawn."""
+    def can_resample(self) -> bool:
+        """Whether whole distributions were forecast, from which outcomes can be resampled."""
         return not self.is_ensemble and self.fan is None
 
     @property
     def error(self) -> PITError:
         """That of the levels."""
-        return self.levels.error
+        return self.pit.error
 
     def means(self) -> tuple[float, float]:
         """Those of the levels."""
-        return self.levels.means()
+        return self.pit.means()
 
     @property
     def kernel_width(self) -> int:
@@ -247,29 +247,29 @@ class ForecastProblem(ReportProblem):
         return WIDTH
 
     @cached_property
-    def levels(self) -> PITProblem:
-        """The levels of targets; of vectors, one in all."""
+    def pit(self) -> PITProblem:
+        """The PIT values of targets; of vectors, one in all."""
         targets, fan = to_numpy(self.targets), self.fan
         if fan is not None:
             settings = (self.weights, self.n_resamples, self.seeds, self.engine)
             return PITProblem(targets.astype(np.float64), fan, *settings, CellResamples.of(fan))
-        return self.at(levels_of_targets(targets, self.predictions), redraws_of_levels(targets, self.predictions))
+        return self.at(pit_of_targets(targets, self.predictions), resamples_of_pit(targets, self.predictions))
 
-    def at(self, levels: np.ndarray, redrawn_from: PITSource | None) -> PITProblem:
-        """Levels with the settings of this problem."""
+    def at(self, pit: np.ndarray, resampled_from: PITSource | None) -> PITProblem:
+        """PIT values with the settings of this problem."""
         n = len(self)
         uniform = Uniform(np.zeros(n), np.ones(n))
         settings = (self.weights, self.n_resamples, self.seeds, self.engine)
-        return PITProblem(levels, uniform, *settings, redrawn_from)
+        return PITProblem(pit, uniform, *settings, resampled_from)
 
     def rows(self, index: np.ndarray) -> Self:
-        """The problem of these rows alone, their levels as they are."""
+        """The problem of these rows alone, their PIT values as they are."""
         part = super().rows(index)
-        object.__setattr__(part, "levels", self.levels.rows(index))
+        object.__setattr__(part, "pit", self.pit.rows(index))
         return part
 
 
-def levels_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndarray:
+def pit_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndarray:
     """One level a row, of vectors too."""
     return PIT(prerank=usual_prerank(predictions)).of(targets, predictions)
 
@@ -286,7 +286,7 @@ def spread_of(problem: ForecastProblem) -> np.ndarray | None:
     return spread if np.isfinite(spread).all() and spread.min() < spread.max() else None
 
 
-def coordinate_levels(problem: ForecastProblem) -> list[PITProblem]:
-    """The levels of each coordinate of vectors."""
-    levels = PIT().of(to_numpy(problem.targets), problem.predictions)
-    return [replace(problem.levels, targets=column) for column in levels.T]
+def coordinate_pit(problem: ForecastProblem) -> list[PITProblem]:
+    """The PIT values of each coordinate of vectors."""
+    pit = PIT().of(to_numpy(problem.targets), problem.predictions)
+    return [replace(problem.pit, targets=column) for column in pit.T]

@@ -18,7 +18,7 @@ from calibrant.reports.core.evidence import Evidence, gather
 from calibrant.reports.core.model import KeyNumber, Verdict
 from calibrant.reports.core.problem import Slicing, clearest_slice, told_apart
 from calibrant.reports.core.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
-from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_levels
+from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_pit
 from calibrant.results import Finding, TestResult, number, percent
 
 AUTOMATIC = ("predicted spread", "predicted mean", "middle quantile")
@@ -27,13 +27,13 @@ AUTOMATIC = ("predicted spread", "predicted mean", "middle quantile")
 
 @dataclass(frozen=True, eq=False)
 class ForecastEvidence:
-    """Levels, redrawn as those of calibrated forecasts; outcomes, redrawn from their forecasts; and each coordinate of vectors.
+    """PIT values, resampled as those of calibrated forecasts; outcomes, resampled from their forecasts.
 
-    Members of an ensemble, and quantiles, are no distribution to redraw from: then ``outcomes`` is ``None``. The parts
+    Members of an ensemble, and quantiles, are no distribution to resample from: then ``outcomes`` is ``None``. The parts
     are put together by Holm's method, which holds however they depend.
     """
 
-    levels: Evidence
+    pit: Evidence
     groups: tuple[Slicing, ...]
     outcomes: Evidence | None
     coordinates: tuple[TestResult, ...] = ()
@@ -41,42 +41,42 @@ class ForecastEvidence:
     @property
     def pvalue(self) -> float:
         """Of everything together."""
-        return min(1.0, float(holm(self._parts(self.levels.pvalue)).min()))
+        return min(1.0, float(holm(self._parts(self.pit.pvalue)).min()))
 
     @property
     def pvalue_of_all_rows(self) -> float:
         """Without the slices."""
-        return min(1.0, float(holm(self._parts(self.levels.pvalue_of_all_rows)).min()))
+        return min(1.0, float(holm(self._parts(self.pit.pvalue_of_all_rows)).min()))
 
-    def _parts(self, levels: float) -> list[float]:
+    def _parts(self, pit: float) -> list[float]:
         outcomes = [] if self.outcomes is None else [self.outcomes.pvalue]
         single = [test.pvalue for test in self.coordinates]
-        return [levels, *outcomes, *([min(1.0, len(single) * min(single))] if single else [])]
+        return [pit, *outcomes, *([min(1.0, len(single) * min(single))] if single else [])]
 
     def in_words(self, n: int) -> str:
         """How the p-value of all tests was made."""
-        count = self.levels.n_statistics + (0 if self.outcomes is None else self.outcomes.n_statistics)
+        count = self.pit.n_statistics + (0 if self.outcomes is None else self.outcomes.n_statistics)
         count += len(self.coordinates)
         more = ", Holm over their kinds" if len(self._parts(0.0)) > 1 else ""
-        redraws = f"{self.levels.n_resamples:,} redraws"
-        return f"aggregated exact tests of {count} statistics with {redraws}{more}, n = {n:,}"
+        resamples = f"{self.pit.n_resamples:,} resamples"
+        return f"aggregated exact tests of {count} statistics with {resamples}{more}, n = {n:,}"
 
 
 def gather_forecasts(
     problem: ForecastProblem,
-    of_levels: Mapping[str, BaseEstimator],
+    of_pit: Mapping[str, BaseEstimator],
     of_outcomes: Mapping[str, BaseEstimator],
     slicings: Sequence[Slicing],
 ) -> ForecastEvidence:
-    """Redraw levels, outcomes and coordinates."""
+    """Resample levels, outcomes and coordinates."""
     groups = groups_of(problem)
-    found = gather(problem.levels, of_levels, [*groups, *slicings], redrawn_from=problem.levels.redrawn_from)
-    levels = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
-    outcomes = gather(problem, of_outcomes, ()) if problem.can_redraw else None
+    found = gather(problem.pit, of_pit, [*groups, *slicings], resampled_from=problem.pit.resampled_from)
+    pit = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
+    outcomes = gather(problem, of_outcomes, ()) if problem.can_resample else None
     coordinates: tuple[TestResult, ...] = ()
     if dimensions(problem.predictions):
-        coordinates = tuple(part.test(part.error) for part in coordinate_levels(problem))
-    return ForecastEvidence(levels, groups, outcomes, coordinates)
+        coordinates = tuple(part.test(part.error) for part in coordinate_pit(problem))
+    return ForecastEvidence(pit, groups, outcomes, coordinates)
 
 
 def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
@@ -125,7 +125,7 @@ def _quarters(name: str, axis: np.ndarray, weights: np.ndarray | None) -> Slicin
 
 
 FURTHEST = 1e-9
-"""Levels nearer to 0 or 1 count as this far out: six standard deviations."""
+"""PIT values nearer to 0 or 1 count as this far out: six standard deviations."""
 
 TELLING, CLEAR = 2.0, 3.0
 """Standard errors from which the way of erring is named, and from which a second one is."""
@@ -135,7 +135,7 @@ LITTLE = 0.02
 
 
 class WeightedPIT(NamedTuple):
-    """Levels of outcomes in their forecasts, and how much each counts.
+    """PIT values of outcomes in their forecasts, and how much each counts.
 
     Of quantile forecasts ``values`` are the least and the largest level that each may have, ``(n, 2)``, and ``given`` the levels
     of the quantiles.
@@ -175,30 +175,30 @@ class Lean(NamedTuple):
     width: float
 
     @classmethod
-    def of(cls, levels: WeightedPIT) -> "Lean":
+    def of(cls, pit: WeightedPIT) -> "Lean":
         """From levels, by mean and variance of their normal scores; levels themselves crowd at their ends."""
-        if levels.given:
-            return cls._of_cells(levels)
-        n, z = levels.size, ndtri(np.clip(levels.values, FURTHEST, 1 - FURTHEST))
-        shift = levels.mean(z)
-        variance = levels.mean((z - shift) ** 2)
+        if pit.given:
+            return cls._of_cells(pit)
+        n, z = pit.size, ndtri(np.clip(pit.values, FURTHEST, 1 - FURTHEST))
+        shift = pit.mean(z)
+        variance = pit.mean((z - shift) ** 2)
         scale = float(np.sqrt(variance))
         # outcomes that are spread too far shift more by chance
         return cls(shift, scale, shift / max(scale, 0.1) * np.sqrt(n), (variance - 1) * np.sqrt(n / 2))
 
     @classmethod
-    def _of_cells(cls, levels: WeightedPIT) -> "Lean":
+    def _of_cells(cls, pit: WeightedPIT) -> "Lean":
         """From the quantiles that outcomes lie between, by mean and square of normal scores expected there."""
-        ends = np.concatenate([[0.0], levels.given, [1.0]])
+        ends = np.concatenate([[0.0], pit.given, [1.0]])
         chance, (z0, square0) = np.diff(ends), _scores_between(ends[:-1], ends[1:])
-        z, square = _scores_between(levels.values[:, 0], levels.values[:, 1])
+        z, square = _scores_between(pit.values[:, 0], pit.values[:, 1])
         of_mean, of_square = float(chance @ z0**2), float(chance @ (square0 - 1) ** 2)
-        mean = levels.mean(z)
+        mean = pit.mean(z)
         shift = mean / of_mean
-        excess = levels.mean(square) - 1 - min(shift**2, 1.0) * of_square
-        spread = max(float(np.sqrt(levels.mean((z - mean) ** 2))), 0.1 * np.sqrt(of_mean))
+        excess = pit.mean(square) - 1 - min(shift**2, 1.0) * of_square
+        spread = max(float(np.sqrt(pit.mean((z - mean) ** 2))), 0.1 * np.sqrt(of_mean))
         scale = float(np.exp(np.clip(excess / max(of_square, 1e-12), -5, 5)))
-        root = np.sqrt(levels.size)
+        root = np.sqrt(pit.size)
         return cls(shift, scale, mean / spread * root, excess / np.sqrt(max(of_square, 1e-12)) * root)
 
     def ways(self) -> list[Finding]:
@@ -225,17 +225,17 @@ def _judged(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Seque
     tests = evidence.in_words(n)
     if pvalue > DOUBT:
         return consistent(pvalue, tests, numbers[0], n, "forecasts")
-    clearest = clearest_slice(problem.levels, evidence.levels.pool, evidence.levels.slicings, DOUBT)
+    clearest = clearest_slice(problem.pit, evidence.pit.pool, evidence.pit.slicings, DOUBT)
     groups = () if problem.is_ensemble else evidence.groups
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
         fault = slice_fault(clearest, Finding.TOO_NARROW, Finding.TOO_WIDE)
-    fault = fault or fault_of_forecasts(_levels(problem), groups)
+    fault = fault or fault_of_forecasts(_pit(problem), groups)
     small = _is_small(problem, evidence, numbers[0])
     return alarmed(fault, pvalue, tests, numbers, clearest, "forecasts", small)
 
 
-def fault_of_forecasts(levels: WeightedPIT, groups: Sequence[Slicing]) -> Fault:
+def fault_of_forecasts(pit: WeightedPIT, groups: Sequence[Slicing]) -> Fault:
     """Which way forecasts err, on average or in a group.
 
     >>> from scipy.special import ndtr
@@ -243,90 +243,88 @@ def fault_of_forecasts(levels: WeightedPIT, groups: Sequence[Slicing]) -> Fault:
     >>> fault_of_forecasts(WeightedPIT(ndtr(z - 1)), ()).words, fault_of_forecasts(WeightedPIT(ndtr(1.5 * z)), ()).words
     ('they are too high', 'they are too narrow')
     """
-    lean = Lean.of(levels)
-    local = _local(levels, groups)
+    lean = Lean.of(pit)
+    local = _local(pit, groups)
     if local is not None:
         return local
     found = lean.ways()
     if not found:
-        means = _means(levels, Finding.TOO_NARROW, "In all, ")
+        means = _means(pit, Finding.TOO_NARROW, "In all, ")
         return Fault(Finding.MIXED, "they are wrong in places, and right on average", means)
-    return Fault(
-        found[0], f"they are {' and '.join(found)}", _means(levels, found[0], "In all, "), _where(levels, groups)
-    )
+    return Fault(found[0], f"they are {' and '.join(found)}", _means(pit, found[0], "In all, "), _where(pit, groups))
 
 
-def _local(levels: WeightedPIT, groups: Sequence[Slicing]) -> Fault | None:
+def _local(pit: WeightedPIT, groups: Sequence[Slicing]) -> Fault | None:
     """Forecasts that err in some groups and not in others, or in opposite ways."""
     for slicing in groups:
-        leans = [Lean.of(levels.rows(rows)) for rows in slicing.rows]
+        leans = [Lean.of(pit.rows(rows)) for rows in slicing.rows]
         sizes = [max(abs(lean.height), abs(lean.width)) for lean in leans]
         worst = int(np.argmax(sizes))
         if sizes[worst] <= CLEAR:
             continue
         first = leans[worst].ways()[0]
         rest = np.concatenate([rows for i, rows in enumerate(slicing.rows) if i != worst])
-        other = Lean.of(levels.rows(rest)).ways()
+        other = Lean.of(pit.rows(rest)).ways()
         if first in other or (len(other) > 1 and sizes[worst] < 2 * CLEAR):
             continue
         elsewhere = f"{other[0]} elsewhere" if other else "right elsewhere"
         words = f"they are {first} where the {slicing.name} is {slicing.groups[worst]}, and {elsewhere}"
-        return Fault(Finding.LOCAL, words, _means(levels.rows(slicing.rows[worst]), first))
+        return Fault(Finding.LOCAL, words, _means(pit.rows(slicing.rows[worst]), first))
     return None
 
 
-def _means(levels: WeightedPIT, way: Finding, start: str = "There ") -> str:
+def _means(pit: WeightedPIT, way: Finding, start: str = "There ") -> str:
     """The two means that show it."""
-    if levels.given:
-        return _means_at_quantiles(levels, way, start)
+    if pit.given:
+        return _means_at_quantiles(pit, way, start)
     if way.is_of_height:
-        above = percent(levels.mean(levels.values > 0.5))
+        above = percent(pit.mean(pit.values > 0.5))
         return f"{start}{above} of outcomes lie above the middle of their forecast, instead of 50 %"
-    inside = percent(levels.mean(np.abs(levels.values - 0.5) <= 0.45))
+    inside = percent(pit.mean(np.abs(pit.values - 0.5) <= 0.45))
     return f"{start}central 90 % intervals held {inside} of outcomes"
 
 
-def _means_at_quantiles(levels: WeightedPIT, way: Finding, start: str) -> str:
+def _means_at_quantiles(pit: WeightedPIT, way: Finding, start: str) -> str:
     """The same at the quantile next to the middle, or between the outer ones."""
     if way.is_of_height:
-        level = min(levels.given, key=lambda u: abs(u - 0.5))
-        above = percent(1 - levels.below(level))
+        level = min(pit.given, key=lambda u: abs(u - 0.5))
+        above = percent(1 - pit.below(level))
         return f"{start}{above} of outcomes lie above the {100 * level:g} % quantile, instead of {percent(1 - level)}"
-    low, high = levels.given[0], levels.given[-1]
-    inside = percent(levels.below(high) - levels.below(low))
+    low, high = pit.given[0], pit.given[-1]
+    inside = percent(pit.below(high) - pit.below(low))
     quantiles = f"the {100 * low:g} % and {100 * high:g} % quantiles"
     return f"{start}{inside} of outcomes lie between {quantiles}, instead of {percent(high - low)}"
 
 
-def _where(levels: WeightedPIT, groups: Sequence[Slicing]) -> tuple[str, ...]:
+def _where(pit: WeightedPIT, groups: Sequence[Slicing]) -> tuple[str, ...]:
     """The group whose outcomes are furthest from even."""
     found = []
     for slicing in groups:
         for name, rows in zip(slicing.groups, slicing.rows, strict=True):
-            lean = Lean.of(levels.rows(rows))
+            lean = Lean.of(pit.rows(rows))
             found.append((max(abs(lean.height), abs(lean.width)), slicing.name, name, lean, rows))
     if not found:
         return ()
     size, column, name, lean, rows = max(found, key=lambda each: each[0])
     if size <= CLEAR:
         return ()
-    return (f"Clearest where the {column} is {name}: {_means(levels.rows(rows), lean.ways()[0], '')}.",)
+    return (f"Clearest where the {column} is {name}: {_means(pit.rows(rows), lean.ways()[0], '')}.",)
 
 
 def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNumber) -> bool:
-    """Whether levels are even but for a few points, overall, in every group and in every slice."""
-    levels = _levels(problem)
-    lean, noise = Lean.of(levels), 2 / np.sqrt(levels.size)
+    """Whether PIT values are even but for a few points, overall, in every group and in every slice."""
+    pit = _pit(problem)
+    lean, noise = Lean.of(pit), 2 / np.sqrt(pit.size)
     if abs(lean.shift) + noise > LITTLE or abs(lean.scale - 1) + noise > LITTLE or main.value + noise > LITTLE:
         return False
-    excess = [evidence.levels.pool.excess(key) for key in (*evidence.levels.classes, *evidence.levels.slices)]
+    excess = [evidence.pit.pool.excess(key) for key in (*evidence.pit.classes, *evidence.pit.slices)]
     return bool(np.concatenate([[0.0], *excess]).max() <= LITTLE) and not evidence.coordinates
 
 
-def _levels(problem: ForecastProblem) -> WeightedPIT:
+def _pit(problem: ForecastProblem) -> WeightedPIT:
     if problem.fan is None:
-        return WeightedPIT(problem.levels.targets, problem.weights)
-    ends = np.stack(problem.fan.levels_around(to_numpy(problem.levels.targets)), axis=1)
+        return WeightedPIT(problem.pit.targets, problem.weights)
+    ends = np.stack(problem.fan.levels_around(to_numpy(problem.pit.targets)), axis=1)
     return WeightedPIT(ends, problem.weights, tuple(problem.fan.levels.tolist()))
 
 

@@ -66,7 +66,7 @@ def _flagged(section: Section) -> Iterator[Standout]:
 
 MARKS = {"good": "✅", "unsure": "⚠️", "bad": "❌"}
 
-MOST = 5
+MAX_SLICES = 5
 """Flagged slices that are shown before the fold."""
 
 LONG = 600
@@ -113,9 +113,9 @@ def _standing_out(report: ReportData) -> str:
     found = standouts(report)
     if not found:
         return ""
-    headings = [name for name in found[0].cells if all(name in x.cells for x in found[:MOST])]
-    rows = [[escaped(f"{x.section}: {x.group}"), *(x.cells[name] for name in headings)] for x in found[:MOST]]
-    more = f"\n\nand {len(found) - MOST} more below" if len(found) > MOST else ""
+    headings = [name for name in found[0].cells if all(name in x.cells for x in found[:MAX_SLICES])]
+    rows = [[escaped(f"{x.section}: {x.group}"), *(x.cells[name] for name in headings)] for x in found[:MAX_SLICES]]
+    more = f"\n\nand {len(found) - MAX_SLICES} more below" if len(found) > MAX_SLICES else ""
     return f"**Stands out**\n\n{table(['', *headings], rows, [False, *[True] * len(headings)])}{more}"
 
 

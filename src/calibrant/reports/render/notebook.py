@@ -11,7 +11,7 @@ from calibrant.reports.render.markdown import standouts
 from calibrant.results import how_many, number
 from calibrant.results.markup import LABEL, NUMBER, TABLE, TEXT, TONES, frame, plain_text
 
-MOST = 5
+MAX_SLICES = 5
 """Flagged slices that are shown."""
 
 # Pictures take the colours of the page they stand in. Here that is the notebook, whose theme nobody tells: ink is the colour of
@@ -76,9 +76,9 @@ def _standing_out(report: ReportData) -> str:
     rows = [
         f"<tr><th style='{LABEL};white-space:normal'>{_short(x.section)}: <bdi>{_short(x.group)}</bdi></th>"
         f"<td style='{NUMBER}'>{x.cells.get('error', '')}</td><td style='{TEXT};opacity:.7'>p = {number(x.pvalue)}</td></tr>"
-        for x in found[:MOST]
+        for x in found[:MAX_SLICES]
     ]
-    more = f"<div style='opacity:.7'>and {len(found) - MOST} more</div>" if len(found) > MOST else ""
+    more = f"<div style='opacity:.7'>and {len(found) - MAX_SLICES} more</div>" if len(found) > MAX_SLICES else ""
     return f"<div style='margin-top:10px;font-weight:600'>Stands out</div><table style='{TABLE}'>{''.join(rows)}</table>{more}"
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("triton")
 from calibrant import SKCE, Categorical, ExactTest, Normal  # noqa: E402
 from calibrant._compiled.cuda_resamples import LabelSums  # noqa: E402
 from calibrant._validate import InputError  # noqa: E402
-from calibrant.estimators.kernel_errors.kernel_resamples import GpuLabelResamples, redraws_on_gpu  # noqa: E402
+from calibrant.estimators.kernel_errors.kernel_resamples import GpuLabelResamples, resamples_on_gpu  # noqa: E402
 from calibrant.kernels import Exponential, Gaussian, Identity, LabelMatrix, Matern  # noqa: E402
 
 
@@ -43,15 +43,15 @@ def test_the_exact_test_needs_no_waves_on_a_gpu(problem):
 
 def test_what_is_left_to_the_host(problem):
     tensor, p, _, _ = problem
-    assert redraws_on_gpu(Exponential(0.4), Identity(), Categorical(tensor))
-    assert not redraws_on_gpu(Exponential(0.4), Identity(), Categorical(p))
-    assert not redraws_on_gpu(Matern(1.5, 0.4), Identity(), Categorical(tensor))
-    assert not redraws_on_gpu(Exponential(0.4), LabelMatrix(np.eye(3)), Categorical(tensor))
-    assert not redraws_on_gpu(Exponential(0.4), Identity(), Categorical(tensor[:, 0]))
-    assert not redraws_on_gpu(Exponential(0.4), Gaussian(1.0), Normal(tensor[:, 0], 1.0))
+    assert resamples_on_gpu(Exponential(0.4), Identity(), Categorical(tensor))
+    assert not resamples_on_gpu(Exponential(0.4), Identity(), Categorical(p))
+    assert not resamples_on_gpu(Matern(1.5, 0.4), Identity(), Categorical(tensor))
+    assert not resamples_on_gpu(Exponential(0.4), LabelMatrix(np.eye(3)), Categorical(tensor))
+    assert not resamples_on_gpu(Exponential(0.4), Identity(), Categorical(tensor[:, 0]))
+    assert not resamples_on_gpu(Exponential(0.4), Gaussian(1.0), Normal(tensor[:, 0], 1.0))
 
 
-def test_redraws_that_do_not_fit_are_made_in_smaller_batches(problem, monkeypatch):
+def test_resamples_that_do_not_fit_are_made_in_smaller_batches(problem, monkeypatch):
     tensor, _, targets, _ = problem
     statistic = SKCE(Exponential(0.4), unbiased=False).given(Categorical(tensor), None)
     right, plain = statistic(targets), LabelSums.__call__
@@ -62,9 +62,9 @@ def test_redraws_that_do_not_fit_are_made_in_smaller_batches(problem, monkeypatc
         return plain(self, labels)
 
     monkeypatch.setattr(LabelSums, "__call__", sums)
-    with pytest.warns(RuntimeWarning, match="the GPU has no room for [42] redraws at once: [21] now") as said:
+    with pytest.warns(RuntimeWarning, match="the GPU has no room for [42] resamples at once: [21] now") as said:
         assert statistic(targets) == pytest.approx(right, rel=1e-12)
     assert len(said) == 2
     monkeypatch.setattr(LabelSums, "__call__", lambda self, labels: sums(self, torch.cat([labels, labels])))
-    with pytest.raises(InputError, match="no room for redraws of 150 rows"):
+    with pytest.raises(InputError, match="no room for resamples of 150 rows"):
         statistic(targets[:1])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant.inference.reliability_curve import redrawn_sums
+from calibrant.inference.reliability_curve import resampled_sums
 
 
 def sums_of(p):
@@ -39,14 +39,14 @@ def mixed(seed):
 )
 def test_close_to_the_exact_distribution(p, off):
     """The largest distance of distribution functions: what chance shows in 200,000 draws, and what the approximation may."""
-    drawn = redrawn_sums(*sums_of(p), 200_000, np.random.default_rng(0))[:, 0]
+    drawn = resampled_sums(*sums_of(p), 200_000, np.random.default_rng(0))[:, 0]
     seen = np.array([(drawn <= k).mean() for k in range(len(p) + 1)])
     assert np.abs(seen - np.cumsum(exact(p))).max() < 1.95 / np.sqrt(200_000) + off
     assert drawn.mean() == pytest.approx(p.sum(), abs=5 * np.sqrt((p * (1 - p)).sum() / 200_000))
 
 
 def test_equal_chances_are_binomial():
-    drawn = redrawn_sums(*sums_of(np.full(30, 0.3)), 20_000, np.random.default_rng(1))[:, 0]
+    drawn = resampled_sums(*sums_of(np.full(30, 0.3)), 20_000, np.random.default_rng(1))[:, 0]
     seen = np.bincount(drawn.astype(int), minlength=31)[:31] / 20_000
     assert np.abs(seen - binom.pmf(np.arange(31), 30, 0.3)).max() < 0.015
 
@@ -54,9 +54,9 @@ def test_equal_chances_are_binomial():
 def test_whole_numbers_and_certain_events():
     p = np.array([[0.0, 1.0, 1.0], [0.2, 0.3, 0.9]])
     sums = [x.sum(axis=1) for x in (p, p * (1 - p), p * (1 - p) * (1 - 2 * p))]
-    drawn = redrawn_sums(*sums, 500, np.random.default_rng(2))
+    drawn = resampled_sums(*sums, 500, np.random.default_rng(2))
     assert drawn.shape == (500, 2)
     assert set(drawn[:, 0]) == {2.0}
     assert np.all(drawn == np.round(drawn))
     nothing = np.zeros(3)
-    assert np.all(redrawn_sums(nothing, nothing, nothing, 10, np.random.default_rng(3)) == 0)
+    assert np.all(resampled_sums(nothing, nothing, nothing, 10, np.random.default_rng(3)) == 0)

@@ -5,21 +5,21 @@ from calibrant import Ensemble, MultivariateNormal, Normal, Poisson
 from calibrant.distributions import Uniform
 from calibrant.estimators import PIT
 from calibrant.estimators.forecast_errors.pit_error import distance_from_uniform
-from calibrant.reports.forecast_report.forecast_problem import PITOfParts, ResampledPIT, SwappedPIT, redraws_of_levels
+from calibrant.reports.forecast_report.forecast_problem import PITOfParts, ResampledPIT, SwappedPIT, resamples_of_pit
 
 
-def rejections(draw, redraws, sets=400):
-    """Of tests at 5 % with Kuiper's distance, against so many redraws."""
+def rejections(draw, resamples, sets=400):
+    """Of tests at 5 % with Kuiper's distance, against so many resamples."""
     rng, found = np.random.default_rng(0), 0
     for _ in range(sets):
         levels, source = draw(rng)
-        pool = distance_from_uniform(np.concatenate([source.sample(rng, redraws), levels[None]]), None, "kuiper")
+        pool = distance_from_uniform(np.concatenate([source.sample(rng, resamples), levels[None]]), None, "kuiper")
         found += (pool >= pool[-1]).mean() <= 0.05
     return found
 
 
 def test_counts_with_unlucky_shares_hold_the_level():
-    """With the shares of seed 3, uniform redraws reject 17 %; 99.9 % bounds of the binomial."""
+    """With the shares of seed 3, uniform resamples reject 17 %; 99.9 % bounds of the binomial."""
 
     def draw(rng, source):
         predictions = Poisson(rng.uniform(0.1, 0.5, 200))
@@ -47,22 +47,22 @@ def test_the_outcome_in_its_own_place_has_its_level(rng):
     assert drawn.mean(axis=0) == pytest.approx(swapped.levels.mean(axis=1), abs=4 * 0.3 / np.sqrt(4000))
 
 
-def test_what_levels_are_redrawn_from(rng):
+def test_what_levels_are_resampled_from(rng):
     y = rng.normal(size=20)
-    assert redraws_of_levels(y, Normal(y, 1.0)) is None
-    assert isinstance(redraws_of_levels(y, Ensemble(rng.normal(size=(20, 3)))), SwappedPIT)
-    assert isinstance(redraws_of_levels(rng.poisson(2, 20), Poisson(np.full(20, 2.0))), ResampledPIT)
-    assert redraws_of_levels(rng.normal(size=(20, 2)), MultivariateNormal(np.zeros((20, 2)), 1.0)) is None
+    assert resamples_of_pit(y, Normal(y, 1.0)) is None
+    assert isinstance(resamples_of_pit(y, Ensemble(rng.normal(size=(20, 3)))), SwappedPIT)
+    assert isinstance(resamples_of_pit(rng.poisson(2, 20), Poisson(np.full(20, 2.0))), ResampledPIT)
+    assert resamples_of_pit(rng.normal(size=(20, 2)), MultivariateNormal(np.zeros((20, 2)), 1.0)) is None
 
 
-def test_redraws_of_some_rows_are_those_of_all(rng):
+def test_resamples_of_some_rows_are_those_of_all(rng):
     """Counts that are nearly certain have the levels of their shares; ensembles of equal members too."""
     index = np.array([7, 2, 11])
     counts = ResampledPIT.of(Poisson(np.full(12, 1e-12)))
     members = SwappedPIT.of(np.zeros(12), np.zeros((12, 3)))
     parts = PITOfParts(((np.arange(0, 12, 2), counts.rows(np.arange(0, 12, 2))), (np.arange(1, 12, 2), None)), 12)
-    for redraws in (counts, members):
-        assert redraws.rows(index).sample(rng, 2) == pytest.approx(redraws.sample(rng, 2)[:, index])
+    for resamples in (counts, members):
+        assert resamples.rows(index).sample(rng, 2) == pytest.approx(resamples.sample(rng, 2)[:, index])
     some = parts.rows(index).sample(rng, 400)
     assert some[:, 1] == pytest.approx(counts.shares[2])
     assert some[:, [0, 2]].mean() == pytest.approx(0.5, abs=4 * (1 / 12 / 800) ** 0.5)
