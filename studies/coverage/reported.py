@@ -72,11 +72,16 @@ def share_inside(data: DataSet, seed: int) -> Sequence[float]:  # noqa: ARG001
 
 
 def paired(difference: PairedDifference, data: DataSet, seed: int) -> Sequence[float]:
-    """Two models that are equally good: each sees its own half of what there is to know, so that no difference is true."""
+    """Two models that are equally good: each sees its own half of what there is to know, so that no difference is true.
+
+    NaN where the difference is withheld.
+    """
     assert isinstance(data.predictions, Categorical)
     p = np.asarray(data.predictions.probability(1), dtype=np.float64)
     noise = np.random.default_rng(seed).choice([-1.0, 1.0], len(p)) * 0.3 * p * (1 - p)
     found = difference(data.targets, p + noise, p - noise, rng=seed)
+    if found.withheld is not None:
+        return [np.nan, np.nan]
     return [float(found.pvalue > 0.05), float(holds(np.array(found.interval.low), 0.0, np.array(found.interval.high)))]
 
 

@@ -1,36 +1,20 @@
 """What all states share: values that are updated, merged, finished, and travel as JSON."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from calibrant import kernels
+from calibrant._names import Words
 from calibrant._numerics.exact_sums import UNIT, dot, from_text, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_part
-from calibrant.distributions.wasserstein import BuresWasserstein, MixtureWasserstein
-from calibrant.estimators.binned.binning import Edges, EqualWidth
-from calibrant.estimators.binned.debiased import DebiasedECE
-from calibrant.estimators.binned.ece import ECE
-from calibrant.estimators.forecast_errors.pit_error import CentralCoverage
-from calibrant.estimators.forecast_errors.spread import MeanStd, MeanWidth, ZMean
-from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE
-from calibrant.estimators.kernel_errors.skce import SKCE
-from calibrant.estimators.kernel_errors.ucme import UCME, OptimisedLocations, SampledLocations
-from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, IntervalScore, Pinball
-from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
-from calibrant.estimators.smooth.weak_calibration import CalibrationRatio
 from calibrant.kernels import Kernel
-from calibrant.lenses.class_lenses import ClassWise, MultiLabel, PositiveClass, TopLabel
-from calibrant.lenses.countwise import CountWise
-from calibrant.lenses.thresholds import Exceeds, Within
-from calibrant.residuals.embedding import Route
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike
 
@@ -111,28 +95,8 @@ def quotient(a: int, b: int) -> float:
         return np.inf if (a > 0) == (b > 0) else -np.inf
 
 
-NAMES: Mapping[str, Callable[..., Any]] = {
-    kind.__name__: kind
-    for kind in (
-        *(
-            ECE,
-            DebiasedECE,
-            EqualWidth,
-            Edges,
-            CalibrationRatio,
-            SKCE,
-            UCME,
-            RandomFeatureSKCE,
-            SampledLocations,
-            OptimisedLocations,
-        ),
-        *(Brier, LogLoss, CRPS, EnergyScore, IntervalScore, CentralCoverage, Pinball, MeanStd, MeanWidth, ZMean),
-        *(PositiveClass, TopLabel, ClassWise, MultiLabel, CountWise, Exceeds, Within, Route),
-        *(kernels.Gaussian, kernels.Exponential, kernels.Matern, kernels.Energy, kernels.Identity, kernels.LabelMatrix),
-        *(kernels.Sum, kernels.Product, kernels.Scaled, kernels.Euclidean, kernels.Cityblock),
-        *(BuresWasserstein, MixtureWasserstein),
-    )
-}
+NAMES = Words("estimators", "lenses", "kernels", "residuals")
+"""What a stored state may name."""
 
 
 def check_kernels(estimator: Any) -> None:

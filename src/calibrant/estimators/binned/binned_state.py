@@ -1,27 +1,26 @@
 """Binned errors of streams and of data in parts: small states that are updated, merged and finished."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._names import Words
 from calibrant._numerics.exact_sums import sum_any
 from calibrant._validate import InputError, as_real
 from calibrant.distributions.reading.conversion import as_part
 from calibrant.estimators.binned.bin_sums import Tally, tally
-from calibrant.estimators.binned.binning import Edges, EqualWidth
+from calibrant.estimators.binned.binning import Edges
 from calibrant.estimators.binned.ece import ECE, binned_estimate, with_limits
-from calibrant.lenses.class_lenses import ClassWise, MultiLabel, PositiveClass, TopLabel
-from calibrant.lenses.countwise import CountWise
-from calibrant.lenses.thresholds import Exceeds, Within
+from calibrant.lenses.class_lenses import PositiveClass
 from calibrant.results import Estimate
 from calibrant.spec import parse
 from calibrant.typing import ArrayLike
 
-LENSES = (ClassWise, CountWise, Exceeds, MultiLabel, PositiveClass, TopLabel, Within)
-NAMES: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in (ECE, EqualWidth, Edges, *LENSES)}
+NAMES = Words("estimators", "lenses")
+"""What a stored state may name."""
 
 
 @dataclass(frozen=True, eq=False)
