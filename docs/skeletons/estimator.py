@@ -41,5 +41,5 @@ class MeanGap(BaseEstimator):
         """What depends on the predictions is computed once."""
         event = (self.lens or default_lens(predictions)).events(predictions)[0]
         w = np.full(len(predictions), 1 / len(predictions)) if weights is None else weights / weights.sum()
-        claimed = event.probability @ w
-        return lambda targets: claimed - event.happened(targets) @ w
+        predicted = event.probability @ w
+        return lambda targets: predicted - event.observed(targets) @ w

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 import calibrant
-from calibrant._validate import InputError, as_weights, check_count
+from calibrant._validate import check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_problem
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, Outline, Progress, Step, Verdict, announcer
-from calibrant.reports.core.problem import ReportProblem
+from calibrant.reports.core.problem import ReportProblem, columns_of
 from calibrant.reports.forecast_report.forecast_outline import outline_of_forecasts
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.reports.render.report import Report
@@ -136,19 +136,18 @@ def planned(
     engine: Engine | None,
 ) -> tuple[ReportProblem, Outline[Any]]:
     """The checked problem, and what its report consists of."""
-    targets, predictions = as_problem(y_true, y_pred)
     check_count(n_resamples, "n_resamples", least=99)
-    if not isinstance(by, Mapping | None):
-        raise InputError("by must map names to columns, such as by={'site': column}")
-    weights = as_weights(sample_weight, len(predictions))
+    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    n = len(predictions) if sample_weight is None else len(sample_weight)
+    columns = columns_of(by, n, sample_weight)
     draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     if isinstance(predictions, Categorical | Bernoulli):
-        classes = ClassProblem(*parts)  # type: ignore[arg-type]
-        return classes, outline_of_classes(classes, dict(by or {}))
-    forecasts = ForecastProblem(*parts)
-    return forecasts, outline_of_forecasts(forecasts, dict(by or {}))
+        classes = ClassProblem(*parts, idle=n - len(predictions))  # type: ignore[arg-type]
+        return classes, outline_of_classes(classes, columns)
+    forecasts = ForecastProblem(*parts, idle=n - len(predictions))
+    return forecasts, outline_of_forecasts(forecasts, columns)
 
 
 def report_of(

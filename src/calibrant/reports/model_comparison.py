@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError, check_same_length
+from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import central_levels
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import coverage
 from calibrant.reports.class_report.class_pictures import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Page, Picture, Progress, Section, Step, Verdict
-from calibrant.reports.core.problem import ReportProblem, Slicing, slicings_of
+from calibrant.reports.core.problem import ReportProblem, Slicing, columns_of, slicings_of
 from calibrant.reports.evaluation import planned, report_of, settings_of, silent
 from calibrant.reports.forecast_report.forecast_pictures import COVERED
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
@@ -133,8 +133,10 @@ def compare(
     >>> result.verdict.headline
     'plain is better calibrated than bold, and has the lower log loss.'
     """
-    plans = _plans(y_true, models, by, sample_weight, n_resamples, rng, engine)
+    plans = _plans(y_true, models, sample_weight, n_resamples, rng, engine)
     problems = {name: problem for name, (problem, _) in plans.items()}
+    first = next(iter(problems.values()))
+    columns = columns_of(by, len(first) + first.idle, sample_weight)
     step, total = progress or silent, float(len(problems) + 1)
     reports = {}
     for i, (name, (problem, outline)) in enumerate(plans.items()):
@@ -151,7 +153,7 @@ def compare(
         reports=reports,
         differences=table_of(differences),
         pictures=pictures_of(problems, reports),
-        sections=_sections(first, list(problems), scores, by or {}),
+        sections=_sections(first, list(problems), scores, columns),
         notes=_notes(problems, scores),
         settings=settings_of(first),
     )
@@ -162,7 +164,6 @@ def compare(
 def _plans(
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
-    by: Mapping[str, ArrayLike] | None,
     sample_weight: ArrayLike | None,
     n_resamples: int,
     rng: Seed,
@@ -171,8 +172,6 @@ def _plans(
     """The checked problems, all of one kind, and what their reports consist of."""
     if not isinstance(models, Mapping) or not 2 <= len(models) <= MAX_MODELS:
         raise InputError(f"models must be 2 to {MAX_MODELS} predictions by name, {{'a': y_pred, 'b': other_pred}}")
-    if not isinstance(by, Mapping | None):
-        raise InputError("by must map names to columns, such as by={'site': column}")
     found: dict[str, tuple[ReportProblem, Outline[Any]]] = {}
     for name, y_pred in models.items():
         try:
@@ -211,8 +210,6 @@ def _sections(
     """The first score of every model in every slice, with p-values of there being no difference."""
     if not scores or not by:
         return ()
-    for name, column in by.items():
-        check_same_length(len(column), len(problem), f"by[{name!r}]", "y_true")
     slicings, losses = slicings_of(problem, by), scores[0]
     alone = [[all_equal(losses.rows[:, rows], _at(problem, rows)) for rows in part.rows] for part in slicings]
     adjusted = iter(holm(np.concatenate(alone)))

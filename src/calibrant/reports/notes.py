@@ -23,20 +23,22 @@ MANY = 0.05
 """The share of doubles from which it is said."""
 
 
-def effective_rows(weights: np.ndarray | None) -> list[str]:
-    """How many rows of equal weight tell as much: ``(sum w)^2 / sum w^2``.
+def effective_rows(weights: np.ndarray | None, idle: int = 0) -> list[str]:
+    """How many rows of equal weight tell as much, ``(sum w)^2 / sum w^2``; and how many were left out, as they have none.
 
-    >>> effective_rows(np.array([1.0, 1.0, 0.0, 4.0]))
-    ['Weights are unequal: these 4 rows tell as much as 2 of equal weight; 1 has none.']
+    >>> effective_rows(np.array([1.0, 1.0, 4.0]), idle=1)
+    ['Weights are unequal: these 3 rows tell as much as 2 of equal weight.', '1 row without weight is left out.']
     """
     if weights is None:
         return []
-    effective = float(weights.sum() ** 2 / (weights**2).sum())
-    if effective > 0.999 * len(weights):
-        return []
-    idle = int((weights == 0).sum())
-    more = f"; {how_many(idle, 'has', 'have')} none" if idle else ""
-    return [f"Weights are unequal: these {len(weights):,} rows tell as much as {effective:,.0f} of equal weight{more}."]
+    found, effective = [], float(weights.sum() ** 2 / (weights**2).sum())
+    if effective <= 0.999 * len(weights):
+        found.append(
+            f"Weights are unequal: these {len(weights):,} rows tell as much as {effective:,.0f} of equal weight."
+        )
+    if idle:
+        found.append(f"{how_many(idle, 'row')} without weight {'is' if idle == 1 else 'are'} left out.")
+    return found
 
 
 def duplicated(rows: np.ndarray, what: str) -> list[str]:
@@ -94,7 +96,7 @@ def class_notes(problem: ClassProblem) -> Sequence[str]:
     """Rows and weights, classes, certainty, doubles, order."""
     p = to_numpy(problem.predictions.probs)
     found = [
-        *effective_rows(problem.weights),
+        *effective_rows(problem.weights, problem.idle),
         *(_classes(problem) if isinstance(problem.predictions, Categorical) else _labels(problem)),
         *_certainty(problem, p),
         *duplicated(p if p.ndim == 2 and p.shape[1] != 2 else p.reshape(len(p), -1)[:, -1:], "predictions"),
@@ -178,8 +180,9 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
             "Members are taken as draws from the forecast: under calibration the outcome is one more of them. Scores and "
             "the kernel error are shown without a test."
         )
-    if unequal := effective_rows(problem.weights):
-        found += [*unequal, "Bands of pictures are those of as many rows of equal weight; p-values are exact."]
+    found += effective_rows(problem.weights, problem.idle)
+    if problem.weights is not None and np.ptp(problem.weights) > 0:
+        found.append("Bands of pictures are those of as many rows of equal weight; p-values are exact.")
     found += duplicated(coords.reshape(len(coords), -1), "forecasts")
     found += _repeated(to_numpy(problem.targets), problem.kind) if fan is None else []
     outside = int(((levels <= 0) | (levels >= 1)).sum())

@@ -227,7 +227,7 @@ class RatioState(SumState):
 
 @dataclass(frozen=True, eq=False)
 class DebiasedState(SumState):
-    """What :class:`~calibrant.DebiasedECE` with fixed bins needs to know of the rows so far: five sums a bin and event.
+    """What :class:`~calibrant.DebiasedECE` with fixed bins needs to know of the rows so far: six sums per bin and event.
 
     ``sums`` has, of each event, rows of exact whole numbers: the two of a :class:`Tally`, ``sum (w r)^2`` with the residuals
     ``r = f - y``, and ``sum w^2``.

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
-from calibrant.reports.class_report.class_faults import ClaimCells, Leaning, beyond
+from calibrant.reports.class_report.class_faults import ClaimCells, MeanGap, beyond
 
 
 def test_leaning_by_hand():
-    leaning = Leaning.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None)
+    leaning = MeanGap.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None)
     assert (leaning.predicted, leaning.observed, leaning.is_high) == (pytest.approx(0.7), 0.5, True)
     assert leaning.z == pytest.approx(0.2 / np.sqrt((0.25 + 0.25 + 0.09 + 0.09) / 16))
-    weighted = Leaning.of(np.array([0.5, 0.9]), np.array([1, 0]), np.array([3.0, 1.0]))
+    weighted = MeanGap.of(np.array([0.5, 0.9]), np.array([1, 0]), np.array([3.0, 1.0]))
     assert (weighted.predicted, weighted.observed) == pytest.approx((0.6, 0.75))
-    assert Leaning.of(np.array([1.0, 1.0]), np.array([1, 0]), None).z == np.inf
-    assert Leaning.of(np.array([1.0, 1.0]), np.array([1, 1]), None).z == 0
+    assert MeanGap.of(np.array([1.0, 1.0]), np.array([1, 0]), None).z == np.inf
+    assert MeanGap.of(np.array([1.0, 1.0]), np.array([1, 1]), None).z == 0
 
 
 def test_cells_are_leanings_of_their_rows(rng):
@@ -19,7 +19,7 @@ def test_cells_are_leanings_of_their_rows(rng):
     cell = rng.integers(0, 3, 60)
     cells = ClaimCells.of(p, y, w, cell, 4)
     for i in range(3):
-        alone = Leaning.of(p[cell == i], y[cell == i], w[cell == i])
+        alone = MeanGap.of(p[cell == i], y[cell == i], w[cell == i])
         assert (cells.predicted[i], cells.observed[i]) == pytest.approx((alone.predicted, alone.observed))
         variance = (w**2 * p * (1 - p))[cell == i].sum()
         more = np.sqrt(1 + np.mean(w**2) / variance)

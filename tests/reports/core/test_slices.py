@@ -124,12 +124,25 @@ def test_slices_of_two_classes_show_the_event(rng):
     assert table["happened"] == pytest.approx([y[half].mean() for half in halves])
 
 
-def test_lengths_and_weights_are_checked(spoiled):
-    y, p, site = spoiled
+def test_lengths_are_checked(spoiled):
+    y, p, _ = spoiled
     with pytest.raises(InputError, match=r"by\['site'\] has 3 rows and y_true has 1,500"):
         evaluate(y, p, by={"site": ["a", "b", "c"]}, n_resamples=99)
-    with pytest.raises(InputError, match="slice 'west' of 'site' has no row with weight"):
-        evaluate(y, p, by={"site": site}, sample_weight=(site != "west") * 1.0, n_resamples=99)
+
+
+def test_rows_without_weight_are_left_out(spoiled):
+    """As if they had not been handed in: numbers, slices and all; whatever they claim."""
+    y, p, site = spoiled
+    kept = site != "west"
+    impossible = np.where(kept[:, None], p, np.eye(p.shape[1])[(y + 1) % p.shape[1]])
+    found = evaluate(y, impossible, by={"site": site}, sample_weight=kept * 2.0, n_resamples=99, rng=0)
+    plain = evaluate(
+        y[kept], p[kept], by={"site": site[kept]}, sample_weight=np.full(kept.sum(), 2.0), n_resamples=99, rng=0
+    )
+    assert found.verdict == plain.verdict
+    assert [(x.key, x.value, x.pvalue) for x in found.numbers] == [(x.key, x.value, x.pvalue) for x in plain.numbers]
+    assert [x.table.to_dict() for x in found.sections] == [x.table.to_dict() for x in plain.sections]
+    assert f"{(~kept).sum():,} rows without weight are left out." in found.notes
 
 
 def _without_pictures(y, y_pred, by):

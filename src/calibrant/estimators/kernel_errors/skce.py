@@ -37,7 +37,7 @@ from calibrant.residuals.embedding import Route
 from calibrant.results import Estimate, Interval
 from calibrant.typing import Array, Engine
 
-CLEAR = 5.0
+NORMAL_FROM = 5.0
 """Spreads of chance from zero at which an error is far enough from calibration for the normal limit."""
 
 
@@ -63,7 +63,7 @@ class _PairLimits:
         low = self.value - np.sqrt(z * z * first + longest**2 * second)
         largest = np.sqrt(second / 2)
         _, high = squares_within(max(self.value, 0.0), largest, second, z)
-        if self.value > CLEAR * np.sqrt(second):
+        if self.value > NORMAL_FROM * np.sqrt(second):
             high = min(high, self.value + z * np.sqrt(first + second))
         return moved(low, high, self.step * z * z, level)
 

@@ -15,7 +15,7 @@ from calibrant.results import Finding, how_many, percent
 
 
 @dataclass(frozen=True)
-class Leaning:
+class MeanGap:
     """A mean claim, how often it came true, and how many standard errors of a calibrated model lie between them."""
 
     predicted: float
@@ -23,10 +23,10 @@ class Leaning:
     z: float
 
     @classmethod
-    def of(cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> "Leaning":
+    def of(cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> "MeanGap":
         """From claims and outcomes of the same shape.
 
-        >>> round(Leaning.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None).z, 4)
+        >>> round(MeanGap.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None).z, 4)
         0.9701
         """
         p = probability.astype(np.float64)
@@ -211,7 +211,7 @@ def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | 
     if _leans(problem, p, observed, weights, ~inside):
         return None
     low, high = cells.low[run.start], cells.high[run.stop - 1]
-    found = Leaning.of(p[inside], observed[inside], None if weights is None else weights[inside])
+    found = MeanGap.of(p[inside], observed[inside], None if weights is None else weights[inside])
     side = "high" if found.is_high else "low"
     what = "confidence is" if problem.kind == "multi-class" else "they are"
     words = f"{what} too {side} where the claim lies between {percent(low)} and {percent(high)}, and right elsewhere"
@@ -245,9 +245,9 @@ def _leans(
         return False
     w = None if weights is None else weights[rows]
     p, observed = p[rows], observed[rows]
-    means = [Leaning.of(p, observed, w)]
+    means = [MeanGap.of(p, observed, w)]
     if problem.kind != "multi-class":
-        means.append(Leaning.of(np.maximum(p, 1 - p), (p > 0.5) == observed, w))
+        means.append(MeanGap.of(np.maximum(p, 1 - p), (p > 0.5) == observed, w))
     return any(abs(leaning.z) > RIGHT for leaning in means)
 
 
@@ -257,7 +257,7 @@ def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> PossibleFa
     inside = np.isin(np.arange(len(p)), rows)
     if _leans(problem, p, observed, problem.weights, ~inside):
         return None
-    found = Leaning.of(p[inside], observed[inside], None if problem.weights is None else problem.weights[inside])
+    found = MeanGap.of(p[inside], observed[inside], None if problem.weights is None else problem.weights[inside])
     if abs(found.z) <= STANDS_OUT:
         return None
     side = "high" if found.is_high else "low"
@@ -269,12 +269,12 @@ def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> PossibleFa
 def _one_label(problem: ClassProblem, predictions: Bernoulli) -> PossibleFault | None:
     """Few labels are wrong, all others right."""
     p, observed = event_claims(problem)
-    leanings = [Leaning.of(p[:, k], observed[:, k], problem.weights) for k in range(p.shape[1])]
+    leanings = [MeanGap.of(p[:, k], observed[:, k], problem.weights) for k in range(p.shape[1])]
     z = np.array([leaning.z for leaning in leanings])
     out = np.abs(z) > max(STANDS_OUT, bound(len(z)))
     if not out.any() or out.sum() > max(1, LOCAL * len(z)) or len(z) == 1:
         return None
-    if abs(Leaning.of(p[:, ~out], observed[:, ~out], problem.weights).z) > RIGHT:
+    if abs(MeanGap.of(p[:, ~out], observed[:, ~out], problem.weights).z) > RIGHT:
         return None
     worst = int(np.argmax(np.abs(z)))
     name, found = predictions.label_names[worst], leanings[worst]
@@ -300,44 +300,44 @@ def _one_favourite(problem: ClassProblem, predictions: Categorical) -> PossibleF
     )
 
 
-TELLING = 2.0
+MIN_Z_TO_NAME = 2.0
 """Standard errors from which a mean that is off gives a fault its name."""
 
-CLEAR = 4.0
+MIN_Z_OF_SECOND = 4.0
 """Standard errors beyond the first fault from which a second one is named."""
 
-EXPLAINED = 0.25
+MIN_SHARE_EXPLAINED = 0.25
 """The least share of the squared errors of groups that means must account for to give a fault its name."""
 
 
 def fault_of_classes(problem: ClassProblem, part: tuple[str, np.ndarray] | None = None) -> Fault:
-    """The fault in words, by what speaks loudest for it; meant for problems that are wrong beyond chance.
+    """The fault in words, by the mean or group that is off by most standard errors; meant for problems that are wrong beyond chance.
 
     ``part`` is the slice with the clearest evidence, by its name and its rows.
     """
     groups = ClaimGroups.of(problem)
-    means = [c for c in _means(problem) if abs(c.z) > TELLING]
+    means = [c for c in _means(problem) if abs(c.z) > MIN_Z_TO_NAME]
     local = local_faults(problem, groups, part)
-    loudest = max([*means, *local], key=lambda c: abs(c.z), default=None)
-    if loudest is None or (loudest in means and not _explain(means, groups)):
+    largest = max([*means, *local], key=lambda c: abs(c.z), default=None)
+    if largest is None or (largest in means and not _explain(means, groups)):
         return _everywhere(problem, groups)
-    if loudest in local:
-        return Fault(loudest.finding, loudest.words, loudest.means)
-    second = next((c for c in means if c is not loudest and _adds(problem, c, loudest)), None)
+    if largest in local:
+        return Fault(largest.finding, largest.words, largest.means)
+    second = next((c for c in means if c is not largest and _adds(problem, c, largest)), None)
     if second is None:
-        return Fault(loudest.finding, loudest.words, loudest.means, _where(groups))
+        return Fault(largest.finding, largest.words, largest.means, _where(groups))
     where = (f"{second.means}.", *_where(groups))
-    return Fault(loudest.finding, f"{loudest.words}, and {second.words}", loudest.means, where)
+    return Fault(largest.finding, f"{largest.words}, and {second.words}", largest.means, where)
 
 
 def _means(problem: ClassProblem) -> list[PossibleFault]:
     """Means over all rows that may be off: the confidence, the rate of an event, the rates of classes."""
-    confidence = Leaning.of(*claims(problem), problem.weights)
+    confidence = MeanGap.of(*claims(problem), problem.weights)
     way = Finding.OVER_CONFIDENT if confidence.is_high else Finding.UNDER_CONFIDENT
     sure = PossibleFault(confidence.z, way, f"the model is {way}", _mean_confidence(confidence))
     if isinstance(problem.predictions, Categorical) and problem.kind == "multi-class":
         return [sure, *_one_class(problem, problem.predictions)]
-    rate = Leaning.of(*event_claims(problem), problem.weights)
+    rate = MeanGap.of(*event_claims(problem), problem.weights)
     way = Finding.TOO_HIGH if rate.is_high else Finding.TOO_LOW
     means = f"They average {percent(rate.predicted)}, and the event happened {percent(rate.observed)} of the time"
     # Where all predictions lie on one side of 1/2 the two differ by rounding only: then it is the rate.
@@ -347,7 +347,7 @@ def _means(problem: ClassProblem) -> list[PossibleFault]:
 def _one_class(problem: ClassProblem, predictions: Categorical) -> list[PossibleFault]:
     """The class whose mean probability is furthest off, unless by chance."""
     p, y = to_numpy(predictions.probs), to_numpy(problem.targets)
-    leanings = [Leaning.of(p[:, k], y == k, problem.weights) for k in range(p.shape[1])]
+    leanings = [MeanGap.of(p[:, k], y == k, problem.weights) for k in range(p.shape[1])]
     worst = int(np.argmax([abs(leaning.z) for leaning in leanings]))
     found, name = leanings[worst], predictions.class_names[worst]
     if abs(found.z) <= bound(len(leanings)):
@@ -362,25 +362,25 @@ def _explain(possible: list[PossibleFault], groups: ClaimGroups) -> bool:
     if any(fault.finding is Finding.CLASS for fault in possible):
         return True
     total = float((groups.cells.z**2).sum()) - len(groups.cells.z)
-    return sum(fault.z**2 for fault in possible) > EXPLAINED * total
+    return sum(fault.z**2 for fault in possible) > MIN_SHARE_EXPLAINED * total
 
 
 def _adds(problem: ClassProblem, second: PossibleFault, first: PossibleFault) -> bool:
     """Whether the second fault is clear beyond what the first one explains."""
     if problem.kind == "multi-class":
-        return abs(second.z) > max(CLEAR, abs(first.z) / 2)
+        return abs(second.z) > max(MIN_Z_OF_SECOND, abs(first.z) / 2)
     p, observed = event_claims(problem)
     weights = np.ones(len(p)) if problem.weights is None else problem.weights
     w = np.broadcast_to(weights[:, None], p.shape)
     contrast = {True: np.where(p > 0.5, 1.0, -1.0), False: np.ones(p.shape)}
     of, given = (contrast[c.finding.is_of_confidence] for c in (second, first))
     z = beyond(of, given, p.astype(np.float64), observed, w)
-    return abs(z) > CLEAR and z * second.z > 0
+    return abs(z) > MIN_Z_OF_SECOND and z * second.z > 0
 
 
 def _everywhere(problem: ClassProblem, groups: ClaimGroups) -> Fault:
     """Errors that cancel in every mean."""
-    means = _mean_confidence(Leaning.of(*claims(problem), problem.weights))
+    means = _mean_confidence(MeanGap.of(*claims(problem), problem.weights))
     if isinstance(problem.predictions, Categorical) and problem.kind == "multi-class":
         found = _some_claims_of_a_class(problem, problem.predictions)
         words = "the favoured class is right as often as claimed, but single classes are not"
@@ -420,6 +420,6 @@ def _where(groups: ClaimGroups) -> tuple[str, ...]:
     return (f"The gap is widest where the claim is about {predicted}: {seen} came true.",)
 
 
-def _mean_confidence(confidence: Leaning) -> str:
+def _mean_confidence(confidence: MeanGap) -> str:
     predicted, right = percent(confidence.predicted), percent(confidence.observed)
     return f"The model claims {predicted} on average and is right {right} of the time"

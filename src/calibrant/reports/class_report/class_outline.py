@@ -190,10 +190,10 @@ def events_of(problem: ClassProblem) -> tuple[Event, ...]:
 
 
 SMALL_ERROR = 0.01
-"""An average error up to this is small, if it is no more than"""
+"""The largest average error that is called small."""
 
 SMALL_SHARE = 0.05
-"""this share of the average uncertainty, too: of a rare event even a tenth of a point may be much."""
+"""A small error is also no more than this share of the average uncertainty: for a rare event a tenth of a point may be much."""
 
 
 def is_small(problem: ClassProblem, evidence: Evidence, main: KeyNumber) -> bool:

@@ -2,13 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar
 
 import numpy as np
 
-from calibrant._validate import InputError, as_column, check_same_length
+from calibrant._validate import InputError, as_column, as_weights, check_same_length
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.kernel_errors.skce import SKCE
@@ -27,6 +27,7 @@ T = TypeVar("T")
 class ReportProblem(ABC):
     """Targets and predictions of a report with their weights; resamples, seed and engine of its tests.
 
+    Rows without weight are left out before; ``idle`` is their number.
     Subclasses say what is predicted, which error the verdict rests on, and what the kernel error may cost.
     """
 
@@ -36,6 +37,7 @@ class ReportProblem(ABC):
     n_resamples: int
     seeds: np.random.SeedSequence
     engine: Engine | None
+    idle: int = field(default=0, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -72,8 +74,7 @@ class ReportProblem(ABC):
     @cached_property
     def kernel_error(self) -> SKCE | None:
         """The kernel error of whole predictions, length scales found; of blocks of rows where all pairs are too many."""
-        n = len(self) if self.weights is None else int((self.weights > 0).sum())
-        found = affordable_kernel(n, PAIRS, is_line=self.kernel_width == 0, in_blocks=self.weights is None)
+        found = affordable_kernel(len(self), PAIRS, is_line=self.kernel_width == 0, in_blocks=self.weights is None)
         return None if found is None else found.resolved(self.predictions)
 
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
@@ -131,9 +132,6 @@ class Slicing:
             groups.append(f"{len(rest):,} others")
             rows.append(np.flatnonzero(np.isin(labels, rest)))
             remark = f"{len(rest):,} slices with few rows are taken together."
-        for group, part in zip(groups, rows, strict=True):
-            if problem.weights is not None and not problem.weights[part].any():
-                raise InputError(f"slice {group!r} of {name!r} has no row with weight: drop its rows")
         return cls(key, name, told_apart(groups), tuple(rows), remark)
 
     @property
@@ -173,6 +171,23 @@ def told_apart(names: Sequence[str]) -> tuple[str, ...]:
         seen[short] = seen.get(short, 0) + 1
         found.append(name if shown.count(short) == 1 else f"({seen[short]}) {name}")
     return tuple(found)
+
+
+def columns_of(by: Mapping[str, ArrayLike] | None, n: int, sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
+    """The columns of the caller, n values each, without those of rows that have no weight.
+
+    >>> columns_of({"site": ["a", "b", "c"]}, 3, [1.0, 0.0, 2.0])["site"].tolist()
+    ['a', 'c']
+    """
+    if not isinstance(by, Mapping | None):
+        raise InputError("by must map names to columns, such as by={'site': column}")
+    columns = {name: as_column(column, name) for name, column in (by or {}).items()}
+    for name, column in columns.items():
+        check_same_length(len(column), n, f"by[{name!r}]", "y_true")
+    weights = as_weights(sample_weight, n)
+    if weights is None or weights.min() > 0:
+        return {**(by or {})}
+    return {name: column[weights > 0] for name, column in columns.items()}
 
 
 def slicings_of(problem: ReportProblem, by: Mapping[str, ArrayLike]) -> tuple[Slicing, ...]:

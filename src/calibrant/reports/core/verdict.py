@@ -1,4 +1,8 @@
-"""The verdict in words: whether to believe the predictions, which way they err, by how much, and where."""
+"""The verdict in words: whether to believe the predictions, which way they err, by how much, and where.
+
+What is wrong was decided before: of classes in ``class_faults.fault_of_classes``, of forecasts in
+``forecast_verdict.fault_of_forecasts``.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
