@@ -27,9 +27,9 @@ class DebiasedECE(LensedEstimator):
     gaps. With ``norm=2`` the squared gap of a bin is estimated without bias by the products of residuals ``r = f - y``
     of all pairs of different rows, ``((sum r)^2 - sum r^2) / (n_b (n_b - 1))`` (``method="pairs"``); Kumar, Liang & Ma
     (2019) subtract ``ybar (1 - ybar) / (n_b - 1)`` from it instead (``method="variance"``). With S the mean of these over
-    bins, each by its share of the weight, the value is ``sign(S) sqrt(|S|)``: it may be negative, and the mean of its square over calibrated data is zero. With ``norm=1`` it is
-    ``2 |gap| - E |gap + noise|`` with normal noise of variance ``ybar (1 - ybar) / n_b``, whose expectation has a closed
-    form.
+    bins, each by its share of the weight, the value is ``sign(S) sqrt(|S|)``: it may be negative, and the mean of its
+    signed square over calibrated data is zero. With ``norm=1`` it is ``2 |gap| - E |gap + noise|`` with normal noise of
+    variance ``ybar (1 - ybar) / n_b``, whose expectation has a closed form.
 
     ``confidence_interval()`` covers the error of these bins with the true frequencies of the predictions, as that of
     :class:`~calibrant.ECE` does. It is never negative, and begins with zero where chance explains the error: an estimate below

@@ -311,7 +311,7 @@ MIN_SHARE_EXPLAINED = 0.25
 
 
 def fault_of_classes(problem: ClassProblem, part: tuple[str, np.ndarray] | None = None) -> Fault:
-    """The fault in words, by the mean or group that is off by most standard errors; meant for problems that are wrong beyond chance.
+    """The fault in words, by the mean or group that is off by most standard errors, of a problem wrong beyond chance.
 
     ``part`` is the slice with the clearest evidence, by its name and its rows.
     """
