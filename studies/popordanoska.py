@@ -158,12 +158,7 @@ def study(
     progress: Progress | None = None,
     folder: str | PathLike[str] | None = None,
 ) -> Table:
-    """Relative bias of every estimate with its error, in percent, and the rates at which their errors fall.
-
-    >>> table = study(2, sizes=[64, 128], repetitions=1_000)
-    >>> table.n_rows, list(table)[:4]
-    (64, ['panel', 'n', 'estimate', 'truth'])
-    """
+    """Relative bias of every estimate with its error, in percent, and the rates at which their errors fall."""
     worlds = [TwiceTempered(k) for k in CLASSES]
     small, large = [n for n in sizes if n < LARGE], [n for n in sizes if n >= LARGE]
     rows: list[dict[str, Any]] = []

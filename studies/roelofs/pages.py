@@ -14,11 +14,7 @@ from studies.roelofs import figures
 
 
 def sections(n_sets: int = 1000, *, seed: int = 0, engine: Engine | None = None) -> list[Section]:
-    """All parts of the page, simulated anew.
-
-    >>> [section.name for section in sections(2)]
-    ['figure-6', 'figure-7', 'figure-8', 'table-1', 'table-2', 'table-3']
-    """
+    """All parts of the page, simulated anew."""
     six = figures.figure_6(n_sets, seed=seed, engine=engine)
     seven = figures.figure_7(n_sets, seed=seed, engine=engine)
     eight = figures.figure_8(n_sets, seed=seed, engine=engine)

@@ -83,10 +83,6 @@ def study(
 
     Of ten models, ``value`` is the mean, between ``low`` and ``high``. P-values of new and of published networks are ranks
     among so many draws, those of the exact test among draws of its own. Needs torch.
-
-    >>> table = study(iterations=[10, 20], n_resamples=99, published_resamples=99, exact_resamples=99)
-    >>> list(dict.fromkeys(table["experiment"].tolist()))
-    ['new networks', 'published networks', 'least squares']
     """
     options: Any = {"exact_resamples": exact_resamples, "engine": engine}
     new = networks.measure_new(iterations, n_resamples=n_resamples, seed=seed, folder=folder, **options)

@@ -89,12 +89,7 @@ def study(
     progress: Progress | None = None,
     folder: str | PathLike[str] | None = None,
 ) -> Table:
-    """Rejection rates of every test, model and size, the published ones, and how many standard errors lie between.
-
-    >>> table = study(2, sizes=[4])
-    >>> table.n_rows, list(table)[:4]
-    (28, ['model', 'd', 'n', 'test'])
-    """
+    """Rejection rates of every test, model and size, the published ones, and how many standard errors lie between."""
     worlds = [SyntheticNormal(calibrated, d) for calibrated in (True, False) for d in (1, 10)]
     small, large = [n for n in sizes if n < LARGE], [n for n in sizes if n >= LARGE]
     parts = {

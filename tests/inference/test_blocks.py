@@ -24,14 +24,15 @@ def series(n, memory, rng):
     return loc + scale * errors(n, memory, rng), Normal(loc, scale)
 
 
-def test_the_level_of_dependent_rows():
+@pytest.mark.parametrize("n_sets", [50, pytest.param(150, marks=pytest.mark.study)])
+def test_the_level_of_dependent_rows(n_sets):
     """Over 150 calibrated series of 300 rows: tests for independent rows reject 50 and 44, blocks of 20 rows 15."""
     rng, counts = np.random.default_rng(0), np.zeros(3, dtype=int)
     tests = [ExactTest(KERNEL, 99), WildBootstrapTest(KERNEL, 99), WildBootstrapTest(KERNEL, 99, block=20)]
-    for _ in range(150):
+    for _ in range(n_sets):
         y, p = series(300, 0.7, rng)
         counts += [test(y, p).pvalue <= 0.05 for test in tests]
-    high = binom.ppf(0.9995, 150, 0.05)
+    high = binom.ppf(0.9995, n_sets, 0.05)
     assert (counts[:2] > 2 * high).all()
     assert counts[2] <= high
 

@@ -31,8 +31,9 @@ def check(table):
     assert rows_of(table, model="uncalibrated", test="exact", d=10, n=4)[0]["rejected"] >= 0.80
 
 
-def test_the_smallest_size():
-    table = study(100, sizes=[4], seed=3)
+@pytest.mark.parametrize("n_sets", [25, pytest.param(100, marks=pytest.mark.study)])
+def test_the_smallest_size(n_sets):
+    table = study(n_sets, sizes=[4], seed=3)
     assert table.n_rows == 28
     check(table)
 
