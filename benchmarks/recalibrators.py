@@ -25,7 +25,7 @@ METHODS = (
     *("Default()", "Temperature()", "VectorScaling()", "MatrixScaling()", "StructuredMatrix()"),
     *("StructuredMatrix(diagonal=True)", "Dirichlet()", "SharedSpline()", "SimplexRidge()", "NadarayaWatson()"),
     *(f"Stack({THREE})", f"Best({THREE})", "Boosted('sklearn')"),
-    *("OneVsRest(Platt())", "OneVsRest(Quadratic())", "OneVsRest(Beta())", "OneVsRest(SplineScaling())"),
+    *("OneVsRest(Platt())", "OneVsRest(Quadratic())", "OneVsRest(BetaScaling())", "OneVsRest(SplineScaling())"),
     *("OneVsRest(Isotonic())", "OneVsRest(Isotonic(smoothed=True))", "OneVsRest(VennAbers())"),
     *("OneVsRest(HistogramBinning())", "OneVsRest(ScalingBinning())"),
 )

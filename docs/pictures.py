@@ -86,11 +86,11 @@ def credit(page: dict[str, Any]) -> Figure:
 
 def deep_learning(page: dict[str, Any]) -> Figure:
     """Before and after the temperature."""
-    said = (page["said"], page["cooler"](page["said"]))
+    y_pred = (page["y_pred"], page["cooler"](page["y_pred"]))
     y = page["y"][page["test"]]
     return side_by_side(
         ("As trained", "With a temperature"),
-        lambda ax, i: reliability(y, said[i], lens=TopLabel(), bins=EqualMass(10), ax=ax, legend=not i),
+        lambda ax, i: reliability(y, y_pred[i], lens=TopLabel(), bins=EqualMass(10), ax=ax, legend=not i),
     )
 
 

@@ -6,12 +6,12 @@
 >>> rng = np.random.default_rng(0)
 >>> check_distribution(WaitingTime, rng)
 >>> predictions = WaitingTime.example(rng, 300)
->>> honest = predictions.sample(rng, 1)[0]
->>> ExactTest(LogLoss(), alternative="two-sided")(honest, predictions).pvalue > 0.05
+>>> y_true = predictions.sample(rng, 1)[0]
+>>> ExactTest(LogLoss(), alternative="two-sided")(y_true, predictions).pvalue > 0.05
 True
->>> ExactTest(LogLoss())(2 * honest, predictions).pvalue
+>>> ExactTest(LogLoss())(2 * y_true, predictions).pvalue
 0.001
->>> SKCE()(honest, predictions).route
+>>> SKCE()(y_true, predictions).route
 'spectral; plain'
 """
 
@@ -61,7 +61,7 @@ class WaitingTime(Parametric):
         return -np.expm1(-self.host[0] * np.maximum(to_numpy(y), 0))
 
     def quantile(self, u: Array) -> Array:
-        """Values ``(n, m)`` at the levels u."""
+        """Values ``(n, m)`` at the quantile levels u."""
         with np.errstate(divide="ignore"):
             return -np.log1p(-to_numpy(u)) / self.host[0][:, None]
 

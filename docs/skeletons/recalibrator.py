@@ -23,7 +23,7 @@ from calibrant.recalibration import ClassMap, Found, Recalibrator, check_classes
 
 @dataclass(frozen=True)
 class Shrinkage(Recalibrator):
-    """``(1 - s) p + s r``, with r the frequencies of the classes and s from 0 to ``most``. Concave, O(n k) a step."""
+    """``(1 - s) p + s r``, with r the frequencies of the classes and s from 0 to ``most``. Concave, O(n k) per step."""
 
     most: float = 0.99
 
@@ -33,10 +33,10 @@ class Shrinkage(Recalibrator):
         assert isinstance(predictions, Categorical)
         k, w = predictions.n_classes, np.ones(len(targets)) if weights is None else weights
         rates = np.bincount(targets, w, minlength=k) / w.sum()
-        said = to_numpy(predictions.matrix).astype(np.float64)[np.arange(len(targets)), targets]
+        predicted = to_numpy(predictions.matrix).astype(np.float64)[np.arange(len(targets)), targets]
 
         def loss(share: float) -> float:
-            return -float(w @ np.log((1 - share) * said + share * rates[targets]))
+            return -float(w @ np.log((1 - share) * predicted + share * rates[targets]))
 
         best = minimize_scalar(loss, bounds=(0.0, self.most), method="bounded", options={"xatol": 1e-10})
         return Found(Shrunk(k, float(best.x), rates), bool(best.success))
