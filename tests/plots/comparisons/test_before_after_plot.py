@@ -25,7 +25,7 @@ def test_forecasts_show_levels_of_one_height(rng):
     y = rng.normal(0, 2, 200)
     display = before_after(y, Normal(np.zeros(200), 1.0), Normal(np.zeros(200), 2.0))
     alone = PITHistogramDisplay.from_predictions(y, Normal(np.zeros(200), 1.0)).tables["pit_histogram"]
-    np.testing.assert_array_equal(display.tables["before_levels"]["observed"], alone["observed"])
+    np.testing.assert_array_equal(display.tables["before_pit_histogram"]["observed"], alone["observed"])
     left, right = display.ax_.child_axes
     assert left.get_ylim() == right.get_ylim()
     assert len(display.to_svg()) < 150_000

@@ -56,7 +56,7 @@ def paired(before: Tables, after: Tables) -> dict[str, Table]:
     """The tables of both sides, each under its name with that of its side in front.
 
     >>> list(paired({"pit_histogram": Table()}, {"pit_histogram": Table()}))
-    ['before_levels', 'after_levels']
+    ['before_pit_histogram', 'after_pit_histogram']
     """
     sides = {"before": before, "after": after}
     return {f"{side}_{name}": tables[name] for side, tables in sides.items() for name in PARTS if name in tables}
