@@ -86,7 +86,7 @@ def test_forecasts(rng, problem_of):
     table = found.advice.candidates
     own = table["recalibrator"].tolist().index(AS_THEY_ARE)
     assert table["calibration_error"][own] == PITError("kuiper")(y, Normal(np.zeros(1_000), 1.0)).value
-    ends = [found.picture.tables[f"{side}_levels"]["observed"][0] for side in ("before", "after")]
+    ends = [found.picture.tables[f"{side}_pit_histogram"]["observed"][0] for side in ("before", "after")]
     assert ends[0] > 0.1 > ends[1]  # of twenty bars
 
 
