@@ -17,11 +17,11 @@ def test_kinds(rng):
     assert problem(rng.normal(size=(5, 2)), MultivariateNormal(np.zeros((5, 2)), 1.0)).kind == "vectors of 2"
 
 
-def test_levels_are_tested_as_uniform_numbers(rng):
+def test_pit_values_are_tested_as_uniform_numbers(rng):
     y, predictions = rng.normal(size=60), Normal(np.zeros(60), 1.3)
     made = problem(y, predictions)
-    assert made.levels.targets == pytest.approx(PIT()(y, predictions))
-    result = made.levels.test(made.error)
+    assert made.pit.targets == pytest.approx(PIT()(y, predictions))
+    result = made.pit.test(made.error)
     assert result.statistic == pytest.approx(PITError("kuiper")(y, predictions).value, rel=1e-12)
 
 
@@ -32,12 +32,12 @@ def test_means_are_the_promise_and_what_was_held(rng):
     assert seen == pytest.approx((np.abs(y) < 0.5 * 1.6448536).mean(), abs=1e-12)
 
 
-def test_rows_keep_their_levels(rng):
-    """Random levels of counts are not drawn anew for a slice."""
+def test_rows_keep_their_pit_values(rng):
+    """Random PIT values of counts are not drawn anew for a slice."""
     rate = rng.uniform(1, 5, 40)
     made = problem(rng.poisson(rate), Poisson(rate))
     rows = np.array([7, 3])
-    assert made.rows(rows).levels.targets.tolist() == made.levels.targets[rows].tolist()
+    assert made.rows(rows).pit.targets.tolist() == made.pit.targets[rows].tolist()
 
 
 def test_a_perfect_ensemble_raises_no_alarm():
@@ -46,7 +46,7 @@ def test_a_perfect_ensemble_raises_no_alarm():
     for _ in range(100):
         values = rng.normal(size=(2000, 6))
         made = problem(values[:, 0], Ensemble(values[:, 1:]))
-        alarms += made.levels.test(made.error).pvalue <= 0.05
+        alarms += made.pit.test(made.error).pvalue <= 0.05
     assert alarms <= 14  # 99.9 % of a binomial distribution with mean 5
 
 
@@ -55,19 +55,19 @@ def test_spread(rng):
     assert spread_of(problem([0.0, 1.0], Normal([0.0, 0.0], 1.0))) is None
 
 
-def test_coordinates_have_levels_of_their_own(rng):
+def test_coordinates_have_pit_values_of_their_own(rng):
     y, predictions = rng.normal(size=(30, 2)), MultivariateNormal(np.zeros((30, 2)), 1.0)
-    levels = PIT()(y, predictions)
+    pit = PIT()(y, predictions)
     parts = coordinate_pit(problem(y, predictions))
-    assert [part.targets.tolist() for part in parts] == levels.T.tolist()
+    assert [part.targets.tolist() for part in parts] == pit.T.tolist()
 
 
-def test_levels_of_counts_are_tested_as_they_are_resampled(rng):
+def test_pit_values_of_counts_are_tested_as_they_are_resampled(rng):
     """The digits of the pool behind a report, of all rows and of some."""
     predictions = Poisson(rng.uniform(0.1, 2, 60))
     counts = problem(predictions.sample(rng, 1)[0], predictions)
-    for levels in (counts.levels, counts.rows(np.arange(5, 40)).levels):
-        test = levels.test(levels.error)
-        pool = gather(levels, {"error": levels.error}, (), resampled_from=levels.resampled_from).pool
+    for pit in (counts.pit, counts.rows(np.arange(5, 40)).pit):
+        test = pit.test(pit.error)
+        pool = gather(pit, {"error": pit.error}, (), resampled_from=pit.resampled_from).pool
         assert (test.statistic, test.pvalue) == (pool.observed("error"), pool.pvalue("error"))
         np.testing.assert_array_equal(test.null_distribution, pool.null("error"))

@@ -12,8 +12,8 @@ def rejections(draw, resamples, sets=400):
     """Of tests at 5 % with Kuiper's distance, against so many resamples."""
     rng, found = np.random.default_rng(0), 0
     for _ in range(sets):
-        levels, source = draw(rng)
-        pool = distance_from_uniform(np.concatenate([source.sample(rng, resamples), levels[None]]), None, "kuiper")
+        pit, source = draw(rng)
+        pool = distance_from_uniform(np.concatenate([source.sample(rng, resamples), pit[None]]), None, "kuiper")
         found += (pool >= pool[-1]).mean() <= 0.05
     return found
 
@@ -23,8 +23,8 @@ def test_counts_with_unlucky_shares_hold_the_level():
 
     def draw(rng, source):
         predictions = Poisson(rng.uniform(0.1, 0.5, 200))
-        levels = PIT(seed=3).of(predictions.sample(rng, 1)[0], predictions)
-        return levels, source(predictions)
+        pit = PIT(seed=3).of(predictions.sample(rng, 1)[0], predictions)
+        return pit, source(predictions)
 
     assert rejections(lambda rng: draw(rng, lambda p: ResampledPIT.of(p, seed=3)), 39) <= 34
     assert rejections(lambda rng: draw(rng, lambda p: Uniform(np.zeros(200), np.ones(200))), 39) > 34
@@ -33,8 +33,8 @@ def test_counts_with_unlucky_shares_hold_the_level():
 def test_members_that_change_places_hold_the_level():
     def draw(rng):
         values = rng.integers(0, 4, (100, 4)) * 1.0  # with ties
-        levels = PIT(seed=3).of(values[:, 0], Ensemble(values[:, 1:]))
-        return levels, SwappedPIT.of(values[:, 0], values[:, 1:], seed=3)
+        pit = PIT(seed=3).of(values[:, 0], Ensemble(values[:, 1:]))
+        return pit, SwappedPIT.of(values[:, 0], values[:, 1:], seed=3)
 
     assert rejections(draw, 39) <= 34
 
@@ -42,12 +42,12 @@ def test_members_that_change_places_hold_the_level():
 def test_the_outcome_in_its_own_place_has_its_level(rng):
     values = np.round(rng.normal(size=(50, 6)), 1)
     swapped = SwappedPIT.of(values[:, 0], values[:, 1:])
-    assert swapped.levels[:, -1] == pytest.approx(PIT().of(values[:, 0], Ensemble(values[:, 1:])))
+    assert swapped.pit[:, -1] == pytest.approx(PIT().of(values[:, 0], Ensemble(values[:, 1:])))
     drawn = swapped.sample(rng, 4000)
-    assert drawn.mean(axis=0) == pytest.approx(swapped.levels.mean(axis=1), abs=4 * 0.3 / np.sqrt(4000))
+    assert drawn.mean(axis=0) == pytest.approx(swapped.pit.mean(axis=1), abs=4 * 0.3 / np.sqrt(4000))
 
 
-def test_what_levels_are_resampled_from(rng):
+def test_what_pit_values_are_resampled_from(rng):
     y = rng.normal(size=20)
     assert resamples_of_pit(y, Normal(y, 1.0)) is None
     assert isinstance(resamples_of_pit(y, Ensemble(rng.normal(size=(20, 3)))), SwappedPIT)
@@ -56,7 +56,7 @@ def test_what_levels_are_resampled_from(rng):
 
 
 def test_resamples_of_some_rows_are_those_of_all(rng):
-    """Counts that are nearly certain have the levels of their shares; ensembles of equal members too."""
+    """Counts that are nearly certain have the PIT values of their shares; ensembles of equal members too."""
     index = np.array([7, 2, 11])
     counts = ResampledPIT.of(Poisson(np.full(12, 1e-12)))
     members = SwappedPIT.of(np.zeros(12), np.zeros((12, 3)))

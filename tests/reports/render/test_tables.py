@@ -13,7 +13,7 @@ def test_slices():
     table = Table(
         group=["<a>", "b"],
         rows=[1200, 7],
-        predicted=[0.5, 0.25],
+        claimed=[0.5, 0.25],
         null_low=[0.0, 0.01],
         null_high=[0.02, 0.03],
         pvalue=[0.004, 0.5],
