@@ -146,7 +146,6 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "monitoring.monitor": "Alarm Monitor*",
     },
     "planning": {
-        "planning.machine": "Machine",
         "planning.planner": "Plan plan",
     },
     "plots": {

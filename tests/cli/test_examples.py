@@ -35,9 +35,6 @@ def test_the_guide_runs(shell, few_rows, monkeypatch, tmp_path):
 def _check(command, shell, few_rows, monkeypatch, tmp_path):
     # The demo writes the files that others read: not over our shorter ones.
     monkeypatch.chdir(tmp_path if " demo" in command else few_rows)
-    if " --bench" in command:
-        monkeypatch.setattr("calibrant.planning.bench.MEASURED", ())
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     code, out, err = shell(command)
     assert code == 0, err
     assert len(out) > 50 or " --out - " in command or "completion" in command

@@ -5,11 +5,6 @@ import pytest
 pytest.importorskip("cyclopts")
 
 
-@pytest.fixture(autouse=True)
-def built_in_rates(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
 def test_a_plan_for_people_and_programs(run):
     options = ["plan", "--n", "1e7", "--k", "1000", "--budget", "10min", "--memory", "16GB"]
     code, out, err = run(*options)
@@ -37,7 +32,6 @@ def test_code_1_where_nothing_fits(run):
         ("--budget", "soon", "--budget must be a positive duration such as 30s, 10min or 2h; got 'soon'"),
         ("--memory", "16 gallons", "--memory must be a positive size such as 500MB, 16GB or 8GiB; got '16 gallons'"),
         ("--members", "0", "--members must be a whole number"),
-        ("--engine", "spark", "spark"),
     ],
 )
 def test_one_line_on_what_cannot_be_read(run, option, value, words):
@@ -46,15 +40,3 @@ def test_one_line_on_what_cannot_be_read(run, option, value, words):
     assert code == 2
     assert words in err
     assert err.count("\n") == 1
-
-
-def test_the_bench_is_kept_and_used_by_the_next_plan(run, monkeypatch, tmp_path):
-    from calibrant.cli import doctor
-    from calibrant.planning.machine import shipped
-
-    monkeypatch.setattr(doctor, "measured", lambda tell: shipped())
-    _, _, err = run("doctor", "--bench", "--format", "json")
-    assert str(tmp_path / "calibrant" / "rates.json") in err.replace("\n", "")
-    _, out, _ = run("plan", "--n", "1000")
-    assert "rates measured here" in out
-    assert "built-in" not in out

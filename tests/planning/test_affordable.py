@@ -1,9 +1,7 @@
 import numpy as np
-import pytest
 
-from calibrant import SKCE, Categorical, Ensemble, Normal
+from calibrant import SKCE, Categorical
 from calibrant.estimators import RandomFeatureSKCE
-from calibrant.estimators.kernel_errors.kernel_resamples import work_of_resample
 from calibrant.estimators.kernel_errors.random_features import affordable_waves, work_of_waves
 from calibrant.kernels import Exponential, Identity
 from calibrant.planning.affordable import (
@@ -15,7 +13,7 @@ from calibrant.planning.affordable import (
     affordable_kernel,
     work_of,
 )
-from calibrant.planning.families import Load, kernel_work
+from calibrant.planning.jobs import Load, kernel_work
 
 
 def test_huge_data_make_do_with_fewer_resamples_but_never_too_few():
@@ -34,28 +32,13 @@ def test_kernel_errors_by_pairs():
     assert affordable_kernel(PAIRS, PAIRS, is_line=False) is None  # blocks of one row
 
 
-@pytest.mark.parametrize(
-    ("load", "predictions"),
-    [
-        (Load(50, 4), Categorical(np.full((50, 4), 0.25))),
-        (Load(50, 2, "binary"), Categorical(np.linspace(0.1, 0.9, 50))),
-        (Load(50, 1, "numbers"), Normal(np.arange(50.0), 1.0)),
-        (Load(50, 6, "ensemble"), Ensemble(np.random.default_rng(0).normal(size=(50, 6)))),
-    ],
-)
-def test_plans_count_as_tests_do(load, predictions):
-    kernel = Exponential(1.0)
-    dimensions = 1 if load.kind == "binary" else 3
-    assert kernel_work(load) == work_of_resample(kernel, predictions, dimensions)
-
-
-def test_reports_count_waves_and_lines_too():
+def test_reports_count_random_features_and_lines_too():
     several, two = Categorical(np.full((50, 4), 0.25)), Categorical(np.linspace(0.1, 0.9, 50))
-    assert work_of(RandomFeatureSKCE(Exponential(1.0), n_features=32), several) == kernel_work(Load(50, 4, waves=32))
+    assert work_of(RandomFeatureSKCE(Exponential(1.0), n_features=32), several) == work_of_waves(50, 4, 32)
     assert work_of(SKCE(Exponential(1.0)), two) == ON_A_LINE * kernel_work(Load(50, 2, "binary"))
 
 
-def test_as_many_waves_as_the_work_pays_for():
+def test_as_many_random_features_as_the_work_pays_for():
     predictions = Categorical(np.full((1000, 4), 0.25))
     budget = 99 * work_of_waves(1000, 4, 100)
     assert affordable_waves(Exponential(1.0), Identity(), predictions, 99, budget) == 100

@@ -7,16 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from cyclopts import Parameter
 from rich.text import Text
 
 import calibrant
 from calibrant.cli import console, display
 from calibrant.cli.flags import Output, print_json
-from calibrant.planning.bench import measured, with_gpu
 from calibrant.reports.render.pdf import find_browser
 from calibrant.results import SCHEMA
 
@@ -302,19 +300,11 @@ def _browser() -> Aid:
 MARKS = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "dim")}
 
 
-def doctor(*, bench: Annotated[bool, Parameter(negative="")] = False, format: Output = "table") -> int:
+def doctor(*, format: Output = "table") -> int:
     """Say what is installed, which accelerators are active, and whether known values come out right.
 
     Takes a few seconds. Nothing is sent anywhere.
-
-    Parameters
-    ----------
-    bench
-        measure what work costs on this machine, too, and keep it for "calibrant plan": about 20 seconds, and half a minute
-        more where there is a GPU
     """
-    if bench:
-        measure_costs()
     with display.steps("Looking around"):
         found = diagnose()
     if format == "json":
@@ -322,14 +312,6 @@ def doctor(*, bench: Annotated[bool, Parameter(negative="")] = False, format: Ou
     else:
         show(found)
     return 0 if found.is_well else 1
-
-
-def measure_costs() -> None:
-    """Keep the rates of this machine, and say where."""
-    with display.steps("Measuring") as tell:
-        place = with_gpu(measured(tell)).save()
-    with display.aside():
-        display.say(f"Costs of this machine are kept in {place}.")
 
 
 def show(found: Diagnosis) -> None:

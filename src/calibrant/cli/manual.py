@@ -91,7 +91,9 @@ SIMULATE = (
 )
 
 PLAN = (
-    Example("What can ten million rows of a thousand classes have?", "calibrant plan --n 1e7 --k 1000 --budget 10min"),
+    Example(
+        "What would ten million rows of a thousand classes cost?", "calibrant plan --n 1e7 --k 1000 --budget 10min"
+    ),
     Example(
         "Forecasts of numbers, on a machine with little memory:",
         "calibrant plan --n 20000 --kind numbers --budget 30s --memory 2GB",
@@ -114,7 +116,6 @@ EXAMPLES: dict[str, tuple[Example, ...]] = {
     "doctor": (
         Example("Is everything in order?", "calibrant doctor"),
         Example("For a bug report:", "calibrant doctor --format json"),
-        Example("Measure what work costs here, for plans (about 20 s):", "calibrant doctor --bench"),
     ),
     "completion": (
         Example("For this session:", "source <(calibrant completion bash)"),

@@ -1,4 +1,4 @@
-"""The command that says what can be done within a budget."""
+"""The command that says what work costs, and what fits into a budget."""
 
 from typing import Literal
 
@@ -16,13 +16,12 @@ def plan(
     members: str | None = None,
     budget: str = "10min",
     memory: str | None = None,
-    engine: Literal["process", "batches", "gpu", "cluster"] | None = None,
     format: Comment = "table",
 ) -> int:
-    """Say which estimators and tests fit into a time and a memory, with what engine, and what does not and why.
+    """Say what a report, tests and estimates cost, and which of them fit into a time and a memory, each by itself.
 
-    No data are read. Costs are those that "calibrant doctor --bench" measured on this machine, or built-in ones.
-    Leaves with code 1 where nothing fits, and says what would.
+    No data are read. Costs are those of a machine with two cores, with as many threads as this one has; expect a factor of
+    three. Leaves with code 1 where nothing fits, and says what would.
 
     Parameters
     ----------
@@ -35,11 +34,9 @@ def plan(
     members
         members of an ensemble
     budget
-        time for everything, such as 30s, 10min or 2h
+        time for each job, such as 30s, 10min or 2h
     memory
         memory that may be used, such as 16GB; without it what is free now
-    engine
-        where to work; without it this process, batches where the data do not fit, or the GPU
     """
     result = planned(
         as_count(n, "--n"),
@@ -48,7 +45,6 @@ def plan(
         members=None if members is None else as_count(members, "--members"),
         budget=as_seconds(budget, "--budget"),
         memory=None if memory is None else as_bytes(memory, "--memory"),
-        engine=engine,
     )
     if format == "json":
         print_json(result)

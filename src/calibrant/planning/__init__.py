@@ -1,4 +1,4 @@
-"""What work costs, and what to do within a budget: behind ``calibrant plan``, and behind what reports can afford.
+"""What work costs: behind ``calibrant plan``, and behind what reports can afford.
 
 >>> from calibrant.planning import plan
 >>> plan(n=10**7, k=1000, budget=600).fits

@@ -1,5 +1,4 @@
 # Written by `python -m calibrant._names`.
 
-from calibrant.planning.machine import Machine as Machine
 from calibrant.planning.planner import Plan as Plan
 from calibrant.planning.planner import plan as plan
