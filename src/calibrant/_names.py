@@ -173,7 +173,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "reports.evaluation": "evaluate* judge report*",
         "reports.model_comparison": "Comparison compare*",
         "reports.render.report": "Report",
-        "reports.stream_report": "Fact MonitorReport monitor_report*",
+        "reports.stream_report": "MonitorReport monitor_report*",
     },
     "io": {
         "io.batches": "Batches",

@@ -46,26 +46,13 @@ def test_a_comparison_has_its_parts(opened):
 @pytest.mark.parametrize("kind", ["stream", "stream-of-forecasts", "hostile-stream"])
 def test_a_watched_stream_has_its_parts(opened, kind):
     with opened(kind) as page:
-        parts = ("verdict", "numbers", "pictures", "slices", "notes", "methods")
+        parts = ("verdict", "pictures", "notes", "methods")
         tops = [page.locator(f"#{part}").bounding_box()["y"] for part in parts]
         assert sorted(tops) == tops
-        assert page.locator("figure svg").count() == 4
+        assert page.locator("figure svg").count() == 2
         assert page.locator("nav a").evaluate_all("links => links.map(link => link.hash)") == [
             f"#{p}" for p in parts[1:]
         ]
-
-
-def test_windows_sort_by_their_first_row_and_by_their_gap(opened):
-    with opened("stream") as page:
-        before = column(page, "rows")
-        assert before[0] == "1 to 30"
-        table = page.locator("table.sortable").first
-        table.get_by_role("button", name="gap", exact=True).click()
-        gaps = [float(text.removesuffix(" %")) for text in column(page, "gap")]
-        assert gaps == sorted(gaps)
-        for _ in range(2):
-            table.get_by_role("button", name="rows", exact=True).click()
-        assert column(page, "rows") == before[::-1]
 
 
 def column(page, heading):

@@ -165,10 +165,9 @@ def test_labels_of_monitor_pages(labels, wrong):
     assert page.verdict.finding == "label"
     assert page.alarm.defect.member == wrong
     assert names[wrong] in page.verdict.headline
-    table = page.sections[0].table
-    assert table["group"][0] == names[wrong]
-    assert table["claimed"] == pytest.approx(p.mean(axis=0)[[names.index(name) for name in table["group"]]])
-    assert page.sections[1].title == f"Windows: {names[wrong]}"
+    windows = page.picture("windows")
+    assert windows.title == f"Windows of 300 rows: {names[wrong]}"
+    assert windows.tables["gap"]["claimed"].mean() == pytest.approx(p[:, wrong].mean())
     assert "<svg" in page.to_html()
 
 
@@ -183,8 +182,9 @@ def test_classes_of_monitor_pages(labels):
     names = Categorical(p, labels=labels).class_names
     assert len(set(names)) == 3
     assert (page.verdict.finding, page.alarm.defect.member) == ("class", 0)
-    table = page.sections[0].table
-    assert table["claimed"] == pytest.approx(p.mean(axis=0)[[names.index(name) for name in table["group"]]])
+    windows = page.picture("windows")
+    assert windows.title == f"Windows of 300 rows: {names[0]}"
+    assert windows.tables["gap"]["claimed"].mean() == pytest.approx(p[:, 0].mean())
     assert "<svg" in page.to_html()
 
 

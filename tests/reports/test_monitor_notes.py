@@ -27,6 +27,13 @@ def test_what_was_impossible_is_told():
     assert "probability zero" in " ".join(stream_notes(Monitor().update([1], [0.0]), 0))
 
 
+def test_an_alarm_says_of_which_rows_a_report_would_tell_more(watched):
+    monitor = watched()
+    start = monitor.alarm.since - 1
+    assert f"evaluate(y_true[{start}:], y_pred[{start}:])" in " ".join(stream_notes(monitor, 0))
+    assert "evaluate" not in " ".join(stream_notes(watched(change=None), 0))
+
+
 def test_rows_of_an_older_state_are_told(watched):
     monitor = replace(watched(n=100), history=None).update(np.array([1, 0]), np.array([0.5, 0.5]))
     assert "Windows begin after row 100" in " ".join(stream_notes(monitor, 0))

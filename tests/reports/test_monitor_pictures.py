@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 
 from calibrant import Monitor
@@ -9,18 +8,16 @@ from calibrant.reports.stream_report import stream_pictures
 LIMITS = Limits(n_resamples=99)
 
 
-def test_a_change_has_four_pictures_in_order(watched, kind_of_stream):
+def test_a_stream_has_two_pictures(watched, kind_of_stream):
     pictures = stream_pictures(watched(kind_of_stream), LIMITS)
-    assert [picture.kind for picture in pictures] == ["evidence", "windows", "drift", "before_after"]
+    assert [picture.kind for picture in pictures] == ["evidence", "windows"]
     for picture in pictures:
         assert DRAWINGS[picture.kind].to_svg(picture.tables).startswith("<svg")
         assert picture.caption.endswith(".")
         assert len(picture.description) > 40
 
 
-@pytest.mark.parametrize(("kind", "last"), [("binary", "reliability"), ("counts", "pit_histogram")])
-def test_without_one_there_is_no_before(watched, kind, last):
-    assert stream_pictures(watched(kind, change=None), LIMITS)[-1].kind == last
+def test_no_rows_have_none():
     assert stream_pictures(Monitor(), LIMITS) == ()
 
 
@@ -41,12 +38,9 @@ def test_labels_and_classes_are_named(watched, kind):
 
 def test_the_description_says_what_is_seen(watched):
     monitor = watched("multi-class")
-    evidence, windows, drift, sides = (picture.description for picture in stream_pictures(monitor, LIMITS))
+    evidence, windows = (picture.description for picture in stream_pictures(monitor, LIMITS))
     assert f"at row {monitor.alarm.row:,} reaches the 20 of an alarm" in evidence
     beyond = stream_pictures(monitor, LIMITS)[1].tables["gap"]["beyond"].sum()
     assert f"{beyond} of the gap" in windows
-    assert "are beyond chance, at dog" in drift
-    assert sides.startswith("Before: ")
     quiet = stream_pictures(Monitor().update([1, 0], [0.5, 0.5]), LIMITS)
     assert "does not reach" in quiet[0].description
-    assert np.all(~quiet[2].tables["cells"]["beyond"])

@@ -14,7 +14,6 @@ from calibrant.reports.stream_verdict import (
     shown_name,
     sides_of,
     standing_out,
-    tables_of,
 )
 from calibrant.results import Finding
 
@@ -38,19 +37,6 @@ def test_without_an_alarm_or_a_window_before_it_all_is_one(watched):
     assert parts_of(late, sides_of(late).after).rows.sum() == 400  # no window begins later
 
 
-def test_curves_are_those_of_the_rows(watched):
-    y, p = np.array([0, 1, 0, 1, 1, 1]), np.array([0.15, 0.11, 0.55, 0.52, 0.58, 0.97])
-    monitor = Monitor().update(y, p)
-    tables = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=199))
-    curve = tables["curve"]
-    assert curve["predicted"] == pytest.approx([0.13, 0.55, 0.97])
-    assert curve["observed"] == pytest.approx([0.5, 2 / 3, 1])
-    assert curve["weight"].tolist() == [2, 3, 1]
-    assert np.all((curve["low"] <= curve["predicted"]) & (curve["predicted"] <= curve["high"]))
-    assert tables["histogram"]["weight"].sum() == 6
-    assert np.isnan(tables["settings"]["floor"][0])
-
-
 def test_one_forecast_has_no_spread():
     one = Monitor().update([0.5], Normal(np.zeros(1), 1.0))
     assert in_words(one, sides_of(one).after) == "bias 0.50 in 1 row"
@@ -58,31 +44,8 @@ def test_one_forecast_has_no_spread():
     assert in_words(two, sides_of(two).after) == "bias 0.00 and spread 0.71 in 2 rows"
 
 
-@pytest.mark.parametrize("p", [0.0, 0.0005, 0.003, 0.02, 0.9995, 1.0])
-def test_claims_beyond_the_floor_are_counted_at_it(p):
-    monitor = Monitor().update(np.full(60, round(p)), np.full(60, p))
-    histogram = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=99))["histogram"]
-    held = histogram["weight"] > 0
-    assert histogram["weight"][held].tolist() == [60]
-    assert histogram["lower"][held][0] <= np.clip(p, 0.5 / 60, 1 - 0.5 / 60) <= histogram["upper"][held][0]
-    assert np.all(histogram["upper"] > histogram["lower"])
-    assert histogram["lower"][1:].tolist() == histogram["upper"][:-1].tolist()
-
-
-def test_claims_near_zero_are_shown_in_log_odds():
-    p = np.random.default_rng(0).random(400) / 50
-    monitor = Monitor().update((np.random.default_rng(1).random(400) < p) * 1, p)
-    tables = tables_of(monitor, sides_of(monitor).after, Limits(n_resamples=99))
-    floor = tables["settings"]["floor"][0]
-    assert 0 < floor < 0.01
-    assert tables["histogram"]["lower"].min() == floor
-    assert np.all(tables["histogram"]["upper"] > tables["histogram"]["lower"])
-
-
-def test_levels_have_a_histogram(watched):
+def test_forecasts_are_watched_by_their_pit_values(watched):
     monitor = watched("numbers", change=None)
-    tables = tables_of(monitor, sides_of(monitor).after, Limits())
-    assert tables["pit_histogram"]["observed"].sum() == pytest.approx(1)
     assert pit_of(monitor, sides_of(monitor).after).rows == 800
     assert is_of_pit(monitor)
     assert not is_of_pit(Monitor())

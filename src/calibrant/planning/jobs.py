@@ -104,7 +104,7 @@ class Job:
     What ``has_state`` can be done in batches.
 
     >>> JOBS["log loss"].operations(Load(1000, 10)), JOBS["log loss"].bytes(Load(1000, 10))
-    ({'pass': 12000.0}, 280000.0)
+    ({'pass': 24000.0}, 280000.0)
     """
 
     make: Callable[[Load], Any]
@@ -253,7 +253,7 @@ JOBS: Mapping[str, Job] = MappingProxyType(
         "smooth error": Job(lambda load: SmoothECE(lens=_lens(load)), lambda load: _sorted(load, 2.0), _few, EVENTS),
         "log loss": Job(
             lambda _: LogLoss(),
-            lambda load: {"pass": load.numbers + 2.0 * load.n},
+            lambda load: {"pass": 2 * load.numbers + 4.0 * load.n},
             _copies,
             (*EVENTS, "numbers"),
             has_state=True,

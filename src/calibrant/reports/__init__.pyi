@@ -14,6 +14,5 @@ from calibrant.reports.evaluation import report as report
 from calibrant.reports.model_comparison import Comparison as Comparison
 from calibrant.reports.model_comparison import compare as compare
 from calibrant.reports.render.report import Report as Report
-from calibrant.reports.stream_report import Fact as Fact
 from calibrant.reports.stream_report import MonitorReport as MonitorReport
 from calibrant.reports.stream_report import monitor_report as monitor_report

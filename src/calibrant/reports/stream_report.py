@@ -1,4 +1,4 @@
-"""A watched stream as a page: is the model still calibrated, since when not, which way, and where."""
+"""A watched stream as a page: is the model still calibrated, since when not, and which way."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,46 +10,21 @@ from calibrant._validate import InputError, check_count
 from calibrant.monitoring.control import Limits, strongest_class
 from calibrant.monitoring.history import History
 from calibrant.monitoring.monitor import Alarm, Monitor
-from calibrant.plots.comparisons.before_after_plot import paired
-from calibrant.plots.sequential.drift import DriftDisplay
 from calibrant.plots.sequential.evidence_plot import EvidenceDisplay
 from calibrant.plots.sequential.windows import WindowsDisplay
-from calibrant.reports.core.model import Page, Picture, Section, Verdict
+from calibrant.reports.core.model import Page, Picture, Verdict
 from calibrant.reports.evaluation import versions
-from calibrant.reports.render.html import charts_of, rendered, shortened
-from calibrant.reports.stream_verdict import (
-    evalue,
-    in_words,
-    is_of_pit,
-    judge_stream,
-    shown_name,
-    sides_of,
-    stream_sections,
-    tables_of,
-)
+from calibrant.reports.render.html import charts_of, rendered
+from calibrant.reports.stream_verdict import evalue, is_of_pit, judge_stream, shown_name
 from calibrant.results import SCHEMA, how_many, number, percent
-from calibrant.results.markup import NUMBER, TABLE, TEXT, details, escaped, plain_text, table
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A number of a stream: what it is called, its value, as people read it, and what it means."""
-
-    label: str
-    value: float
-    text: str
-    meaning: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+from calibrant.results.markup import details, escaped, plain_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MonitorReport(Page):
     """Everything the page of a watched stream shows, as data; :func:`calibrant.monitor_report` makes it.
 
-    The ``verdict`` rests on the e-process of the monitor alone. ``pictures`` and ``sections`` describe windows of rows.
+    The ``verdict`` rests on the e-process of the monitor alone; one of the two ``pictures`` describes windows of rows.
     """
 
     title: str
@@ -57,9 +32,9 @@ class MonitorReport(Page):
     kind: str
     verdict: Verdict
     alarm: Alarm | None
-    facts: tuple[Fact, ...]
+    log_evalue: float
+    bad_lines: int
     pictures: tuple[Picture, ...]
-    sections: tuple[Section, ...]
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
 
@@ -73,9 +48,9 @@ class MonitorReport(Page):
             "n": self.n,
             "verdict": self.verdict.to_dict(),
             "alarm": None if self.alarm is None else asdict(self.alarm),
-            "numbers": [fact.to_dict() for fact in self.facts],
+            "log_evalue": self.log_evalue,
+            "bad_lines": self.bad_lines,
             "pictures": [picture.to_dict() for picture in self.pictures],
-            "sections": [section.to_dict() for section in self.sections],
             "notes": list(self.notes),
             "settings": dict(self.settings),
         }
@@ -90,19 +65,17 @@ class MonitorReport(Page):
         return to_html(self)
 
     def to_markdown(self) -> str:
-        """Verdict, evidence and numbers in GitHub's Markdown; notes and settings to unfold."""
+        """Verdict and evidence in GitHub's Markdown; notes and settings to unfold."""
         from calibrant.reports.render.markdown import MARKS
 
         verdict = self.verdict
         evidence = "\n".join(f"- {escaped(sentence, longest=600)}" for sentence in verdict.evidence)
-        rows = [[escaped(fact.label), f"**{escaped(fact.text)}**"] for fact in self.facts]
         notes = [f"- {escaped(note, longest=600)}" for note in self.notes]
         settings = [f"- {escaped(name)}: {escaped(str(value))}" for name, value in self.settings.items()]
         parts = [
             f"### {MARKS[verdict.tone]} {escaped(verdict.headline, longest=600)}",
             f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}",
             evidence,
-            table(["", "value"], rows, [False, True]),
             details("Notes and settings", "\n".join([*notes, *settings])),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -110,18 +83,11 @@ class MonitorReport(Page):
     def _repr_html_(self) -> str:
         from calibrant.reports.render.notebook import summary
 
-        rows = [
-            f"<tr title='{escape(fact.meaning)}'><td style='{TEXT}'>{escape(fact.label)}</td>"
-            f"<td style='{NUMBER}'><b>{escape(fact.text)}</b></td></tr>"
-            for fact in self.facts
-        ]
-        left = f"<table style='{TABLE}'>{''.join(rows)}</table>"
         about = f"{how_many(self.n, 'row')} · {escape(plain_text(self.kind))}"
-        return summary(self.title, about, self.verdict, self.pictures, left)
+        return summary(self.title, about, self.verdict, self.pictures, "")
 
     def _lines(self) -> list[tuple[str, str]]:
-        said = [("", sentence) for sentence in self.verdict.evidence]
-        return [(self.title, self.verdict.headline), *said, *((fact.label, fact.text) for fact in self.facts)]
+        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
 
 
 KINDS = {"binary": "binary", "multi-class": "multi-class", "multi-label": "multi-label", "forecast": "forecasts"}
@@ -137,7 +103,9 @@ def monitor_report(
     level: float = 0.95,
     n_resamples: int = 999,
 ) -> MonitorReport:
-    """The page of a watched stream, as data: the verdict, the evidence row by row, windows as a control chart, before and after.
+    """The page of a watched stream, as data: the verdict, the evidence row by row, and windows as a control chart.
+
+    What is wrong on either side of the row that the verdict names, :func:`calibrant.evaluate` says of the rows there.
 
     ``bad_lines`` counts lines that could not be used, where rows came from a file; ``level`` is that of the bands of windows,
     ``n_resamples`` how many resamples they rest on. Nothing of the stream is read again: all is put together from what the
@@ -162,54 +130,11 @@ def monitor_report(
         kind="no rows yet" if monitor.bets is None else KINDS[monitor.bets.kind],
         verdict=judge_stream(monitor, limits),
         alarm=monitor.alarm,
-        facts=facts_of(monitor, bad_lines),
+        log_evalue=monitor.log_evalue,
+        bad_lines=bad_lines,
         pictures=stream_pictures(monitor, limits),
-        sections=stream_sections(monitor, limits),
         notes=(*notes, *stream_notes(monitor, bad_lines)),
         settings=_settings(monitor, limits),
-    )
-
-
-def facts_of(monitor: Monitor, bad_lines: int) -> tuple[Fact, ...]:
-    """The few numbers that a stream has."""
-    windows = 0 if monitor.history is None else len(monitor.history.windows.last)
-    width = monitor.window if monitor.history is None else monitor.history.spans.width
-    return (
-        Fact(
-            "Rows",
-            monitor.n,
-            f"{monitor.n:,}",
-            "Predictions whose outcomes are known, in the order in which they came.",
-        ),
-        Fact(
-            "Windows",
-            windows,
-            f"{windows:,}",
-            f"Parts of the stream, of {how_many(width, 'row')} each but for the last.",
-        ),
-        Fact(
-            "Lines left out", bad_lines, f"{bad_lines:,}", "Lines that could not be read as a row; they were counted."
-        ),
-        Fact(
-            "p-value",
-            monitor.pvalue,
-            number(monitor.pvalue) if monitor.pvalue >= 1e-4 else evalue(-monitor.peak),
-            "One over the largest e-value so far: how surprising the stream is for a calibrated model. Valid at every look.",
-        ),
-        Fact(
-            "e-value",
-            monitor.log_evalue,
-            evalue(monitor.log_evalue),
-            f"What a capital of 1 has become that was bet against the model. The data have its logarithm. Largest so far: "
-            f"{evalue(monitor.peak)}.",
-        ),
-        Fact(
-            "False alarms allowed",
-            monitor.alpha,
-            percent(monitor.alpha),
-            f"The chance that a calibrated model ever raises an alarm; there is one when the e-value reaches "
-            f"{number(1 / monitor.alpha)}.",
-        ),
     )
 
 
@@ -227,10 +152,10 @@ def _settings(monitor: Monitor, limits: Limits) -> dict[str, Any]:
 
 
 def stream_pictures(monitor: Monitor, limits: Limits) -> tuple[Picture, ...]:
-    """The evidence, the windows, where it goes wrong, and what is claimed and happens on both sides of the onset."""
+    """The evidence, and the windows."""
     if monitor.history is None or not len(monitor.history.windows.last):
         return ()
-    return (_evidence(monitor), _windows(monitor, limits), _drift(monitor, limits), _sides(monitor, limits))
+    return (_evidence(monitor), _windows(monitor, limits))
 
 
 def _evidence(monitor: Monitor) -> Picture:
@@ -296,59 +221,6 @@ def _meaning(monitor: Monitor) -> str:
     return f"Above, {claim}; below, the mean distance of both {parts}."
 
 
-def _drift(monitor: Monitor, limits: Limits) -> Picture:
-    tables = DriftDisplay.from_monitor(
-        monitor, level=limits.level, n_resamples=limits.n_resamples, seed=limits.seed
-    ).tables
-    cells, noun = tables["cells"], str(tables["settings"]["noun"][0])
-    places = {
-        "claim": "parts of the range of probabilities",
-        "class": "classes",
-        "label": "labels",
-        "level": "PIT values of outcomes",
-    }[noun]
-    framed = ", ".join(dict.fromkeys(str(name) for name in cells["place"][cells["beyond"]].tolist()))
-    at = f", at {shortened(framed, 400)}" if framed else ""
-    return Picture(
-        "drift",
-        "Where it goes wrong, and when",
-        f"Windows by {places}: what was claimed less what happened. Orange: claimed too much; blue: too little. Framed cells are "
-        f"beyond chance; a calibrated stream has none with chance {100 * limits.level:g} %.",
-        f"Map of {cells.n_rows} cells, windows by {places}; {int(cells['beyond'].sum())} are beyond chance{at}.",
-        tables,
-    )
-
-
-def _sides(monitor: Monitor, limits: Limits) -> Picture:
-    """Reliability diagrams or histograms of levels: one, or two where there is a before."""
-    before, after = sides_of(monitor)
-    one = "pit_histogram" if is_of_pit(monitor) else "reliability"
-    how = (
-        "Each bar is the share of outcomes at that level of their forecast, even where it is calibrated. High ends: too sure; a "
-        "hump: too timid; a slope: too low where it rises."
-        if is_of_pit(monitor)
-        else "Each mark is a part of the range of probabilities; larger marks hold more rows. On the dashed line, claims come "
-        "true as often as stated. A calibrated model leaves the band in about one part of twenty."
-    )
-    if before is None:
-        return Picture(
-            one, _heading(one), how, f"All windows: {in_words(monitor, after)}.", tables_of(monitor, after, limits)
-        )
-    tables = paired(tables_of(monitor, before, limits), tables_of(monitor, after, limits))
-    assert monitor.alarm is not None
-    return Picture(
-        "before_after",
-        f"{_heading(one)}, before and after about row {monitor.alarm.since:,}",
-        f"{how} Windows before the row since which evidence grew, and those after it.",
-        f"Before: {in_words(monitor, before)}. After: {in_words(monitor, after)}.",
-        tables,
-    )
-
-
-def _heading(kind: str) -> str:
-    return "Where outcomes lie in their forecasts" if kind == "pit_histogram" else "What was claimed, what happened"
-
-
 MIN_ROWS = 50
 """Windows of fewer rows tell little."""
 
@@ -366,6 +238,12 @@ def stream_notes(monitor: Monitor, bad_lines: int) -> tuple[str, ...]:
     if monitor.bets is not None and monitor.bets.kind == "multi-label":
         found.append(
             "Labels of a row may depend on each other; each is tested by itself, and the picture shows one of them."
+        )
+    if monitor.alarm is not None:
+        start = monitor.alarm.since - 1
+        found.append(
+            f"What is wrong, in full: a report of the rows since then, evaluate(y_true[{start}:], y_pred[{start}:]), beside one "
+            "of the rows before."
         )
     if monitor.n:
         found.append(
@@ -393,9 +271,7 @@ def _about_windows(monitor: Monitor, history: History) -> list[str]:
 def to_html(report: "MonitorReport") -> str:
     """The page, in the frame that all pages share."""
     there = {
-        "numbers": ("Numbers", True),
         "pictures": ("Pictures", report.pictures),
-        "slices": ("Tables", report.sections),
         "notes": ("Data", True),
         "methods": ("Methods", True),
     }

@@ -1,18 +1,15 @@
-"""A stream before and after something changed: whether it is still calibrated, and the tables of its parts."""
+"""A stream before and after something changed: whether it is still calibrated, and the sentences that say so."""
 
 import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from calibrant.inference.pit_bands import histogram_table
-from calibrant.inference.reliability_curve import outward
-from calibrant.monitoring.control import SLACK, Limits, strongest_class, strongest_group
+from calibrant.monitoring.control import Limits, strongest_class, strongest_group
 from calibrant.monitoring.history import CUTS, EventSums, EventTally, PITSums, PITTally
 from calibrant.monitoring.monitor import Alarm, Monitor
-from calibrant.plots.classification.event_curves import CROWDED, floor_of
-from calibrant.reports.core.model import Section, Verdict
-from calibrant.results import Finding, Table, how_many, number, percent
+from calibrant.reports.core.model import Verdict
+from calibrant.results import Finding, how_many, number, percent
 
 ENDS = np.array([0.0, *CUTS, 1.0])
 """Ends of the parts that claims are kept in."""
@@ -108,44 +105,6 @@ def standing_out(monitor: Monitor, values: np.ndarray, limits: Limits) -> str | 
         return f"the class {tally.classes[worst]}, {predicted} claimed and {observed} happened"
     place = f"{100 * ENDS[worst]:g} % and {100 * ENDS[worst + 1]:g} %"
     return f"claims between {place}, {predicted} on average, of which {observed} happened"
-
-
-def tables_of(monitor: Monitor, values: np.ndarray, limits: Limits) -> dict[str, Table]:
-    """The reliability diagram of one side, or its histogram of levels."""
-    settings = {"level": [limits.level]}
-    if is_of_pit(monitor):
-        sums = pit_of(monitor, values)
-        n = int(sums.rows)
-        return {"pit_histogram": histogram_table(sums.counts / n, n, limits.level), "settings": Table(settings)}
-    assert monitor.history is not None
-    parts = parts_of(monitor, values)
-    floor = _floor(parts_of(monitor, monitor.history.windows.values.sum(axis=0)))  # one kind of axes for both sides
-    return {
-        "curve": curve_of(parts.at(parts.rows > 0), limits),
-        "histogram": _histogram(parts.rows, floor),
-        "settings": Table(settings, band=["consistency"], floor=[np.nan if floor is None else floor]),
-    }
-
-
-def curve_of(parts: EventSums, limits: Limits) -> Table:
-    """Claimed and happened in each part, with the band of a calibrated model at each."""
-    low, high = outward((parts.predicted - limits.resample(parts)) / parts.rows, (1 - limits.level) / 2)
-    means = {"predicted": parts.predicted / parts.rows, "observed": parts.observed / parts.rows}
-    return Table({**means, "weight": parts.rows, "low": low, "high": high})
-
-
-def _histogram(rows: np.ndarray, floor: float | None) -> Table:
-    """Rows by part of the range; with a floor, parts beyond it go to the outermost."""
-    ends = ENDS if floor is None else np.unique(np.clip(ENDS, floor, 1 - floor))
-    place = np.searchsorted(ends[1:-1], (ENDS[:-1] + ENDS[1:]) / 2)
-    return Table(lower=ends[:-1], upper=ends[1:], weight=np.bincount(place, rows, len(ends) - 1))
-
-
-def _floor(parts: EventSums) -> float | None:
-    """Where axes of log-odds end, if most claims lie near 0 or 1."""
-    total = float(parts.rows.sum())
-    outer = (ENDS[1:] <= 0.05) | (ENDS[:-1] >= 0.95)
-    return floor_of(int(total)) if parts.rows[outer].sum() >= CROWDED * total else None
 
 
 MIN_ROWS = 50
@@ -245,93 +204,3 @@ def evalue(log_evalue: float) -> str:
         return f"{10**power:.3g}"
     whole = math.floor(power)
     return f"{10 ** (power - whole):.0f}e{whole}"
-
-
-def stream_sections(monitor: Monitor, limits: Limits) -> tuple[Section, ...]:
-    """What is watched beside each other, and a table of windows."""
-    if monitor.history is None or not len(monitor.history.windows.last):
-        return ()
-    groups = _groups(monitor, limits)
-    return (*(() if groups is None else (groups,)), _windows(monitor, limits))
-
-
-def _windows(monitor: Monitor, limits: Limits) -> Section:
-    assert monitor.history is not None
-    tables = limits.tables(monitor.history, strongest_group(monitor), strongest_class(monitor))
-    what = "" if monitor.alarm is None or strongest_class(monitor) is None else " The error is that of the confidence."
-    remark = (
-        f"Bands hold a calibrated model in each window with chance {100 * limits.level:g} %. Beyond chance is what leaves the band "
-        f"of all windows at once, which happens in {100 * (1 - limits.level):.3g} % of calibrated streams at most.{what}"
-    )
-    name = shown_name(monitor)
-    return Section(f"Windows: {name}" if name else "Windows", "", remark, window_table(tables))
-
-
-def window_table(tables: dict[str, Table]) -> Table:
-    """The measures of a window in one row, each with its band."""
-    (name, one), (other, two) = tables.items()
-    rows = {f"{end}_row": one[end] for end in ("first", "last") if end in one}
-    claims = {column: one[column] for column in ("claimed", "happened") if column in one}
-    second = "null" if other == "error" else other  # errors have their band drawn beside them
-    return Table(
-        {
-            **rows,
-            **claims,
-            name: one["value"],
-            f"{name}_low": one["low"],
-            f"{name}_high": one["high"],
-            other: two["value"],
-            f"{second}_low": two["low"],
-            f"{second}_high": two["high"],
-            "beyond_chance": one["beyond"] | two["beyond"],
-        }
-    )
-
-
-def _groups(monitor: Monitor, limits: Limits) -> Section | None:
-    """Classes, labels or coordinates since the onset, or of all rows; none where there is one."""
-    assert monitor.history is not None
-    tally, values = monitor.history.tally, sides_of(monitor).after
-    when = "Over all windows" if sides_of(monitor).before is None else "In the windows since the onset"
-    remark = f"{when}. Bands hold each {{}} of a calibrated model by itself; beyond chance is what leaves the band of all at once."
-    if isinstance(tally, EventTally):
-        noun = "class" if tally.classes else "label"
-        if not tally.classes and len(tally.groups) == 1:
-            return None
-        sums = tally.by_class(values) if tally.classes else tally.by_part(values).over(-1)
-        table = _event_table(tally.classes or tally.groups, sums, limits)
-    else:
-        assert isinstance(tally, PITTally)
-        if len(tally.groups) == 1:
-            return None
-        noun, table = "coordinate", _level_table(tally, values, limits)
-    return Section(f"By {noun}", noun, remark.format(noun), table)
-
-
-def _event_table(names: tuple[str, ...], sums: EventSums, limits: Limits) -> Table:
-    """What was claimed and happened in each, furthest beyond chance first."""
-    drawn = limits.resample(sums) / sums.rows
-    (low, high), (lowest, highest) = limits.bands(drawn)
-    gap = sums.gap / sums.rows
-    order = np.argsort(-np.abs(sums.gap) / np.sqrt(np.maximum(sums.noise, 1e-12)), kind="stable")
-    columns = {
-        "group": np.array(names, dtype=object),
-        "claimed": sums.predicted / sums.rows,
-        "happened": sums.observed / sums.rows,
-        "gap": gap,
-        "gap_low": low,
-        "gap_high": high,
-        "beyond_chance": (gap < lowest - SLACK) | (gap > highest + SLACK),
-    }
-    return Table({name: column[order] for name, column in columns.items()})
-
-
-def _level_table(tally: PITTally, values: np.ndarray, limits: Limits) -> Table:
-    """Bias and spread of each coordinate, furthest beyond chance first."""
-    tables = limits.of_pit(tally.by_group(values))
-    far = np.maximum(
-        *(np.abs(t["value"] - (t["low"] + t["high"]) / 2) / (t["high"] - t["low"]) for t in tables.values())
-    )
-    order = np.argsort(-np.nan_to_num(far), kind="stable")
-    columns = {"group": np.array(tally.groups, dtype=object), **window_table(tables)}
-    return Table({name: column[order] for name, column in columns.items()})

@@ -37,11 +37,6 @@ def test_errors_are_drawn_beside_their_null_band():
     assert columns_of(Table(error=[0.1]))[0].bars == ()
 
 
-def test_nothing_has_no_sign():
-    table = Table(bias=[-0.001, 0.001, -0.01], gap=[-0.0001, 0.0, -0.1])
-    assert shown(columns_of(table)) == {"bias": ("0.00", "0.00", "-0.01"), "gap": ("0.0 %", "0.0 %", "-10.0 %")}
-
-
 def test_keys_are_the_numbers_themselves():
     column = columns_of(Table(predicted=[0.1234567, np.inf, np.nan]))[0]
     assert column.keys == ("0.1234567", "inf", "nan")
@@ -81,18 +76,3 @@ def test_plain(value, text):
 )
 def test_pvalue(p, text):
     assert pvalue(p) == text
-
-
-def test_rows_said_to_be_beyond_chance_are_flagged():
-    table = Table(first_row=[1, 101], last_row=[100, 1200], gap=[0.001, -0.2], beyond_chance=[False, True])
-    assert flags_of(table) == [False, True]
-    rows, gap, beyond = columns_of(table)
-    assert rows.texts == ("1 to 100", "101 to 1,200")
-    assert rows.keys == ("1", "101")
-    assert gap.texts == ("+0.1 %", "-20.0 %")
-    assert beyond.texts == ("", "yes")
-
-
-def test_bands_of_gaps_have_one_unit():
-    (column,) = columns_of(Table(gap_low=[-0.031], gap_high=[0.04]))
-    assert (column.heading, column.texts) == ("if calibrated", ("-3.1 to +4.0 %",))

@@ -97,37 +97,17 @@ def plain(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def points(value: float, unit: str = " %") -> str:
-    """A difference of shares, with its sign.
-
-    >>> points(0.0123), points(-0.2), points(0.0)
-    ('+1.2 %', '-20.0 %', '0.0 %')
-    """
-    return f"{100 * value:+.1f}{unit}" if round(100 * value, 1) else f"0.0{unit}"
-
-
-def _scores(value: float) -> str:
-    """Standard scores, to hundredths."""
-    return "" if value != value else f"{value:z.2f}"
-
-
 FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(["claimed", "happened", "error", "calibration_error", "null_low", "null_high"], percent),
     "change": lambda v: f"{v:+.2g}" if v else "",
     "standard_error": lambda v: f"{v:.1g}" if v > 0 else "",
     "pvalue": pvalue,
-    "beyond_chance": lambda v: "yes" if v else "",
-    **dict.fromkeys(["gap", "gap_high"], points),
-    "gap_low": lambda v: points(v, unit=""),  # the other end has it
-    **dict.fromkeys(["bias", "bias_low", "bias_high", "spread", "spread_low", "spread_high"], _scores),
 }
 """How columns are written; others as :func:`plain` does."""
 
 PAIRS = {
     "null_low": ("null_high", " to "),
     "change": ("standard_error", " ± "),
-    "first_row": ("last_row", " to "),
-    **{f"{name}_low": (f"{name}_high", " to ") for name in ("gap", "bias", "spread")},
 }
 """Columns that are shown together with another one, and what stands between them."""
 
@@ -139,9 +119,7 @@ HIDDEN = ("excess", "pvalue_alone")
 
 HEADINGS = {
     "pvalue": "p",
-    "first_row": "rows",
-    "beyond_chance": "beyond",
-    **dict.fromkeys(["null_low", "gap_low", "bias_low", "spread_low"], "if calibrated"),
+    "null_low": "if calibrated",
 }
 """Columns that are called otherwise on the page."""
 
@@ -170,9 +148,7 @@ def candidate_columns(table: Table) -> list[Column]:
 
 
 def flags_of(table: Table) -> list[bool]:
-    """Which rows show a defect: those said to be beyond chance, or with a small p-value; else those beyond their null band."""
-    if "beyond_chance" in table:
-        return [bool(beyond) for beyond in table["beyond_chance"]]
+    """Which rows show a defect: those with a small p-value; else those beyond their null band."""
     if "pvalue" in table:
         return (table["pvalue"] <= 0.05).tolist()
     error = next((table[name] for name in ERRORS if name in table and "null_high" in table), None)
