@@ -22,7 +22,7 @@ from calibrant.reports.advice import choice, reason, too_few
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.trials import Trial, candidates_for, tried
 
-REDRAWS = 199
+RESAMPLES = 199
 FRESH = 20_000
 
 
@@ -71,8 +71,8 @@ def outcome_of(cohort: Cohort, seed: int) -> Outcome:
     rng = np.random.default_rng([seed, cohort.n, len(cohort.name)])
     p, truth = cohort.draw(rng, cohort.n)
     y = (rng.random(cohort.n) < truth) * 1
-    verdict = judge(y, p, n_resamples=REDRAWS, rng=seed)
-    problem = ClassProblem(y, Categorical(p), None, REDRAWS, np.random.SeedSequence(seed), None)
+    verdict = judge(y, p, n_resamples=RESAMPLES, rng=seed)
+    problem = ClassProblem(y, Categorical(p), None, RESAMPLES, np.random.SeedSequence(seed), None)
     fresh = cohort.draw(np.random.default_rng(99), FRESH)
     gains = tuple(_change(one, y, p, *fresh) for one in candidates_for(problem.predictions))
     if (few := too_few(problem)) is not None:

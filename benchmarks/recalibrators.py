@@ -31,9 +31,9 @@ METHODS = (
 )
 TOO_SLOW = {"densenet-bc-100-cifar-100": ("Boosted('sklearn')",)}
 OF_NUMBERS = {"VarianceScaling", "QuantileRecalibration", "Dressing"}
-SPLITS, REDRAWS = 3, 199
+SPLITS, RESAMPLES = 3, 199
 UNCHANGED = "as they are"
-ERROR = ExactTest(ECE(EqualMass(15), lens=TopLabel()), REDRAWS)
+ERROR = ExactTest(ECE(EqualMass(15), lens=TopLabel()), RESAMPLES)
 
 TEXT = f"""# Recalibrators on real predictions
 
@@ -46,8 +46,8 @@ Each recalibrator is fitted on one half of 10,000 test images, and judged on the
   the mean ends of the band in which calibrated predictions, equal to these very ones, have it in 95 of 100 cases.
 * **canonical**: `Variational()`, the L1 distance of all class probabilities from what happens, as far as held-out rows show
   it, and its 95 % lower bound, on the first split. It is at most the truth on average, and may be negative. **SKCE** in
-  units of 0.0001 and its p-value from {REDRAWS} resamples, on the first split; with 100 classes of random features in place of all
-  pairs.
+  units of 0.0001 and its p-value from {RESAMPLES} resamples, on the first split; with 100 classes of random features in place
+  of all pairs.
 * **CPU s**: to fit once, on one core. **says worse**: in how many splits the fit itself said, from five folds of the rows it
   was given, that held-out log loss gets worse (`is_worse`); **is worse**: in how many splits it did on the other half.
 
@@ -89,7 +89,7 @@ def measured(y: np.ndarray, p: np.ndarray, *, seconds: float, says_worse: bool, 
     band = found.null_band()
     numbers = None
     if deep:
-        canonical, kernel = Variational()(y, p), ExactTest(SKCE(), REDRAWS)(y, p, rng=0)
+        canonical, kernel = Variational()(y, p), ExactTest(SKCE(), RESAMPLES)(y, p, rng=0)
         numbers = (canonical.value, canonical.confidence_interval().low, kernel.statistic, kernel.pvalue)
     losses = LogLoss().losses(y, Categorical(p))
     return Trial(losses, Brier()(y, p).value, found.statistic, (band.low, band.high), seconds, says_worse, numbers)

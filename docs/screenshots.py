@@ -23,7 +23,7 @@ from calibrant.reports.render.pdf import check_browser, to_pdf
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 WIDTH, PHONE, HEIGHT = 1180, 390, 1130
-REDRAWS = 999
+RESAMPLES = 999
 
 SHOWN = {
     "digits-light": "report.png",
@@ -51,7 +51,7 @@ def digits() -> Report:
     data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
     title = "Handwritten digits, read by a small neural network"
     source = ["digits.csv", "--y-true", "digit", "--y-pred", "p_*"]
-    return evaluate(data.y_true, data.y_pred, by=data.by, title=title, n_resamples=REDRAWS, rng=0, source=source)
+    return evaluate(data.y_true, data.y_pred, by=data.by, title=title, n_resamples=RESAMPLES, rng=0, source=source)
 
 
 def overconfident() -> Report:
@@ -59,7 +59,7 @@ def overconfident() -> Report:
     y, p = network("densenet-bc-100-cifar-100")
     group = p.argmax(axis=1) // 20
     title = "DenseNet on the test images of CIFAR-100"
-    return evaluate(y, p, by={"favoured class // 20": group}, title=title, n_resamples=REDRAWS, rng=0)
+    return evaluate(y, p, by={"favoured class // 20": group}, title=title, n_resamples=RESAMPLES, rng=0)
 
 
 def calibrated() -> Report:
@@ -68,7 +68,7 @@ def calibrated() -> Report:
     better = VectorScaling().fit(y[::2], p[::2])(p[1::2])
     sure = np.where(p[1::2].max(axis=1) > 0.99, "over 99 %", "up to 99 %")
     title = "Wide ResNet on CIFAR-10, recalibrated on other images"
-    return evaluate(y[1::2], better, by={"confidence before": sure}, title=title, n_resamples=REDRAWS, rng=0)
+    return evaluate(y[1::2], better, by={"confidence before": sure}, title=title, n_resamples=RESAMPLES, rng=0)
 
 
 def ensemble() -> Report:
@@ -80,7 +80,7 @@ def ensemble() -> Report:
     season = rng.choice(["spring", "summer", "autumn", "winter"], n)
     title = "Temperature tomorrow, an ensemble of 20"
     y = centre + spread * rng.normal(size=n)
-    return evaluate(y, Ensemble(members), by={"season": season}, title=title, n_resamples=REDRAWS, rng=0)
+    return evaluate(y, Ensemble(members), by={"season": season}, title=title, n_resamples=RESAMPLES, rng=0)
 
 
 def counts() -> Report:
@@ -90,7 +90,7 @@ def counts() -> Report:
     rate = 2 + 10 * rng.random(n)
     y = rng.poisson(rate * rng.gamma(4.0, 1 / 4.0, n))
     shop = rng.choice(["north", "south", "airport"], n)
-    return evaluate(y, Poisson(rate), by={"shop": shop}, title="Daily sales, Poisson", n_resamples=REDRAWS, rng=0)
+    return evaluate(y, Poisson(rate), by={"shop": shop}, title="Daily sales, Poisson", n_resamples=RESAMPLES, rng=0)
 
 
 def stream() -> MonitorReport:

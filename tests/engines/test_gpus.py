@@ -5,7 +5,7 @@ import pytest
 
 from calibrant import SKCE, Categorical, Normal
 from calibrant._compiled.precision import precision_in_force
-from calibrant.engines import devices as gpus
+from calibrant.engines import devices
 from calibrant.engines.devices import moved, on_gpu, there
 from calibrant.estimators.kernel_errors.kernel_problem import KernelRows
 from calibrant.kernels import Exponential, Gaussian
@@ -20,7 +20,7 @@ def rows():
 
 
 def test_without_a_gpu_nothing_moves(rows, monkeypatch):
-    monkeypatch.setattr(gpus, "find_spec", lambda name: None)
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
     assert on_gpu(lambda x: x, rows) is rows
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from calibrant import ECE, SKCE, EqualWidth, Normal
 from calibrant._validate import InputError
-from calibrant.inference import ConsistencyTest
-from calibrant.inference import monte_carlo as draws
+from calibrant.inference import ConsistencyTest, monte_carlo
 from calibrant.inference.classical import CONSISTENCY_NOTE
 from calibrant.kernels import Exponential, Gaussian
 
@@ -65,7 +64,7 @@ def test_errors_are_found(rng):
 
 
 def test_same_seed_same_digits_whatever_the_workers(rng, monkeypatch):
-    monkeypatch.setattr(draws, "CHUNK", 1000)  # several chunks
+    monkeypatch.setattr(monte_carlo, "CHUNK", 1000)  # several chunks
     p, y = rng.random(50), rng.integers(0, 2, 50)
     alone = ConsistencyTest(ECE(), 99)(y, p, rng=5)
     with ThreadPoolExecutor(2) as pool:

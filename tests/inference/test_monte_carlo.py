@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.inference import monte_carlo as draws
+from calibrant.inference import monte_carlo
 from calibrant.inference.monte_carlo import as_seed_sequence, draw
 
 
@@ -22,11 +22,11 @@ def test_chunks_and_workers_leave_the_digits_alone():
 
 def test_memory_is_bounded_by_the_chunk():
     sizes = []
-    draw(lambda seed, size: sizes.append(size) or np.zeros(size), 100, width=draws.CHUNK // 7, rng=0, engine=None)
+    draw(lambda seed, size: sizes.append(size) or np.zeros(size), 100, width=monte_carlo.CHUNK // 7, rng=0, engine=None)
     assert sum(sizes) == 100
     assert max(sizes) == 7
     sizes.clear()
-    draw(lambda seed, size: sizes.append(size) or np.zeros(size), 3, width=10 * draws.CHUNK, rng=0, engine=None)
+    draw(lambda seed, size: sizes.append(size) or np.zeros(size), 3, width=10 * monte_carlo.CHUNK, rng=0, engine=None)
     assert sizes == [1, 1, 1]
 
 

@@ -23,8 +23,7 @@ from calibrant import (
 )
 from calibrant._validate import InputError
 from calibrant.estimators import BaseEstimator
-from calibrant.inference import benjamini_hochberg, compare, holm
-from calibrant.inference import paired_difference as comparison
+from calibrant.inference import benjamini_hochberg, compare, holm, paired_difference
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab import Sigmoid
 from calibrant.reports.model_differences import SquaredError
@@ -33,7 +32,7 @@ from calibrant.reports.model_differences import SquaredError
 @pytest.fixture
 def of_any_rows(monkeypatch):
     """Resamples are trusted however few rows are expected to surprise."""
-    monkeypatch.setattr(comparison, "MIN_SURPRISES", 0.0)
+    monkeypatch.setattr(paired_difference, "MIN_SURPRISES", 0.0)
 
 
 def exchangeable(rng, n, slope=1.0):

@@ -45,9 +45,8 @@ def test_as_many_random_features_as_the_work_pays_for():
 
 
 def test_the_report_reads_the_same_numbers():
-    from calibrant.reports import evaluation as build
-    from calibrant.reports.core import evidence as kernels
-    from calibrant.reports.core import problem
+    from calibrant.reports import evaluation
+    from calibrant.reports.core import evidence, problem
 
-    assert (build.TEST_WORK, problem.PAIRS, kernels.KERNEL_WORK) == (TEST_WORK, PAIRS, KERNEL_WORK)
-    assert build.affordable is affordable
+    assert (evaluation.TEST_WORK, problem.PAIRS, evidence.KERNEL_WORK) == (TEST_WORK, PAIRS, KERNEL_WORK)
+    assert evaluation.affordable is affordable

@@ -1,8 +1,7 @@
 import pytest
 
 from calibrant import ECE
-from calibrant.results import Table
-from calibrant.results import markup as markdown
+from calibrant.results import Table, markup
 
 HOSTILE = {
     "a pipe": "a|b",
@@ -25,35 +24,35 @@ def cells(text):
     tokens = parser.parse(text)
     inside = [tokens[i + 1] for i, token in enumerate(tokens) if token.type == "td_open"]
     assert all(child.type == "text" or child.type == "text_special" for cell in inside for child in cell.children)
-    return ["".join(child.content for child in cell.children).replace(markdown.JOINER, "") for cell in inside]
+    return ["".join(child.content for child in cell.children).replace(markup.JOINER, "") for cell in inside]
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_names_are_shown_as_they_are_in_one_cell(case):
     name = HOSTILE[case]
     shown = cells(Table(group=[name], n=[3]).to_markdown())
-    assert shown == [markdown.plain_text(name), "3"]
+    assert shown == [markup.plain_text(name), "3"]
 
 
 def test_nobody_is_called_and_nothing_is_linked():
-    text = markdown.escaped("@octocat #12 https://example.org www.example.org")
-    assert text.replace(markdown.JOINER, "") == "@octocat #12 https://example.org www.example.org"
+    text = markup.escaped("@octocat #12 https://example.org www.example.org")
+    assert text.replace(markup.JOINER, "") == "@octocat #12 https://example.org www.example.org"
     for link in ("@octocat", "#12", "https://", "www."):
         assert link not in text
 
 
 def test_what_is_harmless_stays_readable():
     for text in ("p_0 … p_9", "0.1 to 0.2", "R&D", "[0.1, 0.2)", "a - b", "50 %", "中文 עברית"):
-        assert markdown.escaped(text) == text
+        assert markup.escaped(text) == text
 
 
 def test_long_names_are_cut():
-    assert len(markdown.escaped("x" * 10_000)) == markdown.LONGEST
-    assert markdown.plain_text("👩‍🔬") == "👩‍🔬"  # joined by an invisible letter
+    assert len(markup.escaped("x" * 10_000)) == markup.LONGEST
+    assert markup.plain_text("👩‍🔬") == "👩‍🔬"  # joined by an invisible letter
 
 
 def test_details_unfold():
-    assert markdown.details("More", "text").startswith("<details>\n<summary>More</summary>\n\ntext\n\n")
+    assert markup.details("More", "text").startswith("<details>\n<summary>More</summary>\n\ntext\n\n")
 
 
 def test_results_as_comments():

@@ -1,15 +1,14 @@
 import numpy as np
 
 from calibrant import ECE, ExactTest
-from calibrant.results import Interval, Table
-from calibrant.results import markup as notebook
+from calibrant.results import Interval, Table, markup
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 
 
 def test_everything_is_escaped():
     shown = [
-        notebook.card(HOSTILE, HOSTILE, [(HOSTILE, HOSTILE)]),
+        markup.card(HOSTILE, HOSTILE, [(HOSTILE, HOSTILE)]),
         Table({HOSTILE: [HOSTILE]})._repr_html_(),
         Interval(0.0, 1.0, 0.95, HOSTILE)._repr_html_(),
     ]
@@ -28,7 +27,7 @@ def test_nothing_comes_from_elsewhere_and_no_theme_is_assumed():
 
 def test_long_tables_show_both_ends():
     text = Table(i=np.arange(1000))._repr_html_()
-    assert text.count("<tr>") == 1 + notebook.MAX_ROWS + 1
+    assert text.count("<tr>") == 1 + markup.MAX_ROWS + 1
     assert "… 960 more rows …" in text
     assert ">19<" in text
     assert ">980<" in text
@@ -37,8 +36,8 @@ def test_long_tables_show_both_ends():
 
 def test_numbers_stand_to_the_right():
     text = Table(group=["a"], value=[0.5])._repr_html_()
-    assert f"<td style='{notebook.NUMBER}'><bdi>0.5</bdi></td>" in text
-    assert f"<td style='{notebook.TEXT}'><bdi>a</bdi></td>" in text
+    assert f"<td style='{markup.NUMBER}'><bdi>0.5</bdi></td>" in text
+    assert f"<td style='{markup.TEXT}'><bdi>a</bdi></td>" in text
 
 
 def test_intervals():

@@ -70,7 +70,7 @@ class Drawing:
         return self.legend if self.legend_of is None else self.legend_of(tables)
 
     def layout(self, tables: Tables, *, legend: bool = False) -> Layout:
-        """The room of these tables, more of it above with a legend."""
+        """Size and margins for these tables, a larger margin above with a legend."""
         plain = Layout(self.size, self.margins, self.raised) if self.layout_of is None else self.layout_of(tables)
         (width, height), (left, right, below, above) = plain.size, plain.margins
         more = HEADROOM * legend
@@ -84,11 +84,11 @@ class Drawing:
         with mpl.rc_context(settings(palette)):
             layout = self.layout(tables)
             figure = Figure(figsize=layout.size)
-            self.draw(room(figure, layout), tables, palette)
+            self.draw(axes_within(figure, layout), tables, palette)
             return svg_of(figure)
 
 
-def room(figure: "Figure", layout: Layout) -> "Axes":
+def axes_within(figure: "Figure", layout: Layout) -> "Axes":
     """Axes that leave the margins free."""
     (width, height), (left, right, below, above) = layout.size, layout.margins
     across, up = width - left - right, height - below - above
@@ -185,7 +185,7 @@ class Display:
             if ax is None:
                 from matplotlib import pyplot
 
-                ax = room(pyplot.figure(figsize=layout.size, facecolor=palette.paper), layout)
+                ax = axes_within(pyplot.figure(figsize=layout.size, facecolor=palette.paper), layout)
                 left = layout.margins[0] - 0.4
             self.drawing.draw(ax, self.tables, palette)
             if legend:

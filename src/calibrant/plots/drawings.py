@@ -6,10 +6,9 @@ from calibrant.plots.classification.classwise import ClasswiseDisplay
 from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
-from calibrant.plots.comparisons import comparison as model_curves
 from calibrant.plots.comparisons.before_after_plot import BeforeAfterDisplay
 from calibrant.plots.comparisons.bias import BiasDisplay
-from calibrant.plots.comparisons.comparison import ComparisonDisplay
+from calibrant.plots.comparisons.comparison import CURVES, ComparisonDisplay
 from calibrant.plots.comparisons.null import NullDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
 from calibrant.plots.forecasting.coverage import CoverageDisplay
@@ -28,7 +27,7 @@ DRAWINGS: dict[str, Drawing] = {
     "comparison": ComparisonDisplay.drawing,
     "confusion": ConfusionDisplay.drawing,
     "coverage": CoverageDisplay.drawing,
-    "curves": model_curves.DRAWING,
+    "curves": CURVES,
     "drift": DriftDisplay.drawing,
     "evidence": EvidenceDisplay.drawing,
     "fan": FanDisplay.drawing,

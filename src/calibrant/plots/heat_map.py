@@ -124,7 +124,7 @@ MAX_LETTERS = 16
 
 
 def is_slanted(names: Sequence[str]) -> bool:
-    """Whether the names of columns need more room than there is side by side."""
+    """Whether the names of columns are too long to stand side by side."""
     return sum(min(len(name), MAX_LETTERS) + 2 for name in names if name) > 44
 
 

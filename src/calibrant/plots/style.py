@@ -203,16 +203,16 @@ LABELS = (0.5, *(x for k in range(1, 7) for x in (10.0**-k, 1 - 10.0**-k)), 0.2,
 
 
 def limits_of(values: np.ndarray, floor: float | None = None) -> tuple[float, float]:
-    """All of [0, 1], or a close-up where values lie near each other; in log-odds, all values and a little room."""
+    """All of [0, 1], or a close-up where values lie near each other; in log-odds, all values and a little padding."""
     low, high = float(values.min()), float(values.max())
     if floor is not None:
         low, high = logit(np.clip([low, high], floor, 1 - floor)).tolist()
-        room = 0.05 * (high - low) or 0.5
-        return float(expit(low - room)), float(expit(high + room))
+        padding = 0.05 * (high - low) or 0.5
+        return float(expit(low - padding)), float(expit(high + padding))
     if high - low > CLOSE:
         return -0.02, 1.02
-    room = 0.1 * (high - low) or 0.02
-    return max(low - room, -room / 5), min(high + room, 1 + room / 5)
+    padding = 0.1 * (high - low) or 0.02
+    return max(low - padding, -padding / 5), min(high + padding, 1 + padding / 5)
 
 
 def ticks_of(low: float, high: float, apart: float) -> list[float]:

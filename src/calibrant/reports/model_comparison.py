@@ -60,7 +60,7 @@ class Comparison(Page):
 
     @property
     def numbers(self) -> Table:
-        """The numbers of all models that have them in common, a row a number and a model."""
+        """The numbers of all models that have them in common, one row per number and model."""
         rows = list(numbers_in_common(self.reports))
         return Table(
             number=[x.label for _, x in rows],

@@ -269,7 +269,7 @@ def thinned(problem: P, most: int = ENOUGH_ROWS) -> P:
 
 
 def _width(predictions: Distribution) -> int:
-    """How many numbers a row predicts."""
+    """How many numbers are predicted per row."""
     if isinstance(predictions, Categorical):
         return predictions.n_classes
     if isinstance(predictions, Ensemble):

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import binom, chi2
 
 from calibrant._validate import InputError
-from calibrant.inference.kernel_tests import asymptotic as weighted_chi_square
+from calibrant.inference.kernel_tests import asymptotic
 from calibrant.inference.kernel_tests.asymptotic import sf
 
 TAILS = (1e-300, 1e-100, 1e-20, 1e-8, 1e-3, 0.05, 0.3, 0.5)
@@ -58,8 +58,8 @@ def test_twice_the_nodes_on_another_path_give_the_same_digits(weights, degrees, 
     mean, spread = d @ weights, np.sqrt(2 * d @ weights**2)
     points = [x for x in mean + spread * np.array([-2, -0.7, 0, 0.4, 3, 20, 150]) if x > 0]
     here = [sf(x, weights, degrees) for x in points]
-    monkeypatch.setattr(weighted_chi_square, "NODES", 400)
-    monkeypatch.setattr(weighted_chi_square, "ANGLE", np.pi / 2.5)
+    monkeypatch.setattr(asymptotic, "NODES", 400)
+    monkeypatch.setattr(asymptotic, "ANGLE", np.pi / 2.5)
     assert [sf(x, weights, degrees) for x in points] == pytest.approx(here, rel=1e-10)
 
 

@@ -7,8 +7,7 @@ from scipy.stats import binom
 
 from calibrant import SKCE, Categorical
 from calibrant._validate import InputError
-from calibrant.inference import WildBootstrapTest
-from calibrant.inference import monte_carlo as draws
+from calibrant.inference import WildBootstrapTest, monte_carlo
 from calibrant.inference.kernel_tests.kernel_matrix import KernelMatrix
 from calibrant.kernels import Exponential, Gaussian
 
@@ -54,7 +53,7 @@ def test_four_rows_cannot_reject(rejections):
 
 
 def test_same_seed_same_digits_whatever_the_workers(rng, monkeypatch):
-    monkeypatch.setattr(draws, "CHUNK", 5000)  # several chunks
+    monkeypatch.setattr(monte_carlo, "CHUNK", 5000)  # several chunks
     p, y = rng.random(100), rng.integers(0, 2, 100)
     alone = WildBootstrapTest(n_resamples=300)(y, p, rng=5)
     with ThreadPoolExecutor(2) as pool:

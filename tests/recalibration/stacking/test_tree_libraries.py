@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, softmax
 
 from calibrant._validate import InputError
-from calibrant.recalibration.stacking import boosted as tree_libraries
+from calibrant.recalibration.stacking import boosted
 from calibrant.recalibration.stacking.boosted import GROWERS, RIDGE, Start, joined
 
 LIBRARIES = ["sklearn", "lightgbm", "catboost"]
@@ -79,7 +79,7 @@ def test_leaves_are_newton_steps_with_a_ridge(k, rng):
         w = rows.w[leaf, None]
         expected = 0.5 * (w * rest[leaf]).sum(axis=0) / ((w * p[leaf] * (1 - p[leaf])).sum(axis=0) + RIDGE)
         assert step == pytest.approx(expected)
-        assert rows.w[leaf].sum() >= tree_libraries.ROWS - 1e-9
+        assert rows.w[leaf].sum() >= boosted.ROWS - 1e-9
 
 
 def test_a_class_that_never_happens_has_a_column(library, rng):

@@ -26,7 +26,7 @@ COLUMNS = 3
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """Panels side by side and in lines, within the room of the axes."""
+    """Panels side by side and in lines, within the axes."""
     classes, curve, settings = tables["classes"], tables["curve"], settings_of(tables)
     shown, across = classes.n_rows, columns_of(tables)
     values = np.concatenate([curve[name] for name in ("predicted", "observed", "low", "high") if name in curve])

@@ -35,7 +35,7 @@ WORDS = ("claimed too little", "percentage points", "claimed too much")
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """Gaps in percentage points, a row a favoured class, a column a class."""
+    """Gaps in percentage points, one row per favoured class, one column per class."""
     cells = tables["cells"]
     names = list(dict.fromkeys(cells["class"].tolist()))
     favoured = list(dict.fromkeys(cells["favoured"].tolist()))
@@ -138,7 +138,7 @@ class ConfusionDisplay(PredictionDisplay):
 
 
 def _standing_out(size: np.ndarray, favoured: np.ndarray, most: int) -> list[int]:
-    """The classes of the largest cells, as many as there is room for, in their order."""
+    """The classes of the largest cells, as many as are shown, in their order."""
     kept: list[int] = []
     for flat in np.argsort(-size, axis=None, kind="stable"):
         row, column = divmod(int(flat), size.shape[1])

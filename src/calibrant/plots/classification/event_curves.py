@@ -1,4 +1,4 @@
-"""Reliability curves of one event a row, prepared by one of three methods, and how its probabilities are spread."""
+"""Reliability curves of one event per row, prepared by one of three methods, and how its probabilities are spread."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias

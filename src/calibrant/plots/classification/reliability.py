@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     """Observed against predicted, with the band and the spread of the predictions below.
 
-    Axes have room for the curve of the table ``beside``, too, where there is one.
+    Axes are wide enough for the curve of the table ``beside``, too, where there is one.
     """
     from mpl_toolkits.axes_grid1 import make_axes_locatable  # type: ignore[import-untyped]
 

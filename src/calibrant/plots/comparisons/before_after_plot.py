@@ -6,9 +6,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.plots.base import Display, Drawing, Layout, Legend, Tables, plotter
-from calibrant.plots.classification import reliability as reliability_diagram
-from calibrant.plots.classification.reliability import ReliabilityDisplay
-from calibrant.plots.forecasting import pit_histogram as level_histogram
+from calibrant.plots.classification.reliability import ReliabilityDisplay, draw_pair
 from calibrant.plots.forecasting.pit_histogram import PITHistogramDisplay
 from calibrant.plots.style import Palette, inches_of
 from calibrant.results import Table
@@ -24,26 +22,26 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     width = 0.5 - 0.25 / inches_of(axes)[0]
     before, after = (side_of(tables, side) for side in ("before", "after"))
     for part, other, left, title in ((before, after, 0.0, "Before"), (after, before, 1 - width, "After")):
-        draw_side = _draw_curve if "curve" in part else _draw_levels
+        draw_side = _draw_curve if "curve" in part else _draw_histogram
         main = draw_side(axes, part, other, (left, width), palette)
         main.set_title(title, fontsize=11, color=palette.ink, pad=5)
 
 
-def _draw_curve(axes: "Axes", part: Tables, other: Tables, room: tuple[float, float], palette: Palette) -> "Axes":
-    left, width = room
+def _draw_curve(axes: "Axes", part: Tables, other: Tables, place: tuple[float, float], palette: Palette) -> "Axes":
+    left, width = place
     main, below = (axes.inset_axes((left, low, width, high)) for low, high in ((0.24, 0.76), (0.0, 0.2)))
     below.sharex(main)
-    reliability_diagram.draw_pair(main, below, {**part, "beside": other["curve"]}, palette)
+    draw_pair(main, below, {**part, "beside": other["curve"]}, palette)
     if left:
         main.set_ylabel("")
         below.set_ylabel("")
     return main
 
 
-def _draw_levels(axes: "Axes", part: Tables, other: Tables, room: tuple[float, float], palette: Palette) -> "Axes":
-    main = axes.inset_axes((room[0], 0.0, room[1], 1.0))
-    level_histogram.draw(main, {**part, "beside": other["pit_histogram"]}, palette)
-    if room[0]:
+def _draw_histogram(axes: "Axes", part: Tables, other: Tables, place: tuple[float, float], palette: Palette) -> "Axes":
+    main = axes.inset_axes((place[0], 0.0, place[1], 1.0))
+    PITHistogramDisplay.drawing.draw(main, {**part, "beside": other["pit_histogram"]}, palette)
+    if place[0]:
         main.set_ylabel("")
     return main
 
@@ -70,7 +68,8 @@ def side_of(tables: Tables, side: str) -> Tables:
 def legend_of(tables: Tables) -> Legend:
     """That of one side."""
     part = side_of(tables, "before")
-    return reliability_diagram.legend_of(part) if "curve" in part else level_histogram.legend_of(part)
+    drawing = ReliabilityDisplay.drawing if "curve" in part else PITHistogramDisplay.drawing
+    return drawing.marks(part)
 
 
 def layout_of(tables: Tables) -> Layout:

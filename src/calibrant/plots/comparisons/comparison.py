@@ -47,7 +47,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
 
 
 def layout_of(tables: Tables) -> Layout:
-    """A line a model, and room for its name."""
+    """One line per model, and space for its name."""
     models = tables["models"]
     longest = max(min(len(str(name)), LETTERS) for name in models["model"].tolist())
     return Layout((5.2, 0.42 * models.n_rows + 0.75), (0.3 + 0.085 * longest, 0.15, 0.56, 0.12))
@@ -165,4 +165,4 @@ def curves_layout(tables: Tables) -> Layout:
     return Layout((5.0 + right, 4.6), (0.7, right, 0.56, 0.1))
 
 
-DRAWING = Drawing(draw_curves, layout_of=curves_layout, legend=(("dashed", "as claimed"),))
+CURVES = Drawing(draw_curves, layout_of=curves_layout, legend=(("dashed", "as claimed"),))

@@ -36,12 +36,12 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     left, right = (
         float(f(np.append([resamples["lower"][0], resamples["upper"][-1]], value))) for f in (np.min, np.max)
     )
-    room = 0.05 * (right - left)
+    padding = 0.05 * (right - left)
     side = "right" if value > (left + right) / 2 else "left"
     text = f"{number(float(f'{value:.3g}'))}, p = {observed['pvalue']:.2g}"
-    near = value + (-0.3 if side == "right" else 0.3) * room
+    near = value + (-0.3 if side == "right" else 0.3) * padding
     axes.text(near, 1.12 * top, text, ha=side, va="bottom", color=colour, fontsize=10.5)
-    axes.set(xlim=(left - room, right + room), ylim=(0, 1.28 * top))
+    axes.set(xlim=(left - padding, right + padding), ylim=(0, 1.28 * top))
     axes.set(xlabel=str(observed["name"]), ylabel="% of calibrated resamples")
 
 

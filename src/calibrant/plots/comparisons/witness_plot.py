@@ -166,7 +166,7 @@ ROWS = 3
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """A column a place along the predictions, a row an outcome."""
+    """One column per place along the predictions, one row per outcome."""
     cells = tables["cells"]
     outcomes = [str(name) for name in dict.fromkeys(cells["outcome"].tolist())]
     shape = len(outcomes), cells.n_rows // len(outcomes)
@@ -266,7 +266,7 @@ def short_numbers(values: np.ndarray) -> list[str]:
 
 
 def with_gaps(texts: list[str]) -> list[str]:
-    """As many as there is room for side by side, at even steps."""
+    """As many as fit side by side, at even steps."""
     for step in range(1, len(texts)):
         shown = [text if i % step == 0 else "" for i, text in enumerate(texts)]
         if not is_slanted(shown):

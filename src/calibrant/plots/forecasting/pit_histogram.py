@@ -1,5 +1,7 @@
 """PIT values, where outcomes lie in their forecasts: their histogram, and their curve less the diagonal."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -8,7 +10,7 @@ from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.estimators.forecast_errors.pit import usual_prerank
 from calibrant.inference.pit_bands import PITCurve, PITHistogram
 from calibrant.inference.reliability_curve import beyond_chance
-from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, level_in, plotter
+from calibrant.plots.base import Drawing, Legend, Mark, PredictionDisplay, Tables, level_in, plotter
 from calibrant.plots.style import Palette, dress
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     """Shares of outcomes at the levels of their forecasts, with the band that holds all bars of a calibrated one.
 
-    There is room for the bars of the table ``beside``, too, where there is one.
+    There is space for the bars of the table ``beside``, too, where there is one.
     """
     table = tables["pit_histogram"]
     lower, upper = table["lower"], table["upper"]
@@ -51,15 +53,30 @@ def draw_beyond(axes: "Axes", x: np.ndarray, height: np.ndarray, palette: Palett
 
 def legend_of(tables: Tables) -> Legend:
     """Marks and words."""
-    return (("bar", "within chance"), ("diamond", "beyond chance"), ("band", f"{level_in(tables)} band if calibrated"))
+    what: tuple[Mark, str] = ("line", "observed") if "pit_curve" in tables else ("bar", "within chance")
+    return (what, ("diamond", "beyond chance"), ("band", f"{level_in(tables)} band if calibrated"))
+
+
+def _tables(
+    name: str,
+    make: Callable[..., PITHistogram | PITCurve],
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    sample_weight: ArrayLike | None,
+) -> dict[str, Table]:
+    """What a measure of PIT values makes of predictions, and its level."""
+    predictions = as_distribution(y_pred)
+    made = make(prerank=usual_prerank(predictions))
+    table = made(y_true, predictions, sample_weight=sample_weight)
+    return {name: table, "settings": Table(level=[made.level])}
 
 
 class PITHistogramDisplay(PredictionDisplay):
-    """The histogram of levels: shares of outcomes at the levels of their forecasts, flat where it is calibrated.
+    """The histogram of PIT values: shares of outcomes at the levels of their forecasts, flat where it is calibrated.
 
     High ends say that forecasts are too sure, a hump that they are too timid, a slope up that they are too low. All bars of a
     calibrated forecast lie within the band in 19 of 20 data sets: :class:`~calibrant.inference.PITHistogram`. ``tables`` hold
-    ``levels``. Of vectors, levels are average ranks.
+    ``pit_histogram``. PIT values of vectors are average ranks.
 
     >>> from calibrant import Normal
     >>> y = np.random.default_rng(0).normal(0.0, 2.0, 200)
@@ -68,10 +85,7 @@ class PITHistogramDisplay(PredictionDisplay):
     (array([0.35 , 0.14 , 0.115, 0.395]), np.float64(0.325))
     """
 
-    drawing = Drawing(
-        draw,
-        legend_of=legend_of,
-    )
+    drawing = Drawing(draw, legend_of=legend_of)
 
     @classmethod
     def from_predictions(
@@ -85,10 +99,8 @@ class PITHistogramDisplay(PredictionDisplay):
         seed: int = 0,
     ) -> Self:
         """The histogram with ``n_bins`` bars; ``seed`` is that of PIT values of single values with a probability of their own."""
-        predictions = as_distribution(y_pred)
-        made = PITHistogram(n_bins, level, prerank=usual_prerank(predictions), seed=seed)
-        table = made(y_true, predictions, sample_weight=sample_weight)
-        return cls({"pit_histogram": table, "settings": Table(level=[level])})
+        make = partial(PITHistogram, n_bins, level, seed=seed)
+        return cls(_tables("pit_histogram", make, y_true, y_pred, sample_weight))
 
 
 pit_histogram = plotter(PITHistogramDisplay.from_predictions, "pit_histogram")
@@ -111,13 +123,8 @@ def _draw_curve(axes: "Axes", tables: Tables, palette: Palette) -> None:
     axes.set_ylabel("Outcomes up to the level, less the level, %")
 
 
-def _curve_legend(tables: Tables) -> Legend:
-    """Marks and words."""
-    return (("line", "observed"), ("diamond", "beyond chance"), ("band", f"{level_in(tables)} band if calibrated"))
-
-
 class PITCurveDisplay(PredictionDisplay):
-    """The distribution function of levels, less the diagonal: zero where the forecast is calibrated.
+    """The distribution function of PIT values, less the diagonal: zero where the forecast is calibrated.
 
     It needs no bins, and its band holds all points of a calibrated forecast at once: :class:`~calibrant.inference.PITCurve`.
     Above zero on the left and below on the right, forecasts are too sure; the other way round, too timid; all above, too high; all
@@ -130,7 +137,7 @@ class PITCurveDisplay(PredictionDisplay):
     array([-0.21, -0.33, -0.4 ])
     """
 
-    drawing = Drawing(_draw_curve, legend_of=_curve_legend)
+    drawing = Drawing(_draw_curve, legend_of=legend_of)
 
     @classmethod
     def from_predictions(
@@ -144,10 +151,8 @@ class PITCurveDisplay(PredictionDisplay):
         seed: int = 0,
     ) -> Self:
         """The curve at ``n_points - 1`` levels."""
-        predictions = as_distribution(y_pred)
-        made = PITCurve(n_points, level, prerank=usual_prerank(predictions), seed=seed)
-        table = made(y_true, predictions, sample_weight=sample_weight)
-        return cls({"pit_curve": table, "settings": Table(level=[level])})
+        make = partial(PITCurve, n_points, level, seed=seed)
+        return cls(_tables("pit_curve", make, y_true, y_pred, sample_weight))
 
 
 pit_curve = plotter(PITCurveDisplay.from_predictions, "pit_curve")

@@ -34,8 +34,8 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     ends = [table[name] for name in ("low", "high") if name in table]
     outside = beyond_chance(table) if ends else np.zeros(len(x), dtype=bool)
     least, most = (f(np.concatenate([x, seen, *ends])) for f in (np.min, np.max))
-    room = 0.06 * (most - least or 1.0)
-    line = np.array([x.min() - room, x.max() + room])
+    padding = 0.06 * (most - least or 1.0)
+    line = np.array([x.min() - padding, x.max() + padding])
     axes.plot(line, line, color=palette.muted, linewidth=1, dashes=(4, 3), zorder=1)
     if ends:
         axes.fill_between(x, ends[0], ends[1], color=palette.band, alpha=0.25, linewidth=0, zorder=2)
@@ -44,7 +44,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     for chosen, colour, marker in ((~outside, palette.accent, "o"), (outside, palette.bad, "D")):
         axes.scatter(x[chosen], seen[chosen], s=34, color=colour, marker=marker, linewidth=0, zorder=4)
     axes.set(xlabel="Predicted standard deviation", ylabel="Root mean squared error", xlim=tuple(line))
-    axes.set_ylim(min(least, line[0]) - room / 2, max(most, line[1]) + room / 2)
+    axes.set_ylim(min(least, line[0]) - padding / 2, max(most, line[1]) + padding / 2)
     dress(axes, palette)
 
 

@@ -32,7 +32,7 @@ SIDES = {
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """Gaps in standard errors, a row a place, a column a window."""
+    """Gaps in standard errors, one row per place, one column per window."""
     from matplotlib.patches import Rectangle
 
     cells, names = tables["cells"], names_in(tables)

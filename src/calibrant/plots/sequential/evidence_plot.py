@@ -38,14 +38,14 @@ def place_of(mark: Mapping[str, Any]) -> float:
 
 
 def draw_marks(axes: "Axes", marks: Table, palette: Palette) -> None:
-    """A line a row: dashed since when, whole at the alarm."""
+    """One line per row: dashed since when, whole at the alarm."""
     styles = {"since": "--", "alarm": "-"}
     for mark in marks.rows():
         axes.axvline(place_of(mark), color=palette.bad, linewidth=1.2, linestyle=styles[mark["mark"]], zorder=3)
 
 
 def label_marks(axes: "Axes", marks: Table, palette: Palette) -> None:
-    """The words of the lines, above axes whose limits are known: one below the other, on the side that has more room."""
+    """The words of the lines, above axes whose limits are known: one below the other, on the wider side."""
     height = inches_of(axes)[1]
     left, right = axes.get_xlim()
     for mark in marks.rows():

@@ -40,9 +40,9 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     axes.set_axis_off()
     names = [name for name in MEASURES if name in tables]
     height = inches_of(axes)[1]
-    room = (1 - 0.22 * (len(names) - 1) / height) / len(names)
+    share = (1 - 0.22 * (len(names) - 1) / height) / len(names)
     for i, name in enumerate(names):
-        panel = axes.inset_axes((0.0, 1 - room - i * (1 - room) / max(len(names) - 1, 1), 1.0, room))
+        panel = axes.inset_axes((0.0, 1 - share - i * (1 - share) / max(len(names) - 1, 1), 1.0, share))
         draw_panel(panel, tables[name], MEASURES[name], palette)
         draw_marks(panel, tables["marks"], palette)
         panel.yaxis.set_label_coords(-0.55 / inches_of(axes)[0], 0.5)
@@ -86,8 +86,8 @@ def limits_of(table: Table, measure: _Measure) -> tuple[float, float]:
     found = np.concatenate([measure.scale * table[name][usual] for name in ("value", "lowest", "highest")])
     found = found[np.isfinite(found)] if np.isfinite(found).any() else np.array([0.0, 1.0])
     low, high = float(found.min()), float(found.max())
-    room = 0.07 * (high - low) or 0.5
-    return (0.0 if measure.right is None else low - room), high + room
+    padding = 0.07 * (high - low) or 0.5
+    return (0.0 if measure.right is None else low - padding), high + padding
 
 
 def legend_of(tables: Tables) -> Legend:

@@ -51,7 +51,7 @@ class ClassProblem(ReportProblem):
 
     @property
     def kernel_width(self) -> int:
-        """A number a class, where there are more than two."""
+        """One number per class, where there are more than two."""
         return self.predictions.n_classes if self.kind == "multi-class" else 0  # type: ignore[union-attr]
 
 

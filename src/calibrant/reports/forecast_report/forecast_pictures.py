@@ -59,7 +59,7 @@ def _coverage(problem: ForecastProblem) -> Picture:
 
 
 def histogram_of(pit: PITProblem) -> Picture:
-    """The histogram of levels, with the band of even ones; of quantile forecasts, a bar a cell between their quantiles."""
+    """The histogram of PIT values, with the band of even ones; of quantile forecasts, one bar per cell between their quantiles."""
     if (fan := fan_of(pit.predictions)) is not None:
         return _cells_of(pit, fan)
     tables = PITHistogramDisplay.from_predictions(pit.targets, pit.predictions, sample_weight=pit.weights).tables

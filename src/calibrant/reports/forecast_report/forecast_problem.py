@@ -270,7 +270,7 @@ class ForecastProblem(ReportProblem):
 
 
 def pit_of_targets(targets: np.ndarray, predictions: Distribution) -> np.ndarray:
-    """One level a row, of vectors too."""
+    """One PIT value per row, of vectors too."""
     return PIT(prerank=usual_prerank(predictions)).of(targets, predictions)
 
 

@@ -111,7 +111,7 @@ def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
 
 
 def _telling(axis: np.ndarray) -> np.ndarray | None:
-    """The numbers where there is one a row and they differ."""
+    """The numbers where there is one per row and they differ."""
     return axis if axis.ndim == 1 and np.isfinite(axis).all() and len(np.unique(axis)) > 3 else None
 
 
@@ -155,7 +155,7 @@ class WeightedPIT(NamedTuple):
         return len(self.values) if self.weights is None else float(self.weights.sum() ** 2 / (self.weights**2).sum())
 
     def mean(self, of: np.ndarray) -> float:
-        """The weighted mean of a number a row."""
+        """The weighted mean of one number per row."""
         return float(np.average(of, weights=self.weights))
 
     def below(self, level: float) -> float:

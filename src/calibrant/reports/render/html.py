@@ -212,7 +212,7 @@ class Chart:
 
 
 def drawn(picture: Picture, beside: Table | None = None) -> str:
-    """A picture as SVG; axes of a reliability diagram have room for the curve ``beside`` it."""
+    """A picture as SVG; axes of a reliability diagram are wide enough for the curve ``beside`` it."""
     return visible(to_svg(picture.kind, picture.tables if beside is None else {**picture.tables, "beside": beside}))
 
 

@@ -9,7 +9,7 @@ from calibrant.reports.core.model import ReportData
 class Report(ReportData):
     """Everything the page shows, as data; :func:`calibrant.evaluate` makes it.
 
-    ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` a table a class
+    ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` one table per class
     and a table a slice. ``settings`` repeat the run.
     """
 
