@@ -6,7 +6,7 @@ import pytest
 
 from calibrant import Normal, evaluate
 from calibrant.plots.base import Drawing, Layout
-from calibrant.plots.drawings import to_svg
+from calibrant.plots.drawings import DRAWINGS
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ KINDS = ["reliability", "pit_histogram", "coverage", "spread"]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_one_svg_element_that_scales(kind, pictures):
-    root = ET.fromstring(to_svg(kind, pictures[kind]))
+    root = ET.fromstring(DRAWINGS[kind].to_svg(pictures[kind]))
     assert root.tag.endswith("svg")
     assert root.get("viewBox")
     assert root.get("width") is None
@@ -33,24 +33,24 @@ def test_it_is_one_svg_element_that_scales(kind, pictures):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_colours_come_from_the_page(kind, pictures):
-    svg = to_svg(kind, pictures[kind])
+    svg = DRAWINGS[kind].to_svg(pictures[kind])
     assert not re.findall(r"#[0-9a-f]{6}\b", re.sub(r"(href=\"|url\()#[^\")]*", "", svg))
     assert {"var(--ink)", "var(--muted)", "var(--grid)", "var(--accent)"} <= set(re.findall(r"var\(--\w+\)", svg))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_data_give_the_same_picture(kind, pictures):
-    assert to_svg(kind, pictures[kind]) == to_svg(kind, pictures[kind])
+    assert DRAWINGS[kind].to_svg(pictures[kind]) == DRAWINGS[kind].to_svg(pictures[kind])
 
 
 @pytest.mark.parametrize("kind", ["reliability", "pit_histogram", "coverage"])
 def test_what_is_beyond_chance_has_its_colour(kind, pictures):
-    assert "var(--bad)" in to_svg(kind, pictures[kind])
+    assert "var(--bad)" in DRAWINGS[kind].to_svg(pictures[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_names_that_are_referred_to_are_left(kind, pictures):
-    svg = to_svg(kind, pictures[kind])
+    svg = DRAWINGS[kind].to_svg(pictures[kind])
     names = re.findall(r' id="([^"]*)"', svg)
     assert len(names) == len(set(names))
     assert all(f"#{name}" in svg for name in names)

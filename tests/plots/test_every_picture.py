@@ -27,7 +27,7 @@ from calibrant.plots import (
     WindowsDisplay,
     WitnessDisplay,
 )
-from calibrant.plots.drawings import DRAWINGS, to_svg
+from calibrant.plots.drawings import DRAWINGS
 from calibrant.plots.style import DARK
 from calibrant.results import Table
 
@@ -175,11 +175,11 @@ def test_no_words_overlap_or_are_cut(name, legend, made, drawn_words):
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_pages_get_a_small_svg_in_their_own_colours(name, made):
-    svg = to_svg(kind(name), made[name].tables)
+    svg = DRAWINGS[kind(name)].to_svg(made[name].tables)
     assert len(svg.encode()) < 150_000
     assert "nan" not in svg
     assert not re.findall(r"#[0-9a-f]{6}\b", re.sub(r"(href=\"|url\()#[^\")]*", "", svg))
-    assert to_svg(kind(name), made[name].tables) == svg
+    assert DRAWINGS[kind(name)].to_svg(made[name].tables) == svg
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -1,7 +1,6 @@
 """Every kind of picture by its name."""
 
-from calibrant._validate import InputError, did_you_mean
-from calibrant.plots.base import Drawing, Tables
+from calibrant.plots.base import Drawing
 from calibrant.plots.classification.classwise import ClasswiseDisplay
 from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay
@@ -41,17 +40,4 @@ DRAWINGS: dict[str, Drawing] = {
     "windows": WindowsDisplay.drawing,
     "witness": WitnessDisplay.drawing,
 }
-"""What draws which kind of picture."""
-
-
-def to_svg(kind: str, tables: Tables) -> str:
-    """A picture of a kind, from its tables alone, as an inline SVG element whose colours are CSS variables.
-
-    >>> from calibrant.results import Table
-    >>> table = Table(lower=[0.0, 0.5], upper=[0.5, 1.0], observed=[0.4, 0.6], low=[0.3, 0.3], high=[0.7, 0.7])
-    >>> to_svg("pit_histogram", {"pit_histogram": table})[:4]
-    '<svg'
-    """
-    if kind not in DRAWINGS:
-        raise InputError(f"there is no picture of kind {kind!r}{did_you_mean(kind, list(DRAWINGS))}")
-    return DRAWINGS[kind].to_svg(tables)
+"""What draws which kind of picture, from its tables alone."""

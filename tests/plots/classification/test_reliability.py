@@ -8,7 +8,7 @@ from calibrant._validate import InputError
 from calibrant.estimators import IsotonicCurve
 from calibrant.lenses import Exceeds
 from calibrant.plots import ReliabilityDisplay, reliability
-from calibrant.plots.drawings import to_svg
+from calibrant.plots.drawings import DRAWINGS
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_close_predictions_are_drawn_close_up(rng):
     y = (rng.random(3000) < p).astype(int)
     tables = ReliabilityDisplay.from_predictions(y, p, n_resamples=99).tables
     assert tables["curve"].n_rows == 15
-    labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", to_svg("reliability", tables))]
+    labels = [float(t) for t in re.findall(r">(0\.\d+)</text>", DRAWINGS["reliability"].to_svg(tables))]
     assert max(labels) < 0.2
     assert np.isfinite(labels).all()
 

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from calibrant.plots.comparisons.comparison import curves_in, curves_layout
-from calibrant.plots.drawings import to_svg
+from calibrant.plots.drawings import DRAWINGS
 from calibrant.results import Table
 
 pytest.importorskip("matplotlib")
@@ -18,11 +18,11 @@ def tables(*names, kind="classes"):
 
 
 def test_every_model_has_its_line_and_name():
-    svg = to_svg("curves", tables("first", "second"))
+    svg = DRAWINGS["curves"].to_svg(tables("first", "second"))
     assert svg.startswith("<svg")
     for words in ("first", "second", "Predicted probability", "Observed frequency"):
         assert f">{words}</text>" in svg
-    assert "Held by the interval" in to_svg("curves", tables("a", kind="coverage"))
+    assert "Held by the interval" in DRAWINGS["curves"].to_svg(tables("a", kind="coverage"))
 
 
 def test_curves_are_in_order_and_room_is_for_names():
@@ -33,6 +33,6 @@ def test_curves_are_in_order_and_room_is_for_names():
 
 
 def test_hostile_names_are_text():
-    svg = to_svg("curves", tables("<script>", "$x^2$", "x" * 10_000))
+    svg = DRAWINGS["curves"].to_svg(tables("<script>", "$x^2$", "x" * 10_000))
     assert "<script>" not in svg
     assert len(re.findall("xxxx", svg)) < 10

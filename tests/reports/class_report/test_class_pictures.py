@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant import Bernoulli, Categorical
-from calibrant.plots.drawings import to_svg
+from calibrant.plots.drawings import DRAWINGS
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_pictures import class_pictures, reliability_of
 
@@ -25,7 +25,7 @@ def test_pictures_of_classes(k, kinds, rng, problem_of):
     p = rng.dirichlet(np.ones(k), 200)
     pictures = made(problem_of(p.argmax(axis=1), Categorical(p)))
     assert [picture.kind for picture in pictures] == kinds
-    assert all(to_svg(picture.kind, picture.tables).startswith("<svg") for picture in pictures)
+    assert all(DRAWINGS[picture.kind].to_svg(picture.tables).startswith("<svg") for picture in pictures)
     assert all(any(c.isdigit() for c in picture.description) for picture in pictures)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._validate import InputError
-from calibrant.plots.drawings import DRAWINGS, to_svg
+from calibrant.plots.drawings import DRAWINGS
 from calibrant.reports.core.model import KeyNumber, Picture, ReportData
 from calibrant.results import Result, Table, how_many, number, percent
 
@@ -213,7 +213,9 @@ class Chart:
 
 def drawn(picture: Picture, beside: Table | None = None) -> str:
     """A picture as SVG; axes of a reliability diagram are wide enough for the curve ``beside`` it."""
-    return visible(to_svg(picture.kind, picture.tables if beside is None else {**picture.tables, "beside": beside}))
+    return visible(
+        DRAWINGS[picture.kind].to_svg(picture.tables if beside is None else {**picture.tables, "beside": beside})
+    )
 
 
 def chart_of(picture: Picture, beside: Table | None = None) -> Chart:

@@ -9,8 +9,8 @@ from calibrant.reports.core.model import ReportData
 class Report(ReportData):
     """Everything the page shows, as data; :func:`calibrant.evaluate` makes it.
 
-    ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` one table per class
-    and a table a slice. ``settings`` repeat the run.
+    ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` one table of classes
+    and one per column of slices. ``settings`` repeat the run.
     """
 
     def to_html(self) -> str:
