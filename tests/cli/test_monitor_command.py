@@ -68,7 +68,7 @@ def test_for_programs_every_line_is_an_object(run, drifting):
     assert [next(iter(x)) for x in found] == ["window", "alarm", "window", "window", "end"]
     assert found[-1]["end"]["n"] == 1500
     assert found[-1]["end"]["alarm"]["row"] > 800
-    assert {"first", "last", "claimed", "happened", "error", "pvalue", "log_evalue"} <= set(found[0]["window"])
+    assert {"first", "last", "predicted", "observed", "error", "pvalue", "log_evalue"} <= set(found[0]["window"])
 
 
 def test_what_was_impossible_is_told_in_words(run, tmp_path):
@@ -252,10 +252,10 @@ class TestPages:
         assert data["alarm"] == end["alarm"]
         assert data["verdict"]["pvalue"] == end["pvalue"]
         lines = [x["window"] for x in objects(out) if "window" in x]
-        table = data["sections"][-1]["table"]
-        assert table["last_row"] == [line["last"] for line in lines]
-        assert table["claimed"] == pytest.approx([line["claimed"] for line in lines])
-        assert table["happened"] == pytest.approx([line["happened"] for line in lines])
+        table = data["pictures"][1]["gap"]
+        assert table["last"] == [line["last"] for line in lines]
+        assert table["claimed"] == pytest.approx([line["predicted"] for line in lines])
+        assert table["happened"] == pytest.approx([line["observed"] for line in lines])
 
     def test_a_comment_on_the_standard_output(self, run, drifting, quiet):
         code, out, _ = run("monitor", drifting, *COLUMNS, "--format", "markdown")
@@ -270,7 +270,7 @@ class TestPages:
         code, _, _ = run("monitor", str(path), *COLUMNS, "--report", str(page))
         data = json.loads(page.read_text("utf-8"))
         assert code == 0
-        assert {x["label"]: x["value"] for x in data["numbers"]}["Lines left out"] == 2
+        assert data["bad_lines"] == 2
         assert "line 61 is not JSON" in data["notes"][0]
 
     def test_from_a_pipe(self, run, monkeypatch, tmp_path):
@@ -304,7 +304,7 @@ class TestPages:
             part.write_text("\n".join(lines()[start : start + 300]))
             run("monitor", str(part), *COLUMNS, "--window", "100", "--state", str(state), "--report", str(page))
         data = json.loads(page.read_text("utf-8"))
-        assert data["sections"][-1]["table"]["last_row"] == [100, 200, 300, 400, 500, 600]
+        assert data["pictures"][1]["gap"]["last"] == [100, 200, 300, 400, 500, 600]
 
     def test_an_interrupt_leaves_a_page_a_state_and_a_last_word(self, run, quiet, tmp_path, monkeypatch):
         """A stream that never ends is watched until somebody stops it."""

@@ -69,7 +69,7 @@ class Windows:
     >>> windows = Windows(size=3)
     >>> for y_true, y_pred in [([1, 0], [0.9, 0.2]), ([1, 1], [0.7, 0.6])]:
     ...     windows, done = windows.update(y_true, y_pred)
-    >>> done[0].first, done[0].last, round(done[0].claimed, 3), round(done[0].happened, 3)
+    >>> done[0].first, done[0].last, round(done[0].predicted, 3), round(done[0].observed, 3)
     (1, 3, 0.6, 0.667)
     """
 
