@@ -44,7 +44,7 @@ SECONDS: Mapping[Operation, float] = MappingProxyType(
         "draw": 5e-9,  # of a target, with its part of a binned statistic
         "multiply": 8e-11,  # as matrix products do
         "fit": 1e-6,  # over one number, all iterations of six fits: of all rows, and without each of five folds
-        "picture": 0.15,  # of a report, with what it needs
+        "picture": 0.1,  # of a report, with what it needs
     }
 )
 """Processor seconds of one operation of each kind, on a virtual machine with two cores."""
