@@ -152,7 +152,10 @@ def test_a_broken_parquet_file_is_refused_in_our_words(tmp_path):
 def test_missing_values_of_parquet_are_refused(tmp_path):
     polars.DataFrame({"y": [1, None], "p": [0.5, 0.5]}).write_parquet(tmp_path / "x.parquet")
     with pytest.raises(InputError, match=r"column 'y' has missing values in 1 of its rows; drop or fill them"):
-        list(Batches(tmp_path / "x.parquet"))
+        list(Batches(tmp_path / "x.parquet", strict=True))
+    batches = Batches(tmp_path / "x.parquet")
+    assert [batch.y_true.tolist() for batch in batches] == [[1]]
+    assert str(batches.bad).startswith("1 row could not be used: row 2 is refused: ")
 
 
 def test_a_pipe_that_ends_in_the_middle_of_a_line():

@@ -99,7 +99,9 @@ def test_columns_of_one_name_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"a\.csv has 2 columns called 'p': give each column a name of its own"):
         open_columns(csv)
     lines.write_text('{"y": 1, "p": 0.2}\n{"y": 0, "p": 0.2, "p": 0.9, "z": 1, "z": 2}\n')
-    with pytest.raises(InputError, match=r"a\.jsonl has records with 'p' twice: give each field a name of its own"):
+    with pytest.raises(
+        InputError, match=r"a\.jsonl: line 2 is a record with 'p' twice: give each field a name of its own"
+    ):
         open_columns(lines).load(["y", "p"])
     assert open_columns(lines).load(["y"]).tolist() == [[1], [0]]
     with ZipFile(archive, "w") as parts:

@@ -1,8 +1,13 @@
+import csv
 import json
+from io import StringIO
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from calibrant.io.records import BadLines, CsvLines, JsonLines, Needed, fault_of, split_header
+from calibrant import InputError
+from calibrant.io.records import NO_TEXT, BadLines, CsvLines, JsonLines, Needed, check_text, fault_of, split_header
 
 NEEDED = Needed(("y", "p"), frozenset({"p"}))
 
@@ -30,7 +35,8 @@ FAULTS = {
 def test_faults_of_json(line):
     bad = BadLines()
     good = b'{"y": 1, "p": 0.25, "id": NaN}'
-    text = JsonLines().sift(b"\n".join([good, b"", line, good]), NEEDED, 10, bad)
+    text, lines = JsonLines().sift(b"\n".join([good, b"", line, good]), NEEDED, 10, bad)
+    assert lines == [10, 13]
     assert [json.loads(part) for part in text.splitlines()] == [{"y": 1, "p": 0.25}] * 2
     assert bad.count == 1
     assert bad.first[0][0] == 12
@@ -50,8 +56,8 @@ def test_faults_of_json(line):
 def test_faults_of_csv(line, fault):
     bad = BadLines()
     good = b'0,0.5,"two\nlines"'
-    text = CsvLines(("y", "p", "note")).sift(b"\n".join([good, b"", line, good]), NEEDED, 2, bad)
-    assert text == b"\n".join([good, good, b""])
+    text, lines = CsvLines(("y", "p", "note")).sift(b"\n".join([good, b"", line, good]), NEEDED, 2, bad)
+    assert (text, lines) == (b"y,p\n0,0.5\n0,0.5\n", [2, 6])
     assert bad.first[0][0] == 5
     assert bad.first[0][1].startswith(fault)
 
@@ -62,7 +68,7 @@ def test_records_without_fault():
 
 
 def test_truth_and_falsehood_are_numbers():
-    assert json.loads(JsonLines().kept(b"", {"y": True, "p": "1e-3", "x": 1}, NEEDED)) == {"y": 1, "p": 1e-3}
+    assert json.loads(JsonLines().written([{"y": True, "p": "1e-3", "x": 1}], NEEDED)) == {"y": 1, "p": 1e-3}
 
 
 def test_names_of_json_are_those_of_all_first_records():
@@ -78,6 +84,73 @@ def test_only_the_first_bad_lines_are_remembered():
 
 
 def test_a_header_may_have_quotes_and_a_mark():
-    names, header, rest = split_header(b'\xef\xbb\xbfy,"p\nq"\n1,2\n')
-    assert (names, rest) == (["y", "p\nq"], b"1,2\n")
-    assert header.endswith(b'q"\n')
+    assert split_header(b'\xef\xbb\xbfy,"p\nq"\n1,2\n', "x") == (["y", "p\nq"], b"1,2\n")
+    assert split_header(b"y,p", "x") == (["y", "p"], b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"y,p\r1,0.5\r", "a carriage return inside"),
+        (b'y,"%s"\n' % (b"x" * 200_000), "field larger than field limit"),
+        (b"y,\xff\n", "not UTF-8, '.udcff'"),
+    ],
+)
+def test_headers_that_are_none(text, message):
+    with pytest.raises(InputError, match=message):
+        split_header(text, "x.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"1,0.5,7\n0\n",
+        b"1,0.5\r0,0.3\r\n",
+        b'1,"0.5\n0,0.3\n',
+        b'1,a"b\n0,c"d\n',
+        b'1,"a"b\n0,0.3\n',
+        b'1,"a" \n0,"b"\n',
+        b"1,0.5\n\n0,0.5\n",
+        b"1,0.5,\n",
+    ],
+)
+def test_rows_that_a_fast_reader_would_not_read_as_written(text):
+    assert not CsvLines(("y", "p")).is_plain(text)
+
+
+@pytest.mark.parametrize(
+    "text", [b"1,0.5\n0,0.3", b"1,0.5\r\n", b'"1","0,5"\r\n"a""b","c\nd"\n', b'"",""\n""""," "\n', b",\n,\n"]
+)
+def test_rows_that_it_would(text):
+    assert CsvLines(("y", "p")).is_plain(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet='a,"\n\r', max_size=24))
+def test_it_is_never_wrong(text):
+    """Where the quick look finds a table, so does the reader of the standard library."""
+    if CsvLines(("y", "p")).is_plain(text.encode()) and text:
+        assert {len(row) for row in csv.reader(StringIO(text, newline=""), strict=True)} == {2}
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**64), 10**400, "9223372036854775808", "-1" + "0" * 5000])
+def test_integers_beyond_64_bits(value):
+    assert "beyond 64 bits" in fault_of({"y": value, "p": 0.5}, NEEDED)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63) + 1, "9223372036854775807", "0" * 30 + "7", "1e30"])
+def test_integers_of_64_bits(value):
+    assert fault_of({"y": value, "p": 0.5}, NEEDED) == ""
+
+
+def test_half_a_character_is_no_text():
+    line = b'{"y": "\\ud83d", "p": 0.5}'
+    assert not JsonLines().is_plain(line, ["y", "p"])
+    assert "without text that UTF-8 has, 'y'" in fault_of(json.loads(line), NEEDED)
+    assert fault_of(json.loads(b'{"y": "\\ud83d\\ude00", "p": 0.5}'), NEEDED) == ""
+
+
+@pytest.mark.parametrize("head", [*NO_TEXT, b"y,p\n1,0\0"])
+def test_what_is_no_text(head):
+    with pytest.raises(InputError, match=r"^x\.csv (is|holds)"):
+        check_text(head + b"...", "x.csv")

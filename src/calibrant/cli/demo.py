@@ -1,12 +1,12 @@
 """The command that shows what there is to see, on predictions that ship with calibrant."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 
 from calibrant import io
+from calibrant._files import write_whole
 from calibrant.cli import display
 from calibrant.cli.flags import Fields, Seed, check_writable
 from calibrant.cli.pipes import DASH
@@ -60,7 +60,7 @@ def demo(
     check_place(out, "table")
     if data is not None:
         check_writable(data, "--data")
-        shutil.copyfile(io.example(name), data)
+        write_whole(data, io.example(name).read_bytes())
     fields = Fields(**{key: value for key, value in chosen.columns.items() if key != "by"})
     source = fields.source(data or Path(f"{name}.csv"))
     report = made(io.read(io.example(name), **chosen.columns), chosen.title, 999, seed, source)

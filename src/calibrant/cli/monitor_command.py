@@ -10,6 +10,7 @@ from typing import IO, Annotated, Any
 
 from cyclopts import Parameter
 
+from calibrant._files import read_json, write_whole
 from calibrant._validate import InputError, check_count
 from calibrant.cli import display
 from calibrant.cli.flags import Comment, Fields, File, Seed, check_outputs
@@ -128,7 +129,7 @@ class _Watch:
     def finish(self) -> None:
         """What is kept, shown and told after the last row; the state comes first, whatever becomes of the rest."""
         if self.place is not None:
-            self.place.write_text(self.state.to_json(), encoding="utf-8")
+            write_whole(self.place, self.state.to_json())
         self.write()
         self.summary()
 
@@ -149,7 +150,7 @@ def _restored(path: Path | None, alpha: float, seed: int, window: int) -> Monito
     if path is None or not path.exists():
         return fresh
     try:
-        kept = Monitor.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        kept = Monitor.from_dict(read_json(path))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"--state {str(path)!r} holds no state of a monitor: name another file, or remove it"

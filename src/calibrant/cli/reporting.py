@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from calibrant import io
+from calibrant._files import write_whole
 from calibrant._validate import InputError
 from calibrant.cli import comparing, display
 from calibrant.cli.commands import Gate, judge
@@ -138,7 +139,7 @@ def report(
             result = made(data.read(file), heading, n_resamples, seed, data.source(file), place)
     write(result, out)
     if pdf is not None:
-        pdf.write_bytes(to_pdf(result.to_html()))
+        write_whole(pdf, to_pdf(result.to_html()))
     show(result, out, format)
     numbers = numbers_of(result) if isinstance(result, Report) else comparing.numbers_of_models(result)
     return judge(gates, numbers)

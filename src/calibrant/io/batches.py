@@ -1,19 +1,27 @@
 """Files and pipes of any length as data sets of some rows at a time, at constant memory."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import TextIOBase
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from calibrant._validate import InputError, check_count
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.io.columns import Columns, FramePart, check_exists, check_polars
 from calibrant.io.dataset import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of
-from calibrant.io.parts import Frames, TextParts, parquet_parts
+from calibrant.io.parts import Part, Parts, TextParts, parquet_parts
 from calibrant.io.records import BadLines, Needed
 from calibrant.results import how_many
+
+if TYPE_CHECKING:
+    import polars
+
+MAX_BAD_ROWS = 1000
+"""Rows of a batch that are looked at one by one; where more are refused, all are."""
 
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
@@ -32,9 +40,10 @@ class Batches:
     character does not. The other arguments name columns as for :func:`calibrant.io.read`. A batch has at most ``rows`` rows,
     and fewer where a pipe has not given more for ``flush`` seconds.
 
-    Lines that are not JSON, or lack a column that is needed, are left out. ``bad`` has their number and the first few; with
-    ``strict`` the first one is an error. Where no line can be used, or the positive label never occurs, that is an error
-    at the end in any case. Values that no line should have, such as probabilities above 1, are errors at once.
+    Lines that are not JSON, have more or fewer values than the header has names, lack a column that is needed, or hold what no
+    line should, such as a probability above 1, are left out. ``bad`` has their number and the first few; with ``strict``
+    the first one is an error, which comes after the rows before it. Where no row of the first batch can be used, or the
+    positive label never occurs, that is an error in any case.
 
     >>> from io import BytesIO
     >>> lines = BytesIO(b'{"y": 1, "p": 0.8}\\nwhat?\\n{"y": 0, "p": 0.3}\\n')
@@ -88,39 +97,93 @@ class Batches:
         return Path("standard input" if name == "<stdin>" else name if isinstance(name, str) else "the stream")
 
     def __iter__(self) -> Iterator[FileBatch]:
-        self.bad, self.n, found = BadLines(), 0, self.columns["pos_label"] is None
-        for frame in self._frames():
-            for start in range(0, len(frame), self.rows):
-                batch = self._batch(FramePart(self.path, frame[start : start + self.rows]))
-                self.n += len(batch.y_true)
-                found = found or bool(np.any(batch.y_true))
-                yield batch
+        self.bad, self.n, found = (
+            BadLines(noun="row" if self._is_parquet else "line"),
+            0,
+            self.columns["pos_label"] is None,
+        )
+        for part in self._parts():
+            for start in range(0, len(part.lines), self.rows):
+                rows = slice(start, start + self.rows)
+                for batch in self._usable(Part(part.frame[rows], part.lines[rows])):
+                    self.n += len(batch.y_true)
+                    found = found or bool(np.any(batch.y_true))
+                    yield batch
+            self._check_strict()
         if not self.n:
             raise InputError(f"{self.path.name} has no rows{f' of use: {self.bad}' if self.bad.count else ''}")
         if not found:
             raise InputError(f"--pos-label {self.columns['pos_label']!r} never occurs in {how_many(self.n, 'row')}")
 
+    def _usable(self, part: Part) -> Iterator[FileBatch]:
+        """The rows as one batch, without those that are refused, which are counted; with ``strict``, those before the first."""
+        if self.strict and self.bad.count:
+            n = bisect_left(part.lines, self.bad.first[0][0])
+            part = Part(part.frame[:n], part.lines[:n])
+        try:
+            if len(part.lines):
+                yield self._batch(part.frame)
+            return
+        except InputError as error:
+            refused = self._refused(part, MAX_BAD_ROWS)
+            if refused is None or (len(refused) == len(part.lines) and not self.n):
+                raise InputError(f"{self.path.name}, rows from {self.n:,}: {error}") from error
+        for row, fault in refused.items():
+            self.bad.add(part.lines[row], f"refused: {fault}")
+        kept = [row for row in range(len(part.lines)) if row not in refused]
+        kept = [row for row in kept if row < min(refused)] if self.strict else kept
+        if kept:
+            yield self._batch(part.frame[kept])
+
+    def _refused(self, part: Part, most: int, first: int = 0) -> dict[int, str] | None:
+        """Rows that cannot be used and why, found by halves; ``None`` where there are more than ``most``."""
+        try:
+            self._batch(part.frame)
+            return {}
+        except InputError as error:
+            if len(part.lines) == 1:
+                return {first: str(error)}
+        half = len(part.lines) // 2
+        found: dict[int, str] = {}
+        for start, rows in ((0, slice(half)), (half, slice(half, None))):
+            more = self._refused(Part(part.frame[rows], part.lines[rows]), most - len(found), first + start)
+            if more is None or len(found) + len(more) > most:
+                return None
+            found |= more
+        return found
+
+    def _check_strict(self) -> None:
+        if self.strict and self.bad.count:
+            raise InputError(f"{self.path.name}: {self.bad}")
+
     def between(self, start: int, stop: int) -> Iterator[FileBatch]:
         """The rows of a Parquet file from start to stop, of which nothing else is read; there may be none."""
         self.n = start
-        for frame in parquet_parts(self.path, self._wish, start, stop):
-            for first in range(0, len(frame), self.rows):
-                yield (batch := self._batch(FramePart(self.path, frame[first : first + self.rows])))
+        for part in parquet_parts(self.path, self._wish, start, stop):
+            for first in range(0, len(part.frame), self.rows):
+                try:
+                    yield (batch := self._batch(part.frame[first : first + self.rows]))
+                except InputError as error:
+                    raise InputError(f"{self.path.name}, rows from {self.n:,}: {error}") from error
                 self.n += len(batch.y_true)
 
-    def _batch(self, table: Columns) -> FileBatch:
-        try:
-            return FileBatch(**vars(dataset_of(table, **self.columns, is_part=True)), start=self.n)
-        except InputError as error:
-            raise InputError(f"{self.path.name}, rows from {self.n:,}: {error}") from error
+    def _batch(self, frame: "polars.DataFrame") -> FileBatch:
+        """These rows, of which every target is one that its prediction may have."""
+        found = dataset_of(FramePart(self.path, frame), **self.columns, is_part=True)
+        as_problem(found.y_true, found.y_pred)
+        return FileBatch(**vars(found), start=self.n)
 
-    def _frames(self) -> Frames:
+    @property
+    def _is_parquet(self) -> bool:
+        return isinstance(self.source, Path) and ENDINGS.get(self.source.suffix.lower()) == "parquet"
+
+    def _parts(self) -> Parts:
         check_polars(self.path)
-        parts = TextParts(self.path, self._wish, self.bad, strict=self.strict)
+        text = TextParts(self.path, self._wish, self.bad)
         if not isinstance(self.source, Path):
             is_csv = None if self.kind is None else self.kind == "csv"
             handle = getattr(self.source, "buffer", self.source)  # bytes under text
-            yield from parts.frames(handle, is_csv=is_csv, rows=self.rows, flush=self.flush)
+            yield from text.parts(handle, is_csv=is_csv, rows=self.rows, flush=self.flush)
             return
         check_exists(self.source)
         kind = ENDINGS.get(self.source.suffix.lower())
@@ -130,7 +193,7 @@ class Batches:
             yield from parquet_parts(self.source, self._wish)
             return
         with self.source.open("rb") as handle:
-            yield from parts.frames(handle, is_csv=kind == "csv", rows=self.rows, flush=None)
+            yield from text.parts(handle, is_csv=kind == "csv", rows=self.rows, flush=None)
 
     def _wish(self, table: Columns) -> Needed:
         """The columns that data sets are made of."""

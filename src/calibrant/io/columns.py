@@ -1,17 +1,21 @@
 """Files as named columns: CSV, Parquet, JSON lines and NPZ, read and written."""
 
-import csv
+import math
+import sys
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from zipfile import BadZipFile, ZipFile
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
+from calibrant._files import replacing
 from calibrant._validate import InputError, check_names_once, did_you_mean
-from calibrant.io.records import JsonLines
+from calibrant.io.lines import whole_lines
+from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
 
 if TYPE_CHECKING:
     import polars
@@ -92,7 +96,11 @@ def open_columns(path: Path, format: str | None = None) -> Columns:
 
 def check_exists(path: Path) -> None:
     """Refuse a file that is not there."""
-    if not path.exists():
+    try:
+        is_there = path.exists()
+    except (OSError, ValueError) as error:  # a loop of links, a name that is too long or has a zero byte
+        raise InputError(f"there can be no file {str(path)!r}: {error}") from error
+    if not is_there:
         near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
         raise InputError(f"there is no file {str(path)!r}{near if 'did you mean' in near else ''}")
 
@@ -109,11 +117,16 @@ class _Archive(Columns):
 
     def __init__(self, path: Path) -> None:
         try:
-            with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
-                names = list(archive.files)
-                self.arrays: dict[str, np.ndarray] = {name: archive[name] for name in names}
-        except (BadZipFile, ValueError, EOFError, OSError) as error:
+            with path.open("rb") as handle, ZipFile(handle) as archive:
+                names = [member.filename.removesuffix(".npy") for member in archive.infolist()]
+                if other := [name for name in archive.namelist() if not name.endswith(".npy")]:
+                    raise ValueError(f"{other[0]!r} in it is no array: keep arrays alone")
+                found = [_array(archive, member) for member in archive.infolist()]
+        except (BadZipFile, ValueError, ArithmeticError, EOFError, OSError, RuntimeError, zlib.error) as error:
             raise InputError(f"{path.name} cannot be read as NPZ: {_first_line(error)}") from error
+        except MemoryError as error:
+            raise InputError(f"{path.name} does not fit into memory: read a part of it") from error
+        self.arrays: dict[str, np.ndarray] = dict(zip(names, found, strict=True))
         check_names_once(names, path.name)
         super().__init__(path, names)
 
@@ -127,6 +140,8 @@ class _Archive(Columns):
         parts = [self.arrays[name] for name in names]
         if any(part.ndim == 0 for part in parts) or len({len(part) for part in parts}) > 1:
             raise InputError(f"{self.path.name}: {', '.join(names)} must be arrays with equally many rows")
+        if empty := [name for name in names if len(self.arrays[name]) and not self.arrays[name].size]:
+            raise InputError(f"{self.path.name}: {empty[0]} has rows of no values")
 
     def width(self, name: str) -> int:
         array = self.arrays[name]
@@ -153,10 +168,13 @@ class Frame(Columns):
     def __init__(self, path: Path, kind: str) -> None:
         _polars(path)
         self.path, self.kind = path, kind
-        if kind == ".csv":
-            check_names_once(_header(path), path.name)
+        header = _checked_header(path) if kind == ".csv" else None
         self.lazy = self.reading(self.scan)
         super().__init__(path, self.reading(lambda: self.lazy.collect_schema().names()))
+        if header is not None and len(header) != len(self.names):
+            raise InputError(
+                f"{path.name} begins with {len(self.names)} columns, and {len(header)} names: give each a name"
+            )
 
     def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
         """The file, types inferred from all rows: a column may begin with a hundred zeros. Brackets in a name are no pattern."""
@@ -165,7 +183,9 @@ class Frame(Columns):
             return pl.scan_csv(self.path, glob=False, infer_schema=not as_text, infer_schema_length=None)
         if self.kind == ".parquet":
             return pl.scan_parquet(self.path, glob=False)
-        return pl.scan_ndjson(self.path.read_bytes(), infer_schema_length=None)
+        content = self.path.read_bytes()
+        check_text(content, self.path.name)
+        return pl.scan_ndjson(content, infer_schema_length=None)
 
     def reading(self, step: Callable[[], T]) -> T:
         """What a step gives; what Polars refuses is refused in our words."""
@@ -179,11 +199,7 @@ class Frame(Columns):
         from polars.selectors import by_name
 
         if self.kind in (".jsonl", ".ndjson"):
-            repeated = JsonLines().repeated(self.path.read_bytes(), names)
-            if repeated is not None:
-                raise InputError(
-                    f"{self.path.name} has records with {repeated!r} twice: give each field a name of its own"
-                )
+            JsonLines().check(self.path.read_bytes(), names, 1, self.path.name)
         return self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
 
     def load(self, names: Sequence[str]) -> np.ndarray:
@@ -194,6 +210,10 @@ class Frame(Columns):
             name, count = next(iter(missing.items()))
             raise InputError(
                 f"{self.path.name}: column {name!r} has missing values in {count:,} of its rows; drop or fill them"
+            )
+        if long := [name for name in names if is_too_long(frame[name].dtype)]:
+            raise InputError(
+                f"{self.path.name}: column {long[0]!r} has integers beyond 64 bits: write them as fractions"
             )
         return frame.to_numpy()
 
@@ -231,25 +251,59 @@ class FramePart(Frame):
         return self.frame.select(names)
 
 
-def _header(path: Path) -> list[str]:
-    """The names in the first line of a CSV, as they are written."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-        return next(csv.reader(lines), [])
+def _checked_header(path: Path) -> list[str]:
+    """The names in the first line of a CSV, of which every other line must have as many values."""
+    names: list[str] = []
+    line = 1
+    with path.open("rb") as handle:
+        for text in whole_lines(handle, rows=sys.maxsize, flush=None, is_csv=True):
+            if not names:
+                check_text(text, path.name)
+                names, rest = split_header(text, path.name)
+                check_names_once(names, path.name)
+                line, text = 1 + text.count(b"\n") - rest.count(b"\n"), rest
+            if text:
+                CsvLines(names).check(text, (), line, path.name)
+            line += text.count(b"\n")
+    return names
+
+
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+"""How the shape of an array is read, by the version of its format."""
+
+
+def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
+    """An array of an NPZ, whose shape is no larger than what there is of it."""
+    with archive.open(member) as part:
+        version = np.lib.format.read_magic(part)
+        if version in HEADERS:
+            shape, _, dtype = HEADERS[version](part)
+            if math.prod(shape) * dtype.itemsize > member.file_size:
+                raise ValueError(f"{member.filename} has fewer values than its shape {shape} says")
+    with archive.open(member) as part:
+        found: np.ndarray = np.lib.format.read_array(part, allow_pickle=False)
+        return found
+
+
+def is_too_long(dtype: "polars.DataType | type[polars.DataType]") -> bool:
+    """Whether these are integers that arrays have no place for."""
+    return str(dtype) in ("Int128", "UInt128")
 
 
 def _write_frame(frame: "polars.DataFrame", out: Path) -> None:
     kind = out.suffix.lower()
-    write: Callable[[Path], Any] = frame.write_csv if kind == ".csv" else frame.write_ndjson
+    write: Callable[[IO[bytes]], Any] = frame.write_csv if kind == ".csv" else frame.write_ndjson
     write = frame.write_parquet if kind == ".parquet" else write
     try:
-        write(out)
+        with replacing(out) as handle:
+            write(handle)
     except _polars(out).exceptions.PolarsError as error:
         raise InputError(f"{out.name} cannot be written as {kind[1:]}: {_first_line(error)}") from error
 
 
 def _write_archive(arrays: Mapping[str, np.ndarray], out: Path) -> None:
     """NPZ under names that ``numpy.savez`` would take for its own, such as ``file``."""
-    with ZipFile(out, "w") as archive:
+    with replacing(out) as handle, ZipFile(handle, "w") as archive:
         for name, values in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, values, allow_pickle=False)

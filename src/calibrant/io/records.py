@@ -5,10 +5,12 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Any
 
+from calibrant._validate import InputError
 from calibrant.results import how_many
 
 SHOWN = 5
@@ -19,6 +21,34 @@ NOT_NUMBERS = ("nan", "inf", "-inf")
 
 LOOKED_AT = 1000
 """Lines whose fields are looked at to find names."""
+
+NOT_MARKS = bytes(set(range(256)) - set(b",\n"))
+"""All bytes but those between values and between rows."""
+
+NO_TEXT = {
+    b"\x1f\x8b": "compressed by gzip: unpack it first, gunzip",
+    b"PK\x03\x04": "a zip archive: unpack it first, unzip",
+    b"BZh": "compressed by bzip2: unpack it first, bunzip2",
+    b"\xfd7zXZ": "compressed by xz: unpack it first, unxz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first, unzstd",
+    b"PAR1": "a Parquet file: call it .parquet, or say --input-format parquet",
+    b"\x93NUMPY": "an array of NumPy: save named arrays with numpy.savez",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+}
+"""What files that are no UTF-8 text begin with."""
+
+
+def check_text(head: bytes, name: str) -> None:
+    """Refuse what does not begin as text does.
+
+    >>> check_text(b"y,p", "x.csv")
+    """
+    for mark, meaning in NO_TEXT.items():
+        if head.startswith(mark):
+            raise InputError(f"{name} is {meaning}")
+    if b"\0" in head:
+        raise InputError(f"{name} holds zero bytes, as no text does: save it as UTF-8 text")
 
 
 @dataclass(frozen=True)
@@ -41,6 +71,7 @@ class BadLines:
 
     count: int = 0
     first: list[tuple[int, str]] = field(default_factory=list)
+    noun: str = "line"
 
     def add(self, line: int, fault: str) -> None:
         """Count one more."""
@@ -49,38 +80,51 @@ class BadLines:
             self.first.append((line, fault))
 
     def __str__(self) -> str:
-        named = "; ".join(f"line {line} is {fault}" for line, fault in self.first)
-        return (
-            f"{how_many(self.count, 'line')} could not be used: {named}{'; …' if self.count > len(self.first) else ''}"
-        )
+        named = "; ".join(f"{self.noun} {line} is {fault}" for line, fault in self.first)
+        more = "; …" if self.count > len(self.first) else ""
+        return f"{how_many(self.count, self.noun)} could not be used: {named}{more}"
 
 
 class Format(ABC):
-    """How lines hold records."""
+    """How lines hold records; ``head`` is what a fast reader wants before them."""
+
+    head = b""
 
     @abstractmethod
     def names(self, text: bytes) -> list[str]:
         """The fields that records have, or some of the first."""
 
     @abstractmethod
-    def records(self, text: bytes) -> Iterator[tuple[int, bytes, dict[str, Any] | str]]:
-        """Of each line that is not blank its place, the text, and the record or what is wrong with it."""
+    def is_plain(self, text: bytes, names: Sequence[str]) -> bool:
+        """Whether a fast reader takes these fields as they are written; quick, and never yes where it would not."""
 
     @abstractmethod
-    def kept(self, line: bytes, record: dict[str, Any], needed: Needed) -> bytes:
-        """A good line as it is read on."""
+    def records(self, text: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
+        """Of each line that is not blank its place, and the record or what is wrong with it."""
 
-    def sift(self, text: bytes, needed: Needed, first_line: int, bad: BadLines) -> bytes:
-        """The good lines alone; the others are counted."""
-        good = []
-        for place, line, record in self.records(text):
+    @abstractmethod
+    def written(self, records: Sequence[dict[str, Any]], needed: Needed) -> bytes:
+        """Good records for a fast reader, the needed fields alone."""
+
+    def sift(self, text: bytes, needed: Needed, first_line: int, bad: BadLines) -> tuple[bytes, list[int]]:
+        """The good records alone, and the line of each; the others are counted."""
+        good, lines = [], []
+        for place, record in self.records(text):
             fault = record if isinstance(record, str) else fault_of(record, needed)
             if fault:
                 bad.add(first_line + place, fault)
             else:
                 assert isinstance(record, dict)
-                good.append(self.kept(line, record, needed))
-        return b"\n".join(good) + b"\n" if good else b""
+                good.append(record)
+                lines.append(first_line + place)
+        return self.written(good, needed) if good else b"", lines
+
+    def check(self, text: bytes, names: Sequence[str], first_line: int, source: str) -> None:
+        """Refuse a text in which a record, or one of these fields, is not what is written."""
+        for place, record in () if self.is_plain(text, names) else self.records(text):
+            fault = record if isinstance(record, str) else garbled(record, names)
+            if fault:
+                raise InputError(f"{source}: line {first_line + place} is {fault}")
 
 
 def fault_of(record: dict[str, Any], needed: Needed) -> str:
@@ -91,22 +135,49 @@ def fault_of(record: dict[str, Any], needed: Needed) -> str:
     """
     for name in needed.names:
         value = record.get(name)
-        if name in getattr(record, "repeated", ()):
-            return f"a record with {name!r} twice"
-        if value is None or value == "" or str(value).lower() in NOT_NUMBERS:
+        if value is None or value == "" or (isinstance(value, str | float) and str(value).lower() in NOT_NUMBERS):
             return f"without {name!r}"
         if name in needed.numbers and not _is_number(value):
-            return f"without a number {name!r}: {value!r}"
+            return f"without a number {name!r}: {_shortened(repr(value))}"
         if isinstance(value, dict | list):
-            return f"without one value {name!r}: {value!r}"
+            return f"without one value {name!r}: {_shortened(repr(value))}"
+        if _is_too_long(value):
+            return f"with an integer beyond 64 bits, {name!r}: {_shortened(repr(value))}"
+    return garbled(record, needed.names)
+
+
+def garbled(record: dict[str, Any], names: Sequence[str]) -> str:
+    """What makes fields of a record ambiguous, or not text; nothing where all is well."""
+    for name in names:
+        if name in getattr(record, "repeated", ()):
+            return f"a record with {name!r} twice: give each field a name of its own"
+        if isinstance(record.get(name), str) and not _is_text(record[name]):
+            return f"without text that UTF-8 has, {name!r}: {_shortened(ascii(record[name]))}"
     return ""
 
 
 def _is_number(value: object) -> bool:
     try:
         return not isinstance(value, bool | dict | list) and math.isfinite(float(value))  # type: ignore[arg-type]
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
+
+
+def _is_too_long(value: object) -> bool:
+    """Whether this is an integer, or the text of one, that no column of numbers holds."""
+    if isinstance(value, str):
+        digits = value.strip().lstrip("+-").lstrip("0")
+        return len(digits) > 18 and digits.isdecimal() and (len(digits) > 19 or int(digits) >= 2**63)
+    return isinstance(value, int) and value.bit_length() > 63
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be written: bytes that are no UTF-8, and halves of characters, cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Record(dict[str, Any]):
@@ -122,16 +193,29 @@ class JsonLines(Format):
     """One JSON object a line."""
 
     def names(self, text: bytes) -> list[str]:
-        """The fields of the first records, in order of appearance."""
+        """The fields of the first records, in order of appearance; what is no text names no column."""
         found: dict[str, None] = {}
-        for place, _, record in self.records(text):
+        for place, record in self.records(text):
             if isinstance(record, dict):
-                found.update(dict.fromkeys(record))
+                found.update(dict.fromkeys(filter(_is_text, record)))
             if place > LOOKED_AT:
                 break
         return list(found)
 
-    def records(self, text: bytes) -> Iterator[tuple[int, bytes, dict[str, Any] | str]]:
+    def is_plain(self, text: bytes, names: Sequence[str]) -> bool:
+        r"""Whether no line has half a character, nor a field twice, of which a fast reader would take either in silence.
+
+        A field that is written no more often than there are lines is twice in none, or missing in another.
+
+        >>> JsonLines().is_plain(b'{"p": 0.1}\n{"p": 0.2}\n', ["p"]), JsonLines().is_plain(b'{"p": 1, "p": 2}\n', ["p"])
+        (True, False)
+        """
+        if b"\\u" in text and b"\\ud" in text.lower():
+            return False
+        lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        return not any(text.count(json.dumps(name, ensure_ascii=False).encode()) > lines for name in names)
+
+    def records(self, text: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
         """Lines that are objects."""
         for place, line in enumerate(text.split(b"\n")):
             if not line.strip():
@@ -139,31 +223,19 @@ class JsonLines(Format):
             try:
                 record = json.loads(line, object_pairs_hook=Record)
             except (ValueError, RecursionError):
-                yield place, line, f"not JSON: {_shortened(line)}"
+                yield place, f"not JSON: {_line(line)}"
                 continue
-            yield place, line, record if isinstance(record, dict) else f"not a JSON object: {_shortened(line)}"
+            yield place, record if isinstance(record, dict) else f"not a JSON object: {_line(line)}"
 
-    def repeated(self, text: bytes, names: Sequence[str]) -> str | None:
-        """The first of these fields that some line has twice, where a reader would take either in silence.
+    def written(self, records: Sequence[dict[str, Any]], needed: Needed) -> bytes:
+        """Numbers as numbers: truth and falsehood are 1 and 0."""
+        return b"".join(json.dumps(self._plain(record, needed)).encode() + b"\n" for record in records)
 
-        A field that is written no more often than there are lines is twice in none, or missing in another.
-
-        >>> JsonLines().repeated(b'{"p": 0.1}\\n{"p": 0.2, "p": 0.9}\\n', ["p"])
-        'p'
-        """
-        lines = text.count(b"\n") + 1
-        often = [name for name in names if text.count(json.dumps(name, ensure_ascii=False).encode()) >= lines]
-        if not often:
-            return None
-        twice = {name for _, _, record in self.records(text) for name in getattr(record, "repeated", ())}
-        return next((name for name in often if name in twice), None)
-
-    def kept(self, line: bytes, record: dict[str, Any], needed: Needed) -> bytes:
-        """The needed fields alone, numbers as numbers: others may hold what strict readers refuse."""
+    def _plain(self, record: dict[str, Any], needed: Needed) -> dict[str, Any]:
         values = {name: record[name] for name in needed.names}
         numbers = {name: float(values[name]) for name in needed.numbers}
         truths = {name: int(value) for name, value in values.items() if isinstance(value, bool)}
-        return json.dumps({**values, **numbers, **truths}).encode()
+        return {**values, **numbers, **truths}
 
 
 @dataclass(frozen=True)
@@ -172,40 +244,106 @@ class CsvLines(Format):
 
     header: Sequence[str]
 
+    @property
+    def head(self) -> bytes:  # type: ignore[override]
+        """The names, in a line."""
+        return _csv([self.header])
+
     def names(self, text: bytes) -> list[str]:
         """The columns."""
         return list(self.header)
 
-    def records(self, text: bytes) -> Iterator[tuple[int, bytes, dict[str, Any] | str]]:
+    def is_plain(self, text: bytes, names: Sequence[str] = ()) -> bool:
+        r"""Whether every line has as many values as the header has names: commas and line feeds come in its pattern.
+
+        >>> lines = CsvLines(("y", "p"))
+        >>> lines.is_plain(b"1,0.5\n0,0.3\n"), lines.is_plain(b"1,0.5,7\n0\n"), lines.is_plain(b'1,0.5\n0,"0,3"\n')
+        (True, False, True)
+        """
+        if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
+            return False
+        outside = _outside_quotes(text) if b'"' in text else text
+        if outside is None:
+            return False
+        marks = outside.translate(None, NOT_MARKS) + (b"" if text.endswith(b"\n") else b"\n")
+        width = len(self.header)
+        return marks == (b"," * (width - 1) + b"\n") * (len(marks) // width)
+
+    def records(self, text: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
         """Records, of which some may have several lines."""
-        lines = text.split(b"\n")
-        reader, start = csv.reader(line.decode(errors="replace") + "\n" for line in lines), 0
-        for row in reader:
-            raw, place, start = b"\n".join(lines[start : reader.line_num]), start, reader.line_num
-            if not row:
-                continue
-            is_whole = len(row) == len(self.header)
-            fault = f"not a row of {len(self.header)} values, but of {len(row)}: {_shortened(raw)}"
-            yield place, raw, dict(zip(self.header, row, strict=True)) if is_whole else fault
+        for place, row, raw in _rows(text):
+            if isinstance(row, str):
+                yield place, f"not CSV, {row}: {_line(raw)}"
+            elif len(row) != len(self.header):
+                yield place, f"not a row of {len(self.header)} values, but of {len(row)}: {_line(raw)}"
+            else:
+                yield place, dict(zip(self.header, row, strict=True))
 
-    def kept(self, line: bytes, record: dict[str, Any], needed: Needed) -> bytes:
-        """As it is."""
-        return line
+    def written(self, records: Sequence[dict[str, Any]], needed: Needed) -> bytes:
+        """With a header of their own."""
+        return _csv([needed.names, *([record[name] for name in needed.names] for record in records)])
 
 
-def split_header(text: bytes) -> tuple[list[str], bytes, bytes]:
-    """The names of columns in the first line of a file, that line, and the rest.
+def _csv(rows: Iterable[Sequence[str]]) -> bytes:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
 
-    >>> split_header(b'y,"p, of yes"\\n1,0.5\\n')
-    (['y', 'p, of yes'], b'y,"p, of yes"\\n', b'1,0.5\\n')
-    """
+
+def _outside_quotes(text: bytes) -> bytes | None:
+    """A text of CSV without its quoted values; ``None`` where a quote neither begins nor ends one."""
+    first, *parts = text.split(b'"')[::2]
+    *parts, last = parts or [b""]
+    if text.count(b'"') % 2 or first[-1:] not in b",\n" or last[:1] not in b",\r\n":
+        return None
+    if not all(part[:1] in b",\r\n" and part[-1:] in b",\n" for part in parts):  # nothing: a quote within a value
+        return None
+    return b"".join([first, *parts, last])
+
+
+def _rows(text: bytes) -> Iterator[tuple[int, list[str] | str, bytes]]:
+    """Rows of CSV that are not blank: the place, the values or what is wrong with them, and the text."""
     lines = text.split(b"\n")
-    reader = csv.reader(line.decode("utf-8-sig", errors="replace") + "\n" for line in lines)
-    names = next(reader, [])
-    size = len(b"\n".join(lines[: reader.line_num])) + 1
-    return names, text[:size], text[size:]
+    if b'"' not in text:
+        for place, line in enumerate(lines):
+            if line := line.removesuffix(b"\r"):
+                row = "a carriage return inside" if b"\r" in line else line.decode(errors="surrogateescape").split(",")
+                yield place, row, line
+        return
+    reader, start = csv.reader(line.decode(errors="surrogateescape") + "\n" for line in lines), 0
+    while True:
+        found: list[str] | str | None
+        try:
+            found = next(reader, None)
+        except csv.Error as error:
+            found = str(error)
+        if found is None:
+            return
+        raw, place, start = b"\n".join(lines[start : reader.line_num]), start, reader.line_num
+        if found:
+            yield place, found, raw
 
 
-def _shortened(line: bytes, most: int = 60) -> str:
-    text = line.decode(errors="replace").strip()
-    return repr(text if len(text) <= most else text[:most] + "…")
+def split_header(text: bytes, name: str) -> tuple[list[str], bytes]:
+    r"""The names of columns in the first line of a file, and the rest.
+
+    >>> split_header(b'y,"p, of yes"\n1,0.5\n', "x.csv")
+    (['y', 'p, of yes'], b'1,0.5\n')
+    """
+    place, row, raw = next(_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
+    if isinstance(row, str):
+        raise InputError(
+            f"{name}: the first line is no header of a CSV, {row}: lines end with a line feed, and names are short"
+        )
+    if faulty := [column for column in row if not _is_text(column)]:
+        raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: save it as UTF-8")
+    lines = place + 1 + raw.count(b"\n")
+    return row, text.split(b"\n", lines)[-1] if text.count(b"\n") >= lines else b""
+
+
+def _line(line: bytes) -> str:
+    return _shortened(repr(line.decode(errors="replace").strip()))
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    return text if len(text) <= most + 2 else f"{text[: most + 1]}…{text[0]}"

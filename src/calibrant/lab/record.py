@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._files import write_whole
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.results import jsonable
@@ -40,7 +41,7 @@ class StudyRecord:
         first, *cells = map(self._parsed, whole or lines)
         self._check_settings(first.get("settings"))
         if whole != lines:
-            self.path.write_text("".join(whole), "utf-8")
+            write_whole(self.path, "".join(whole))
         return {cell["cell"]: cell["results"] for cell in cells}
 
     def add(self, cell: int, results: object) -> None:

@@ -1,18 +1,17 @@
 """What recalibrators share: settings that fit a map, and the fit with what it did to rows it had not seen."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._files import read_json, write_whole
 from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
@@ -387,7 +386,7 @@ class Recalibration(Result):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the map as JSON; :func:`load_map` reads it."""
-        Path(path).write_text(self.to_json() + "\n", "utf-8")
+        write_whole(path, self.to_json() + "\n")
 
     def _lines(self) -> list[tuple[str, str]]:
         lines = [("recalibration", brief(self.recalibrator))]
@@ -402,15 +401,20 @@ class Recalibration(Result):
 def load_map(path: str | PathLike[str]) -> Map:
     """The map in a file that :meth:`Recalibration.save` wrote. It holds numbers and names, and runs no code."""
     try:
-        data = json.loads(Path(path).read_text("utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
+        data = read_json(path)
+    except InputError as error:
         raise InputError(f"{path} is no recalibration map: {error}") from error
     if not isinstance(data, dict) or data.get("kind") != "recalibration":
         raise InputError(f"{path} is no recalibration map: it was not written by Recalibration.save")
     if data.get("schema", SCHEMA) != SCHEMA:
         raise InputError(f"{path} has the format {data['schema']!r}; this version of calibrant reads {SCHEMA!r}")
-    found = Map.from_dict(data.get("map"))
-    return found if data.get("labels") is None else NamedClasses(data["labels"], found)
+    try:
+        found = Map.from_dict(data.get("map"))
+        return found if data.get("labels") is None else NamedClasses(data["labels"], found)
+    except InputError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        raise InputError(f"{path} is no recalibration map: {error}") from error
 
 
 def _notes(found: Found, scores: Table | None) -> tuple[str, ...]:

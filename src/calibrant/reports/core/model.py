@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
+from calibrant._files import write_whole
 from calibrant.results import SCHEMA, Finding, Interval, Result, Table, how_many, number, percent
 
 
@@ -25,10 +26,10 @@ class Page(Result):
         if form == ".pdf":
             from calibrant.reports.render.pdf import to_pdf
 
-            path.write_bytes(to_pdf(self.to_html()))
+            write_whole(path, to_pdf(self.to_html()))
         else:
             text = {".json": self.to_json, ".md": self.to_markdown}.get(form, self.to_html)()
-            path.write_bytes(text.encode("utf-8", "backslashreplace"))  # a lone surrogate as JSON writes it
+            write_whole(path, text)
         return path
 
 

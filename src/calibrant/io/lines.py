@@ -1,0 +1,102 @@
+"""Files and pipes as blocks of whole lines, whatever their length and however slowly they come."""
+
+from collections.abc import Iterator
+from queue import Empty, Queue
+from threading import Thread
+from time import monotonic
+from typing import IO
+
+from calibrant._validate import InputError
+
+BLOCK = 1 << 22
+"""Bytes of a block of a file, roughly."""
+
+MAX_LINE_BYTES = 1 << 26
+"""Bytes that a line may have."""
+
+READ = 1 << 16
+"""Bytes that are asked of a pipe at a time: what it holds at most."""
+
+
+def whole_lines(handle: IO[bytes], *, rows: int, flush: float | None, is_csv: bool | None) -> Iterator[bytes]:
+    """Blocks of whole lines, each with its last line feed where it has one.
+
+    A block ends when it has ``rows`` lines or some megabytes, whichever comes first, and what has arrived is given out once its
+    first line is ``flush`` seconds old; with ``None`` there is no clock and no thread. Line feeds between quotes
+    do not end a line of CSV; ``None`` finds out.
+
+    >>> from io import BytesIO
+    >>> list(whole_lines(BytesIO(b"a\\nb\\nc"), rows=100, flush=None, is_csv=True))
+    [b'a\\nb\\n', b'c']
+    """
+    parts: list[bytes] = []
+    n_lines, size, deadline = 0, 0, None
+    for chunk in _chunks(handle) if flush is None else _timed(handle, flush):
+        if chunk:
+            parts.append(chunk)
+            n_lines, size = n_lines + chunk.count(b"\n"), size + len(chunk)
+            if deadline is None and n_lines and flush is not None:
+                deadline = monotonic() + flush
+        is_late = deadline is not None and monotonic() >= deadline
+        if n_lines >= rows or size >= BLOCK or is_late:
+            joined = b"".join(parts)
+            is_csv = looks_like_csv(joined) if is_csv is None else is_csv
+            text, rest = _cut(joined, is_csv)
+            if len(rest) > MAX_LINE_BYTES:
+                raise InputError(f"a line has more than {MAX_LINE_BYTES:,} bytes: is a quote not closed?")
+            if text:
+                yield text
+            parts = [rest] if rest else []
+            n_lines, size, deadline = 0, len(rest) if len(rest) < BLOCK else 0, None
+    if last := b"".join(parts):
+        text, rest = _cut(last, quoted=False)
+        yield from (part for part in (text, rest) if part)
+
+
+def looks_like_csv(text: bytes) -> bool:
+    """Whether a text does not begin with a JSON object."""
+    return not text.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def _cut(text: bytes, quoted: bool) -> tuple[bytes, bytes]:
+    """Whole lines, and the beginning of the next."""
+    end = text.rfind(b"\n") + 1
+    while quoted and end and text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, end - 1) + 1
+    return text[:end], text[end:]
+
+
+def _chunks(handle: IO[bytes]) -> Iterator[bytes]:
+    while chunk := handle.read(BLOCK):
+        yield chunk
+
+
+def _timed(handle: IO[bytes], flush: float) -> Iterator[bytes]:
+    """What arrives, and nothing whenever nothing has arrived for a while.
+
+    A thread waits for the pipe: there is no other way to wait for a while that works for all handles and systems. It
+    ends with the pipe, or with the program.
+    """
+    arrived: Queue[bytes | BaseException] = Queue(maxsize=64)
+    Thread(target=_pump, args=(handle, arrived), daemon=True).start()
+    while True:
+        try:
+            chunk = arrived.get(timeout=max(flush / 4, 1e-3))
+        except Empty:
+            yield b""
+            continue
+        if isinstance(chunk, BaseException):
+            raise chunk
+        if not chunk:
+            return
+        yield chunk
+
+
+def _pump(handle: IO[bytes], arrived: "Queue[bytes | BaseException]") -> None:
+    read = getattr(handle, "read1", handle.read)
+    try:
+        while chunk := read(READ):
+            arrived.put(chunk)
+        arrived.put(b"")
+    except Exception as error:  # whatever it is, it belongs to the reader
+        arrived.put(error)
