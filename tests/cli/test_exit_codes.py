@@ -131,5 +131,5 @@ def test_a_bug_has_a_code_of_its_own(run, monkeypatch, boastful):
 def test_all_codes_are_documented():
     from calibrant import cli
 
-    codes = {0, cli.GATE_FAILED, cli.UNUSABLE, cli.MISTAKE, cli.INTERRUPTED, cli.NO_READER}
+    codes = {0, cli.GATE_FAILED, cli.UNUSABLE, cli.MISTAKE, cli.INTERRUPTED, cli.NO_READER, cli.HUNG_UP, cli.TERMINATED}
     assert codes == set(EXIT_CODES)

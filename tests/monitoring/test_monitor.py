@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import Bernoulli, Ensemble, Monitor, MultivariateNormal, Normal, Poisson
+from calibrant import Bernoulli, Categorical, Ensemble, Monitor, MultivariateNormal, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.monitoring import Alarm, Defect
 from calibrant.results import Finding
@@ -240,3 +240,78 @@ def test_alpha_is_a_fraction(alpha):
 def test_other_data_are_no_monitor():
     with pytest.raises(InputError, match=r"Monitor\.to_dict gave; got kind 'report'"):
         Monitor.from_dict({"kind": "report"})
+
+
+def changed(data, path, value):
+    """The data with another value in one place."""
+    first, *rest = path
+    data = dict(data) if isinstance(data, dict) else list(data)
+    data[first] = changed(data[first], rest, value) if rest else value
+    return data
+
+
+WINDOWS, EVIDENCE = ("history", "windows"), ("history", "evidence")
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema",), "calibrant/2"),
+        (("alpha",), "high"),
+        (("alpha",), 10**400),
+        (("seed",), -1),
+        (("seed",), 0.5),
+        (("window",), 0),
+        (("peak",), "nan"),
+        (("bets",), []),
+        (("bets", "kind"), "odd"),
+        (("wealth", "n"), 10**400),
+        (("wealth", "n"), True),
+        (("wealth", "stakes"), []),
+        (("wealth", "stakes"), "0.5"),
+        (("wealth", "won", 0), None),
+        (("wealth", "begun", 0), 10**30),
+        (("alarm", "row"), 10**9),
+        (("alarm", "words"), 7),
+        (("alarm", "defect", "finding"), "odd"),
+        (("history",), 3),
+        ((*WINDOWS, "width"), 0),
+        ((*WINDOWS, "width"), -5),
+        ((*WINDOWS, "width"), 10**400),
+        ((*WINDOWS, "most"), 1),
+        ((*WINDOWS, "most"), 10**12),
+        ((*WINDOWS, "filled"), -1),
+        ((*WINDOWS, "rule"), "largest"),
+        ((*WINDOWS, "open"), [0.0]),
+        ((*WINDOWS, "closed"), [[1, 2]]),
+        ((*WINDOWS, "closed"), [[]]),
+        ((*EVIDENCE, "width"), 0),
+        ((*EVIDENCE, "closed"), []),
+        ((*EVIDENCE, "start"), 1),
+    ],
+    ids=lambda x: ".".join(map(str, x)) if isinstance(x, tuple) else str(x)[:9],
+)
+def test_states_that_were_tampered_with_are_refused(path, value):
+    monitor = Monitor(window=50).update([1] * 300, [0.1] * 300)
+    data = json.loads(monitor.to_json())
+    assert Monitor.from_dict(data).alarm == monitor.alarm
+    with pytest.raises(InputError):
+        Monitor.from_dict(changed(data, path, value))
+
+
+@pytest.mark.parametrize(
+    ("predictions", "path", "value"),
+    [
+        (Normal(np.zeros(4), 1.0), ("bets", "d"), 10**9),
+        (Normal(np.zeros(4), 1.0), ("bets", "given"), [0.5, 0.1]),
+        (Categorical(np.full((4, 3), 1 / 3)), ("bets", "names"), ["a"] * 10_000),
+        (Categorical(np.full((4, 3), 1 / 3)), ("bets", "names"), [1, 2, 3]),
+        (Categorical(np.full((4, 3), 1 / 3)), ("bets", "names"), ["a", "b"]),
+    ],
+    ids=["d", "given", "many", "numbers", "few"],
+)
+def test_bets_that_were_tampered_with_are_refused(predictions, path, value):
+    data = json.loads(Monitor().update([0, 1, 2, 1], predictions).to_json())
+    assert Monitor.from_dict(data).n == 4
+    with pytest.raises(InputError):
+        Monitor.from_dict(changed(data, path, value))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant.monitoring.history import Spans
+from calibrant.monitoring.saved_state import SavedState
 
 
 def fed(values, cuts, **settings):
@@ -43,7 +44,7 @@ def test_states_go_on_where_they_were(n):
     values = np.random.default_rng(1).random((60, 3))
     values[5, 0] = np.inf
     early = fed(values[:n], [], width=2, most=4, rule="largest")
-    late = Spans.from_dict(json.loads(json.dumps(early.to_dict())))
+    late = Spans.from_saved(SavedState(json.loads(json.dumps(early.to_dict())), "spans"), early, n)
     for spans in (early, late):
         spans = spans.after(60 - n, lambda rows: values[n:][rows].max(axis=0))
         np.testing.assert_array_equal(spans.cut().values, fed(values, [], width=2, most=4, rule="largest").cut().values)

@@ -1,16 +1,31 @@
 """The command line: thin commands over the library."""
 
 import os
+import re
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-GATE_FAILED, UNUSABLE, MISTAKE, INTERRUPTED, NO_READER = 1, 2, 70, 130, 141
+GATE_FAILED, UNUSABLE, MISTAKE, HUNG_UP, INTERRUPTED, NO_READER, TERMINATED = 1, 2, 70, 129, 130, 141, 143
 """What the program leaves with where not all is well; ``calibrant --help`` explains each."""
 
 DASH = ":-:"
 """The standard input or output. A dash alone looks like an option to the parser, so it comes by this name."""
+
+MAX_QUOTED = 200
+"""Letters of a word or a quotation that messages show."""
+
+
+class Stopped(BaseException):
+    """Somebody asked the program to end: what is kept is written, and what is temporary removed, on the way out."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -20,15 +35,75 @@ def main(arguments: list[str] | None = None) -> None:
 
 def guarded(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name: str) -> NoReturn:
     """Run a program of cyclopts and leave with its code; mistakes of the user are one line, and code 2."""
+    _prepare_streams()
     try:
-        code = _run(program, arguments, name)
-        sys.stdout.flush()
+        with _stoppable():
+            code = _run(program, arguments, name)
+            sys.stdout.flush()
     except BrokenPipeError:  # who read the output has seen enough
         _forget_output()
         code = NO_READER
+    except OSError as error:  # of the last of the output
+        _forget_output()
+        code = _fail(f"the standard output cannot be written: {_told(error)}", name)
     except KeyboardInterrupt:
         code = INTERRUPTED
+    except Stopped as stopped:
+        code = stopped.code
     sys.exit(code)
+
+
+def _prepare_streams() -> None:
+    """What the terminal has no letter for is spelt; streams that are closed are as if they led nowhere."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name)
+        if stream is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            if nowhere != number:  # or the next file that is opened would be the output
+                os.dup2(nowhere, number)
+            stream = open(number, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # until the end
+            setattr(sys, name, stream)
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Requests to end arrive as exceptions, so that everything is left in order; once is enough."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    before: dict[int, Any] = {}
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+            before[number] = signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+STOPPING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that ask a program to end."""
+
+
+def _stop(number: int, _: object) -> None:
+    for other in STOPPING:
+        signal.signal(other, signal.SIG_IGN)
+    raise Stopped(128 + number)
+
+
+def _reset() -> None:
+    """Processes that share the work end at once when they are told to."""
+    for number in STOPPING:
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, signal.SIG_DFL)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset)
 
 
 def _program(words: Sequence[str]) -> Any:
@@ -46,12 +121,14 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
 
     try:
         code = app(_renamed(arguments), exit_on_error=False, print_error=False, result_action="return_value")
-    except (BrokenPipeError, KeyboardInterrupt):
+    except BrokenPipeError:
         raise
     except OSError as error:
-        return _fail(str(error), name)
+        return _fail(_told(error), name)
     except CycloptsError as error:
-        return _fail(f"{' '.join(str(error).split())} (see {app.name[0]} --help)", name)
+        return _fail(f"{error} (see {app.name[0]} --help)", name)
+    except MemoryError:
+        return _fail("there is not enough memory: take fewer rows, or a machine with more", name)
     except Exception as error:
         from calibrant._validate import InputError  # its home is not loaded before something is to be done
 
@@ -67,9 +144,42 @@ def _renamed(arguments: Sequence[str]) -> list[str]:
     return [DASH if argument == "-" else argument for argument in arguments]
 
 
+def _told(error: OSError) -> str:
+    """What the system complains about, and of which file."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)!r}: {error.strerror}"
+
+
 def _fail(message: str, name: str) -> int:
-    print(f"{name}: {message}", file=sys.stderr)
+    with suppress(OSError):  # who reads the complaints has left
+        print(f"{name}: {one_line(message)}", file=sys.stderr, flush=True)
     return UNUSABLE
+
+
+def visible(text: str) -> str:
+    r"""A text that can be shown as it is: no character in it commands the terminal, or turns the direction of others.
+
+    >>> visible("red\x1b[31m, one\nline")
+    'red\\u001b[31m, one\nline'
+    """
+    return re.sub(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", _spelt, text)
+
+
+def _spelt(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+def one_line(message: str) -> str:
+    """A message on one line, in which long words and quotations are shortened.
+
+    >>> one_line("no\\nfile " + "x" * 300) == "no file " + "x" * 200 + "…"
+    True
+    """
+    line = visible(" ".join(message.split()))
+    for kind in (r"\S", "(?<=')[^']"):
+        line = re.sub(f"{kind}{{{MAX_QUOTED + 1},}}", lambda found: f"{found[0][:MAX_QUOTED]}…", line)
+    return line
 
 
 def _forget_output() -> None:

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from calibrant import io
 from calibrant._validate import InputError, check_fraction, did_you_mean
-from calibrant.cli import display
+from calibrant.cli import console, display
 from calibrant.cli.console import complain
 from calibrant.cli.flags import (
     Comment,
@@ -136,7 +136,7 @@ def estimate(
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]
         print_json({"estimates": results, "slices": rows})
     elif format == "markdown":
-        print(comment_of_estimates(results, slices))
+        console.emit(comment_of_estimates(results, slices))
     else:
         display.show_estimates(results)
         for text, name, table in slices:
@@ -185,7 +185,7 @@ def exact_test(
     if format == "json":
         print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
     elif format == "markdown":
-        print(comment_of_test(result, alpha, slices))
+        console.emit(comment_of_test(result, alpha, slices))
     else:
         display.show_test(result, alpha)
         for name, table in slices.items():

@@ -1,12 +1,19 @@
 """The two streams of the terminal, and when they are coloured."""
 
+import codecs
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
+
+from calibrant.cli import visible
+
+NARROWEST = 20
+"""Columns of a terminal, whatever it says itself."""
 
 
 class Stream(Console):
@@ -35,8 +42,20 @@ def colour_options(environment: Mapping[str, str]) -> dict[str, Any]:
     return {"no_color": True, **plain} if refused else {}
 
 
-out = Stream(highlight=False, **colour_options(os.environ))
-err = Stream(stderr=True, highlight=False, **colour_options(os.environ))
+def width_options(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Widths that are too small to show anything in are not believed.
+
+    >>> width_options({"COLUMNS": "3"}), width_options({"COLUMNS": "80"}), width_options({})
+    ({'width': 20}, {}, {})
+    """
+    said = environment.get("COLUMNS", "")
+    return {"width": NARROWEST} if said.isdigit() and int(said) < NARROWEST else {}
+
+
+OPTIONS = {**colour_options(os.environ), **width_options(os.environ)}
+
+out = Stream(highlight=False, **OPTIONS)
+err = Stream(stderr=True, highlight=False, **OPTIONS)
 
 
 def is_watched(stream: Console) -> bool:
@@ -46,12 +65,33 @@ def is_watched(stream: Console) -> bool:
 
 def say(text: str) -> None:
     """A line, as it is."""
-    out.print(Text(text), soft_wrap=True)
+    out.print(shown(text), soft_wrap=True)
 
 
 def complain(text: str) -> None:
     """One line on the error stream, as it is."""
-    err.print(Text(text), soft_wrap=True)
+    err.print(shown(text), soft_wrap=True)
+
+
+def shown(text: str, style: str = "") -> Text:
+    """A text for the terminal, in which nothing commands it."""
+    return Text(visible(text), style=style)
+
+
+def emit(text: str, end: str = "\n") -> None:
+    """A document, for programs: what the stream has no letter for is spelt as JSON does."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    spelt = visible(text).encode(encoding, "calibrant-json").decode(encoding)
+    print(spelt, end=end, flush=True)
+
+
+def _as_json(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    found = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{found[i : i + 4]}" for i in range(0, len(found), 4)), error.end
+
+
+codecs.register_error("calibrant-json", _as_json)
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from calibrant.cli import console
-from calibrant.cli.console import aside, complain, err, is_watched, say
+from calibrant.cli import console, visible
+from calibrant.cli.console import aside, complain, err, is_watched, say, shown
 from calibrant.results import Estimate, Table, TestResult, brief, number
 from calibrant.results.markup import plain_text
 
@@ -166,7 +166,7 @@ def show_comparison(comparison: "Comparison") -> None:
 def _show_verdict(verdict: "Verdict", title: str) -> None:
     tone, width = TONES[verdict.tone], min(console.out.width, WIDE)
     headline, *evidence = (_broken(text, width - 4) for text in (verdict.headline, *verdict.evidence))
-    body = Text("\n").join([Text(headline, style=f"bold {tone}"), *map(Text, evidence)])
+    body = Text("\n").join([shown(headline, f"bold {tone}"), *map(shown, evidence)])
     console.out.print(Panel(body, title=Text(plain_text(title)), border_style=tone, title_align="left", width=width))
 
 
@@ -216,9 +216,9 @@ def show_advice(advice: "Advice") -> None:
     width = min(console.out.width, WIDE)
     headline = _broken(f"What to do: {advice.headline}", width)
     console.out.print()
-    console.out.print(Text.assemble((headline[:12], "bold"), headline[12:]))
+    console.out.print(Text.assemble((headline[:12], "bold"), visible(headline[12:])))
     for sentence in advice.sentences:
-        console.out.print(Text(_broken(sentence, width)))
+        console.out.print(shown(_broken(sentence, width)))
     if advice.command is not None:
         say(f"  {advice.command}")
 
@@ -253,7 +253,7 @@ def show_change(scores: Table, page: "BeforeAfter | None") -> None:
         tone = TONES["bad" if row["change"] > 0 else "good"]
         change = Text(f"{row['change']:+.2g}", style=tone)
         error = f"{row['error']:.1g}" if math.isfinite(row["error"]) else ""
-        grid.add_row(Text(str(row["score"])), number(row["before"]), number(row["after"]), change, error)
+        grid.add_row(shown(str(row["score"])), number(row["before"]), number(row["after"]), change, error)
     if page is not None:
         before, after = page.before.error, page.after.error
         grid.add_row(Text(after.label.lower()), before.text(before.value), after.text(after.value))
@@ -263,7 +263,7 @@ def show_change(scores: Table, page: "BeforeAfter | None") -> None:
 
 def show_table(table: Table, title: str) -> None:
     """Any table of results."""
-    console.out.print(Text(f"\n{title}"))
+    console.out.print(shown(f"\n{title}"))
     cells = {
         name: [v if isinstance(v, str) else number(float(v)) for v in values.tolist()] for name, values in table.items()
     }
@@ -278,7 +278,7 @@ def show_columns(columns: Mapping[str, Sequence[str]], *, left: int) -> None:
             _roomy().print()
         grid = _grid(names, left=left if i == 0 else 1)
         for row in zip(*(columns[name] for name in names), strict=True):
-            grid.add_row(*map(Text, row))
+            grid.add_row(*map(shown, row))
         _roomy().print(grid)
 
 
@@ -311,5 +311,5 @@ def _roomy() -> Console:
 def _grid(names: Sequence[str], *, left: int) -> RichTable:
     grid = RichTable(box=None, header_style="dim", pad_edge=False, padding=(0, 2, 0, 0))
     for i, name in enumerate(names):
-        grid.add_column(Text(name), justify="left" if i < left else "right", no_wrap=i > 0)
+        grid.add_column(shown(name), justify="left" if i < left else "right", no_wrap=i > 0)
     return grid

@@ -1,8 +1,10 @@
 """What commands share: options, outputs, JSON."""
 
 import json
+import os
+import stat
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -98,24 +100,39 @@ def check_writable(path: Path, option: str) -> None:
     """Refuse a place where no file can be."""
     if path == DASH:
         raise InputError(f"{option} takes a file: the standard output has no room for it")
-    if not path.parent.is_dir():
-        raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
-    if path.is_dir():
-        raise InputError(f"{option} {str(path)!r} is a folder: name a file in it")
+    try:
+        if not path.parent.is_dir():
+            raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
+        if path.is_dir():
+            raise InputError(f"{option} {str(path)!r} is a folder: name a file in it")
+        path.exists()
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"{option} {str(path)!r} cannot be written: {error}") from error
 
 
 def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) -> None:
     """Refuse to write where nothing can be, over what is read, and twice to one place."""
-    taken = {path.resolve() for path in inputs}
+    taken = {key for path in inputs for key in _keys(path)}
     for option, path in outputs.items():
         if path is None:
             continue
         check_writable(path, option)
-        if path.resolve() in taken:
+        keys = _keys(path)
+        if taken & keys:
             raise InputError(f"{option} {str(path)!r} is in use by this very command: choose another name")
-        taken.add(path.resolve())
+        taken |= keys
+
+
+def _keys(path: Path) -> set[object]:
+    """What a file is known by: its place without links and, if it is there, its number, which hard links share."""
+    keys: set[object] = {os.path.realpath(path)}
+    with suppress(OSError, ValueError):
+        found = path.stat()
+        if stat.S_ISREG(found.st_mode) and found.st_ino:
+            keys.add((found.st_dev, found.st_ino))
+    return keys
 
 
 def print_json(value: object) -> None:
     """For programs."""
-    print(json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False))
+    console.emit(json.dumps(jsonable(value), indent=2, ensure_ascii=False, allow_nan=False))

@@ -72,7 +72,7 @@ MONITOR = (
     Example("Is there a row from which on forecasts went wrong?", f"calibrant monitor {DIABETES} --window 100"),
     Example(
         "As rows come, with a state to go on from tomorrow:",
-        f"cat {DIABETES.replace(' ', ' | calibrant monitor - ', 1)} --alpha 0.01 --state state.json",
+        f"cat {DIABETES.replace(' ', ' | calibrant monitor - ', 1)} --alpha 0.01 --state state.json --save-every 10000",
     ),
     Example(
         "A page with the evidence row by row, and with windows:",
@@ -145,8 +145,10 @@ EXIT_CODES = {
     1: "a gate failed: --fail-if, --gate, worse map, alarm, budget, self-test",
     2: "the input or an option cannot be used; one line says why",
     70: "a mistake of calibrant, with a traceback: please report it",
-    130: "interrupted (Ctrl-C)",
+    129: "the terminal was closed (SIGHUP); monitor keeps its state",
+    130: "interrupted (Ctrl-C); monitor keeps its state",
     141: "who read the output left before its end, as head does",
+    143: "told to end (SIGTERM); monitor keeps its state",
 }
 """What the program leaves with."""
 

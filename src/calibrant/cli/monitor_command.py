@@ -1,18 +1,20 @@
 """The command that watches a stream of predictions, row by row."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from time import monotonic
 from typing import IO, Annotated, Any
 
 from cyclopts import Parameter
 
 from calibrant._files import read_json, write_whole
 from calibrant._validate import InputError, check_count
-from calibrant.cli import display
+from calibrant.cli import Stopped, console, display
 from calibrant.cli.flags import Comment, Fields, File, Seed, check_outputs
 from calibrant.cli.pipes import DASH, is_stream, name_of
 from calibrant.cli.program import OUTPUT
@@ -39,6 +41,7 @@ def monitor(
     strict: Annotated[bool, Parameter(negative="")] = False,
     stop: Annotated[bool, Parameter(negative="")] = False,
     state: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    save_every: Annotated[str, Parameter(group=OUTPUT)] = "30s",
     report: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     title: Annotated[str | None, Parameter(group=OUTPUT)] = None,
     seed: Seed = 0,
@@ -56,11 +59,15 @@ def monitor(
     window
         rows of a line of the table, which shows its own error and p-value, and of a window of the page at first
     strict
-        a line that cannot be used is an error; without it, such lines are counted and left out
+        a line that cannot be used is an error, after the rows before it; without it, such lines are counted and left out
     stop
         leave at the alarm, and do not read on
     state
-        a file to go on from, where it exists, and to keep the state in, at the end and at Ctrl-C
+        a file to go on from, where it exists, and to keep the state in: at the end, at Ctrl-C, SIGTERM and SIGHUP, at an error,
+        and as often as --save-every says
+    save_every
+        rows, such as 10000, or seconds, such as 30s, after which --state is written again; no more than these are lost
+        where the program or the machine fails
     report
         where to write a page, at the alarm and at the end; by its ending .json the data, .md a comment, .pdf a print
     title
@@ -72,20 +79,57 @@ def monitor(
     if report is not None and report.suffix.lower() == ".pdf":
         check_browser()
     check_count(window, "--window")
+    pace = Pace.parse(save_every)
     before = _restored(state, alpha, seed, window)
     said = {name: value for name, value in asdict(data).items() if name not in ("input_format", "sample_weight")}
     with _opened(file) as source:
         kind = None if data.input_format == "parquet" else data.input_format
         batches = Batches(source, rows=window, strict=strict, kind=kind, **said)  # type: ignore[arg-type]
         heading = title or f"Calibration of {name_of(file)}"
-        watch = _Watch(batches, _Lines(format), state, report, heading, before)
+        watch = _Watch(batches, _Lines(format), state, report, heading, before, pace)
         try:
             watch.run(Windows(window, seed=seed, n=before.n), stop)
-        except KeyboardInterrupt:  # an endless stream ends in no other way
+        except (KeyboardInterrupt, Stopped):  # an endless stream ends in no other way
             watch.finish()
+            raise
+        except BaseException:  # a bad line, a full disk, a reader that left: what was seen so far is kept
+            watch.save()
             raise
     watch.finish()
     return 0 if watch.state.alarm is None else 1
+
+
+@dataclass
+class Pace:
+    """How often a state is written: after so many rows, or so many seconds.
+
+    >>> Pace.parse("10000").rows, Pace.parse("30s").seconds, Pace.parse("5min").seconds
+    (10000, 30.0, 300.0)
+    """
+
+    rows: int | None
+    seconds: float | None
+    n: int = 0
+    moment: float = field(default_factory=monotonic)
+
+    @classmethod
+    def parse(cls, text: str) -> "Pace":
+        """Read a number of rows, or a time with its unit."""
+        found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]+)?)\s*(s|min|h|)", text.strip())
+        size = 0.0 if found is None else float(found[1])
+        if found is None or size <= 0 or (not found[2] and size != int(size)):
+            raise InputError(f"--save-every {text!r} cannot be read: write rows as 10000, or a time as 30s, 5min or 1h")
+        if not found[2]:
+            return cls(int(size), None)
+        return cls(None, size * {"s": 1, "min": 60, "h": 3600}[found[2]])
+
+    def is_due(self, n: int) -> bool:
+        """Whether to write after n rows; the next time is counted from here."""
+        late = self.seconds is not None and monotonic() - self.moment >= self.seconds
+        if not late and (self.rows is None or n - self.n < self.rows):
+            return False
+        self.n, self.moment = n, monotonic()
+        return True
 
 
 @dataclass
@@ -98,12 +142,15 @@ class _Watch:
     report: Path | None
     title: str
     state: Monitor
+    pace: "Pace"
 
     def run(self, windows: Windows, stop: bool) -> None:
         """All rows, or those up to the first alarm; windows and the alarm are told as they come."""
         for batch in self.batches:
             was_quiet = self.state.alarm is None
             self.state = self.state.update(batch.y_true, batch.y_pred)
+            if self.place is not None and self.pace.is_due(self.state.n):
+                self.save()
             windows, done = windows.update(batch.y_true, batch.y_pred)
             is_new = was_quiet and self.state.alarm is not None
             if is_new:
@@ -126,10 +173,16 @@ class _Watch:
         if self.report is not None:
             self.page().save(self.report)
 
+    def save(self) -> None:
+        """The state in its file, once there is something to keep."""
+        if self.place is not None and self.state.n:
+            write_whole(self.place, self.state.to_json())
+
     def finish(self) -> None:
         """What is kept, shown and told after the last row; the state comes first, whatever becomes of the rest."""
-        if self.place is not None:
-            write_whole(self.place, self.state.to_json())
+        self.save()
+        if not self.state.n:
+            return
         self.write()
         self.summary()
 
@@ -139,7 +192,7 @@ class _Watch:
             display.complain(str(self.batches.bad))
         self.out.summary(self.state, self.batches.bad.count)
         if self.out.format == "markdown":
-            print(self.page().to_markdown(), end="")
+            console.emit(self.page().to_markdown(), end="")
         if self.out.format == "table" and self.report is not None:
             display.say(f"Page written to {self.report}")
 
@@ -151,9 +204,9 @@ def _restored(path: Path | None, alpha: float, seed: int, window: int) -> Monito
         return fresh
     try:
         kept = Monitor.from_dict(read_json(path))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except InputError as error:
         raise InputError(
-            f"--state {str(path)!r} holds no state of a monitor: name another file, or remove it"
+            f"--state {str(path)!r} holds no state of a monitor: name another file, or remove it ({error})"
         ) from error
     if (kept.alpha, kept.seed) != (alpha, seed):
         raise InputError(
@@ -220,4 +273,4 @@ class _Lines:
         display.say(f"{how_many(state.n, 'row')}, p = {number(state.pvalue)}: {word}")
 
     def _object(self, name: str, value: dict[str, Any]) -> None:
-        print(json.dumps({name: jsonable(value)}, ensure_ascii=False), flush=True)
+        console.emit(json.dumps({name: jsonable(value)}, ensure_ascii=False))

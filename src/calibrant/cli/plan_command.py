@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from calibrant.cli import display
+from calibrant.cli import console, display
 from calibrant.cli.flags import Comment, print_json
 from calibrant.planning.planner import as_bytes, as_count, as_seconds
 from calibrant.planning.planner import plan as planned
@@ -49,7 +49,7 @@ def plan(
     if format == "json":
         print_json(result)
     elif format == "markdown":
-        print(result.to_markdown())
+        console.emit(result.to_markdown())
     else:
         display.say(repr(result))
     return 0 if result.fits else 1

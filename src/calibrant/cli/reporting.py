@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from calibrant import io
 from calibrant._files import write_whole
 from calibrant._validate import InputError
-from calibrant.cli import comparing, display
+from calibrant.cli import comparing, console, display
 from calibrant.cli.commands import Gate, judge
 from calibrant.cli.flags import Comment, Data, File, Gates, Others, Place, Seed, check_outputs, check_writable, opened
 from calibrant.cli.pipes import DASH, beside, name_of, pour
@@ -64,9 +64,9 @@ def write(report: Report | Comparison, out: Path) -> None:
 def show(report: Report | Comparison, out: Path, format: str) -> None:
     """What the format asks for on the standard output; where that has the page, a summary beside it."""
     if format == "json":
-        print(report.to_json())
+        console.emit(report.to_json())
     elif format == "markdown":
-        print(report.to_markdown(), end="")
+        console.emit(report.to_markdown(), end="")
     else:
         with display.aside(out == DASH):
             if isinstance(report, Comparison):

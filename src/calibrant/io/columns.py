@@ -100,6 +100,8 @@ def check_exists(path: Path) -> None:
         is_there = path.exists()
     except (OSError, ValueError) as error:  # a loop of links, a name that is too long or has a zero byte
         raise InputError(f"there can be no file {str(path)!r}: {error}") from error
+    if not is_there and path.is_symlink():
+        raise InputError(f"{str(path)!r} is a link to a file that is not there, or to itself: name the file")
     if not is_there:
         near = did_you_mean(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else ""
         raise InputError(f"there is no file {str(path)!r}{near if 'did you mean' in near else ''}")

@@ -1,9 +1,9 @@
 """Bets against calibration: ways in which predictions may be wrong; those on classes and on labels."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,11 +37,6 @@ class Defect:
     way: Finding
     member: int | None = None
     part: int | None = None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """From plain data, as ``dataclasses.asdict`` gives it."""
-        return cls(Finding(data["finding"]), Finding(data["way"]), data["member"], data["part"])
 
 
 class Bet(NamedTuple):

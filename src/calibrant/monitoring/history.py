@@ -1,7 +1,7 @@
 """What a stream looked like so far, in memory that does not grow: sums over rows in a bounded number of spans."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, Self
 
@@ -14,6 +14,7 @@ from calibrant.distributions.multivariate import coordinate, dimensions
 from calibrant.lenses.class_lenses import PositiveClass, TopLabel
 from calibrant.monitoring.bets import EDGES, Bets, ClassBets, LabelBets
 from calibrant.monitoring.pit_bets import FURTHEST, PITBets, pit_by_row
+from calibrant.monitoring.saved_state import SavedState
 
 Rule = Literal["sum", "largest"]
 """How the numbers of two neighbours become those of both together."""
@@ -93,11 +94,16 @@ class Spans:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The spans of :meth:`to_dict`."""
-        open_span = np.array([*map(float, data["open"])])
-        closed = np.array([[*map(float, row)] for row in data["closed"]]).reshape(-1, len(open_span))
-        return cls(data["width"], data["most"], data["rule"], closed, open_span, data["filled"], data["start"])
+    def from_saved(cls, saved: SavedState, like: Self, n: int) -> Self:
+        """The spans of :meth:`to_dict`, of n rows; ``like`` are fresh ones of the same numbers."""
+        width, most = saved.whole("width", least=1), saved.whole("most", 2, MAX_SPANS)
+        filled, start = saved.whole("filled", most=width - 1), saved.whole("start", most=n)
+        open_span, closed = saved.numbers("open"), saved.rows("closed", len(like.open))
+        if len(open_span) != len(like.open):
+            raise saved.refusal("open", f"{len(like.open)} numbers", open_span.tolist())
+        if most % 2 or len(closed) >= most or start + width * len(closed) + filled != n:
+            raise saved.refusal("closed", f"the spans of {n} rows", closed.tolist())
+        return cls(width, most, saved.text("rule", like.rule), closed, open_span, filled, start)  # type: ignore[arg-type]
 
 
 def _nothing(size: int, rule: Rule) -> np.ndarray:
@@ -112,6 +118,9 @@ def _plain(value: float) -> float | int | str:
         return repr(value)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
+
+MAX_SPANS = 10_000
+"""Spans that a state may have."""
 
 CUTS = (*(edge for edge in EDGES if edge < 0.4), 0.4, 0.5, 0.6, *(edge for edge in EDGES if edge > 0.6))
 """Ends of the parts of [0, 1] that claims are kept in: tenths, and finer ones at both ends."""
@@ -352,6 +361,9 @@ class History:
         return {"windows": self.spans.to_dict(), "evidence": self.trace.to_dict()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], bets: Bets) -> Self:
-        """The history of :meth:`to_dict`, beside its bets."""
-        return cls(tally_of(bets), Spans.from_dict(data["windows"]), Spans.from_dict(data["evidence"]))
+    def from_saved(cls, saved: SavedState, bets: Bets, n: int) -> Self:
+        """The history of :meth:`to_dict`, beside its bets, of n rows."""
+        like, parts = cls.fresh(bets, 1), (saved.part("windows"), saved.part("evidence"))
+        if parts[0] is None or parts[1] is None:
+            raise saved.refusal("windows", "spans, as evidence", None)
+        return cls(like.tally, Spans.from_saved(parts[0], like.spans, n), Spans.from_saved(parts[1], like.trace, n))

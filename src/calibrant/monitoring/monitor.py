@@ -17,6 +17,7 @@ from calibrant.distributions.reading.conversion import as_problem
 from calibrant.monitoring.bets import Bets, ClassBets, Defect, EventBets, LabelBets
 from calibrant.monitoring.history import History
 from calibrant.monitoring.pit_bets import PITBets
+from calibrant.monitoring.saved_state import SavedState
 from calibrant.results import SCHEMA, Result, number
 from calibrant.typing import ArrayLike
 
@@ -259,21 +260,32 @@ class Monitor(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """The monitor of :meth:`to_dict`."""
-        if data.get("kind") != "monitor":
-            raise InputError(f"data must be what Monitor.to_dict gave; got kind {data.get('kind')!r}")
-        bets, wealth = None, None
-        if data["bets"] is not None:
-            settings = {k: tuple(v) if isinstance(v, list) else v for k, v in data["bets"].items() if k != "kind"}
-            bets = KINDS[data["bets"]["kind"]](**settings)
-            stakes, won = (np.array([*map(float, data["wealth"][name])]) for name in ("stakes", "won"))
-            begun = np.array(data["wealth"]["begun"], dtype=np.int64)
-            wealth = Wealth(bets.shares, data["wealth"]["n"], stakes, won, begun)
-        alarm = None if data["alarm"] is None or bets is None else _kept_alarm(data["alarm"], bets)
-        kept = data.get("history")  # states of before there were histories have none
-        history = None if kept is None or bets is None else History.from_dict(kept, bets)
-        window = data.get("window", 1000)
-        return cls(data["alpha"], data["seed"], bets, wealth, float(data["peak"]), alarm, window, history)
+        """The monitor of :meth:`to_dict`; data that no monitor gave are refused."""
+        saved = SavedState(data, "state")
+        if saved.data.get("kind") != "monitor":
+            raise InputError(f"data must be what Monitor.to_dict gave; got kind {str(saved.data.get('kind'))[:40]!r}")
+        if (schema := saved.data.get("schema", SCHEMA)) != SCHEMA:
+            raise InputError(
+                f"the state has the format {str(schema)[:40]!r}; this version of calibrant reads {SCHEMA!r}"
+            )
+        fresh = cls(saved.number("alpha"), saved.whole("seed"), window=_window(saved))
+        on, put, seen = saved.part("bets"), saved.part("wealth"), saved.part("alarm")
+        if on is None or put is None:
+            return fresh
+        n, stakes, won = put.whole("n"), put.numbers("stakes"), put.numbers("won")
+        bets = _kept_bets(on, len(stakes))
+        begun = put.wholes("begun", 1, n + 1)
+        if not len(bets.shares) == len(stakes) == len(won) == len(begun):
+            raise put.refusal("stakes", f"{len(bets.shares)} numbers, as won and begun", stakes.tolist())
+        kept = saved.part("history") if "history" in data else None  # states of before there were histories have none
+        return replace(
+            fresh,
+            bets=bets,
+            wealth=Wealth(bets.shares, n, stakes, won, begun),
+            peak=saved.number("peak"),
+            alarm=None if seen is None else _kept_alarm(seen, bets, n),
+            history=None if kept is None else History.from_saved(kept, bets, n),
+        )
 
     def _lines(self) -> list[tuple[str, str]]:
         words = "none" if self.alarm is None else str(self.alarm)
@@ -285,12 +297,35 @@ class Monitor(Result):
         ]
 
 
-def _kept_alarm(data: Mapping[str, Any], bets: Bets) -> Alarm:
+def _window(saved: SavedState) -> int:
+    """States of before windows were kept had the usual ones."""
+    return saved.whole("window", least=1) if "window" in saved.data else 1000
+
+
+def _kept_bets(saved: SavedState, n_bets: int) -> Bets:
+    """The bets of a state, of which so many have stakes."""
+    kind = saved.text("kind", *KINDS)
+    if kind == PITBets.kind:
+        given = saved.numbers("given")
+        if len(given) and not (np.diff([0.0, *given, 1.0]) > 0).all():
+            raise saved.refusal("given", "levels between 0 and 1 that grow", given.tolist())
+        return PITBets(saved.whole("d", most=n_bets), saved.whole("seed"), tuple(given.tolist()))
+    if kind == EventBets.kind:
+        return EventBets()
+    names = saved.list("names")
+    if not 0 < len(names) <= n_bets or not all(isinstance(name, str) for name in names):
+        raise saved.refusal("names", f"1 to {n_bets} texts", names)
+    return KINDS[kind](tuple(names))
+
+
+def _kept_alarm(saved: SavedState, bets: Bets, n: int) -> Alarm:
     """The alarm of a state; those of before alarms had a defect kept the words of a bet alone."""
-    if "defect" in data:
-        return Alarm(data["row"], data["since"], data["words"], Defect.from_dict(data["defect"]))
-    defect = next(bet.defect for bet in bets.bets() if bets.words(bet.defect) == data["words"])
-    return Alarm(data["row"], data["since"], data["words"], defect)
+    row, words, defects = saved.whole("row", 1, n), saved.text("words"), [bet.defect for bet in bets.bets()]
+    kept = saved.part("defect") if "defect" in saved.data else None
+    found = [d for d in defects if (bets.words(d) == words if kept is None else asdict(d) == dict(kept.data))]
+    if not found:
+        raise saved.refusal("defect", "what a bet says", words)
+    return Alarm(row, saved.whole("since", 1, row), words, found[0])
 
 
 def bets_on(predictions: Distribution, seed: int) -> Bets:
