@@ -120,6 +120,71 @@ def test_an_interruption_is_quiet(tmp_path):
     assert 130 in EXIT_CODES
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("ending", "code", "said"),
+    [
+        (">&-", 0, ""),
+        ("--fail-if 'Brier > 0.01' >&-", 1, "gate failed"),
+        (">/dev/full", 2, "No space left on device"),
+        ("--y-pred q 2>&- >&-", 2, ""),
+    ],
+)
+def test_outputs_that_are_closed_or_full(boastful, ending, code, said):
+    line = f'"{sys.executable}" -m calibrant estimate "{boastful}" --estimator "Brier()" --format json {ending}'
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == (1 if said else 0)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONOPTIMIZE": "2", "COLUMNS": "0", "PYTHONIOENCODING": "ascii"},
+        {"COLUMNS": "3", "PYTHONIOENCODING": "latin-1"},
+        {"COLUMNS": "1", "PYTHONIOENCODING": "cp1252"},
+    ],
+    ids=lambda variables: "-".join(variables.values()),
+)
+def test_odd_terminals(tmp_path, variables):
+    path = tmp_path / "x.csv"
+    path.write_text(
+        "y,p,Größe\n" + "".join(f"{i % 2},{i % 10 / 10},{'κλ'[i % 2]}\x1b[31m\n" for i in range(40)), "utf-8"
+    )
+    options = {"env": {**os.environ, **variables}, "encoding": variables["PYTHONIOENCODING"]}
+    child = started("estimate", str(path), "--estimator", "Brier()", "--by", "Größe", **options)
+    out, err = child.communicate()
+    assert (child.returncode, err) == (0, "")
+    assert "0.285" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_copies_of_a_pipe_are_removed_when_the_program_is_told_to_end(tmp_path):
+    child = started("estimate", "-", stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)})
+    child.stdin.write("y,p\n" + "1,0.5\n" * 10_000)
+    child.stdin.flush()
+    while not list(tmp_path.glob("calibrant-*/stdin.csv")):
+        assert child.poll() is None
+        time.sleep(0.05)
+    child.terminate()
+    assert child.wait(60) == 143
+    assert child.stderr.read() == ""
+    assert not list(tmp_path.iterdir())
+    for pipe in (child.stdin, child.stdout, child.stderr):
+        pipe.close()
+
+
+@pytest.mark.parametrize("command", ["estimate", "test", "report", "recalibrate", "simulate"])
+def test_one_row(run, monkeypatch, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text("y,p\n1,0.5\n")
+    code, _, err = run(command, "x.csv")
+    assert code in (0, 2)
+    assert err.count("\n") == (code == 2)
+
+
 def test_a_bug_has_a_code_of_its_own(run, monkeypatch, boastful):
     from calibrant.cli import commands
 

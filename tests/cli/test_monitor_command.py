@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -219,6 +220,125 @@ def test_an_interrupt_while_the_pipe_is_open_keeps_the_state(tmp_path):
         assert watching.stderr.read() == b""
         assert b"20 rows, p = " in watching.stdout.read()
     assert json.loads(state.read_text("utf-8"))["n"] == 20
+
+
+def rows_of(p):
+    return "".join(f"{i % 2},{p}\n" for i in range(30))
+
+
+def test_a_value_that_no_row_should_have_is_a_bad_line(run, tmp_path):
+    path, state = tmp_path / "x.csv", tmp_path / "state.json"
+    path.write_text(f"y,p\n{rows_of(0.5)}1,1.5\n{rows_of(0.5)}7,0.5\n")
+    code, out, err = run("monitor", str(path), "--state", str(state), "--format", "json")
+    assert code == 0
+    assert objects(out)[-1]["end"]["n"] == 60
+    assert objects(out)[-1]["end"]["bad_lines"] == 2
+    told = " ".join(err.split())
+    assert "line 32 is refused: y_pred must lie in [0, 1]; found 1.5" in told
+    assert "line 63 is refused: y_true must be labels from 0 to 1; found 7" in told
+
+
+def test_strict_fails_after_keeping_the_rows_before(run, tmp_path):
+    path, state = tmp_path / "x.csv", tmp_path / "state.json"
+    for bad in ("1,1.5", "1,0.5,7"):
+        path.write_text(f"y,p\n{rows_of(0.5)}{bad}\n{rows_of(0.5)}")
+        code, _, err = run("monitor", str(path), "--strict", "--state", str(state))
+        assert code == 2
+        assert "line 32 is" in err
+        assert json.loads(state.read_text("utf-8"))["n"] == 30
+        state.unlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_keeps_the_state(run, quiet, tmp_path, monkeypatch, name):
+    from calibrant.io import Batches
+
+    rows, number = Batches.__iter__, getattr(signal, name)
+
+    def endless(self):
+        yield next(rows(self))
+        os.kill(os.getpid(), number)
+        yield from rows(self)
+
+    before = signal.getsignal(number)
+    monkeypatch.setattr(Batches, "__iter__", endless)
+    state = tmp_path / "state.json"
+    code, out, err = run("monitor", quiet, *COLUMNS, "--window", "200", "--state", str(state))
+    assert (code, err) == (128 + number, "")
+    assert "200 rows, p = " in out
+    assert Monitor.from_dict(json.loads(state.read_text("utf-8"))).n == 200
+    assert signal.getsignal(number) == before
+
+
+def test_the_state_is_kept_every_so_many_rows(run, quiet, tmp_path, monkeypatch):
+    from calibrant.cli import monitor_command
+
+    kept = []
+    monkeypatch.setattr(monitor_command, "write_whole", lambda path, text: kept.append(json.loads(text)["n"]))
+    run("monitor", quiet, *COLUMNS, "--window", "50", "--state", str(tmp_path / "state.json"), "--save-every", "200")
+    assert kept == [200, 400, 600, 600]
+
+
+def test_or_every_so_many_seconds(monkeypatch):
+    from calibrant.cli import monitor_command
+
+    clock = iter([0.0, 5.0, 31.0, 31.0, 32.0, 61.0, 61.0])
+    monkeypatch.setattr(monitor_command, "monotonic", lambda: next(clock))
+    pace = monitor_command.Pace(None, 30.0, moment=next(clock))
+    assert [pace.is_due(n) for n in (10, 20, 30, 40)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("text", ["0", "-5", "often", "1.5", "0s", "3 days", "1e9", "9" * 400])
+def test_other_words_are_no_pace(run, quiet, text):
+    code, _, err = run("monitor", quiet, *COLUMNS, "--save-every", text)
+    assert code == 2
+    assert "--save-every" in err
+
+
+@pytest.mark.parametrize(("place", "value"), [("width", 0), ("width", 10**400), ("closed", "x"), ("most", None)])
+def test_a_state_that_was_tampered_with_is_refused(run, quiet, tmp_path, place, value):
+    state = tmp_path / "state.json"
+    run("monitor", quiet, *COLUMNS, "--state", str(state))
+    data = json.loads(state.read_text("utf-8"))
+    data["history"]["windows"][place] = value
+    state.write_text(json.dumps(data))
+    code, _, err = run("monitor", quiet, *COLUMNS, "--state", str(state))
+    assert code == 2
+    assert f"state.history.windows.{place} must be" in " ".join(err.split())
+
+
+def stopped(tmp_path, times):
+    """A stream that never ends, stopped at random: its state is whole, and nothing else is left."""
+    chance, state, n = np.random.default_rng(0), tmp_path / "kept" / "state.json", 0
+    state.parent.mkdir()
+    command = [sys.executable, "-m", "calibrant", "monitor", "-", *COLUMNS, "--window", "5", "--state", str(state)]
+    part = "".join(f"{line}\n" for line in lines(100)).encode()
+    for _ in range(times):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen([*command, "--save-every", "1"], **pipes) as watching:
+            watching.stdin.write(part)
+            watching.stdin.flush()
+            watching.stdout.readline()
+            time.sleep(chance.uniform(0, 0.2))
+            watching.terminate()
+            assert watching.wait(120) == 143
+            assert watching.stderr.read() == b""
+        kept = Monitor.from_dict(json.loads(state.read_text("utf-8"))).n
+        assert n < kept <= n + 100
+        n = kept
+        assert os.listdir(state.parent) == ["state.json"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_stopped_by_a_signal_it_goes_on(tmp_path):
+    stopped(tmp_path, 2)
+
+
+@pytest.mark.study
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_stopped_by_many_signals_it_goes_on(tmp_path):
+    stopped(tmp_path, 50)
 
 
 class TestPages:

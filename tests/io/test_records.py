@@ -62,6 +62,13 @@ def test_faults_of_csv(line, fault):
     assert bad.first[0][1].startswith(fault)
 
 
+def test_a_quote_that_is_not_closed_takes_no_lines_in_silence():
+    bad = BadLines()
+    text, lines = CsvLines(("y", "p", "note")).sift(b'1,0.5,"x\n0,0.5,y\n1,0.7,z\n', NEEDED, 2, bad)
+    assert (text, lines, bad.count) == (b"", [], 1)
+    assert bad.first[0][1].startswith("not CSV, unexpected end of data")
+
+
 def test_records_without_fault():
     assert fault_of({"y": 0, "p": "0.5"}, NEEDED) == ""
     assert fault_of({"y": False, "p": 0}, NEEDED) == ""
@@ -91,7 +98,7 @@ def test_a_header_may_have_quotes_and_a_mark():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"y,p\r1,0.5\r", "a carriage return inside"),
+        (b"y,p\r1,0.5\r", "a carriage return within a line"),
         (b'y,"%s"\n' % (b"x" * 200_000), "field larger than field limit"),
         (b"y,\xff\n", "not UTF-8, '.udcff'"),
     ],

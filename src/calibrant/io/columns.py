@@ -86,6 +86,8 @@ class Columns(ABC):
 def open_columns(path: Path, format: str | None = None) -> Columns:
     """The columns of a file, by its ending or in the format that is said."""
     check_exists(path)
+    if path.is_dir():
+        raise InputError(f"{str(path)!r} is a folder: name a file in it")
     kind = path.suffix.lower() if format is None else f".{format}"
     if format is None:
         check_ending(path, "read")
@@ -194,6 +196,8 @@ class Frame(Columns):
         try:
             return step()
         except (_polars(self.path).exceptions.PolarsError, OSError) as error:
+            if self.kind in (".jsonl", ".ndjson"):
+                JsonLines().check(self.path.read_bytes(), None, 1, self.path.name)
             raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
     def selected(self, names: Sequence[str]) -> "polars.DataFrame":
@@ -280,7 +284,7 @@ def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
         version = np.lib.format.read_magic(part)
         if version in HEADERS:
             shape, _, dtype = HEADERS[version](part)
-            if math.prod(shape) * dtype.itemsize > member.file_size:
+            if not dtype.hasobject and math.prod(shape) * dtype.itemsize > member.file_size:
                 raise ValueError(f"{member.filename} has fewer values than its shape {shape} says")
     with archive.open(member) as part:
         found: np.ndarray = np.lib.format.read_array(part, allow_pickle=False)

@@ -25,6 +25,9 @@ LOOKED_AT = 1000
 NOT_MARKS = bytes(set(range(256)) - set(b",\n"))
 """All bytes but those between values and between rows."""
 
+CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, as tr '\\r' '\\n' does)"
+"""What is wrong with files of long ago, and with some that were put together from others."""
+
 NO_TEXT = {
     b"\x1f\x8b": "compressed by gzip: unpack it first, gunzip",
     b"PK\x03\x04": "a zip archive: unpack it first, unzip",
@@ -119,10 +122,10 @@ class Format(ABC):
                 lines.append(first_line + place)
         return self.written(good, needed) if good else b"", lines
 
-    def check(self, text: bytes, names: Sequence[str], first_line: int, source: str) -> None:
-        """Refuse a text in which a record, or one of these fields, is not what is written."""
-        for place, record in () if self.is_plain(text, names) else self.records(text):
-            fault = record if isinstance(record, str) else garbled(record, names)
+    def check(self, text: bytes, names: Sequence[str] | None, first_line: int, source: str) -> None:
+        """Refuse a text in which a record, or one of these fields, is not what is written; without names, look at every line."""
+        for place, record in () if names is not None and self.is_plain(text, names) else self.records(text):
+            fault = record if isinstance(record, str) else garbled(record, names or ())
             if fault:
                 raise InputError(f"{source}: line {first_line + place} is {fault}")
 
@@ -142,7 +145,7 @@ def fault_of(record: dict[str, Any], needed: Needed) -> str:
         if isinstance(value, dict | list):
             return f"without one value {name!r}: {_shortened(repr(value))}"
         if _is_too_long(value):
-            return f"with an integer beyond 64 bits, {name!r}: {_shortened(repr(value))}"
+            return f"one with an integer beyond 64 bits, {name!r}: {_shortened(repr(value))}"
     return garbled(record, needed.names)
 
 
@@ -307,10 +310,10 @@ def _rows(text: bytes) -> Iterator[tuple[int, list[str] | str, bytes]]:
     if b'"' not in text:
         for place, line in enumerate(lines):
             if line := line.removesuffix(b"\r"):
-                row = "a carriage return inside" if b"\r" in line else line.decode(errors="surrogateescape").split(",")
+                row = CARRIAGE_RETURN if b"\r" in line else line.decode(errors="surrogateescape").split(",")
                 yield place, row, line
         return
-    reader, start = csv.reader(line.decode(errors="surrogateescape") + "\n" for line in lines), 0
+    reader, start = csv.reader((line.decode(errors="surrogateescape") + "\n" for line in lines), strict=True), 0
     while True:
         found: list[str] | str | None
         try:
@@ -332,9 +335,7 @@ def split_header(text: bytes, name: str) -> tuple[list[str], bytes]:
     """
     place, row, raw = next(_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
     if isinstance(row, str):
-        raise InputError(
-            f"{name}: the first line is no header of a CSV, {row}: lines end with a line feed, and names are short"
-        )
+        raise InputError(f"{name}: the first line is no header of a CSV: {row}")
     if faulty := [column for column in row if not _is_text(column)]:
         raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: save it as UTF-8")
     lines = place + 1 + raw.count(b"\n")
