@@ -1,7 +1,7 @@
 """What commands can be told in words: estimators, tests, recalibrators, and what is taken when nothing is said."""
 
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,15 +22,11 @@ from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, Pinball
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
 from calibrant.lenses.class_lenses import default_lens
-from calibrant.recalibration.base import Recalibrator
-from calibrant.recalibration.predictive.dressing import Dressing
-from calibrant.recalibration.predictive.quantile import QuantileRecalibration
-from calibrant.recalibration.predictive.variance import FAMILIES as SCALED_FAMILIES
-from calibrant.recalibration.predictive.variance import VarianceScaling
-from calibrant.recalibration.scaling.temperature import Temperature
-from calibrant.recalibration.stacking.default import Default
 from calibrant.results import TestResult
 from calibrant.spec import Names, parse
+
+if TYPE_CHECKING:
+    from calibrant.recalibration.base import Recalibrator
 
 ESTIMATORS = Words("estimators", "inference", "kernels", "lenses", "residuals", "recalibration")
 """What ``--estimator`` and ``--test`` may name: whatever is public there."""
@@ -59,8 +55,11 @@ def _default_error(predictions: Distribution) -> BaseEstimator:
     return ECE(EqualMass(15), lens=default_lens(predictions))
 
 
-def default_recalibrator(predictions: Distribution) -> Recalibrator:
-    """What `recalibrate` fits when nothing is asked for."""
+def default_recalibrator(predictions: Distribution) -> "Recalibrator":
+    """What `recalibrate` fits when nothing is asked for; other commands need not load it."""
+    from calibrant.recalibration import Default, Dressing, QuantileRecalibration, Temperature, VarianceScaling
+    from calibrant.recalibration.predictive.variance import FAMILIES as SCALED_FAMILIES
+
     if isinstance(predictions, Categorical):
         return Default()
     if isinstance(predictions, Bernoulli):
@@ -89,8 +88,10 @@ def parse_estimator(text: str) -> BaseEstimator:
     return chosen
 
 
-def parse_recalibrator(text: str) -> Recalibrator:
+def parse_recalibrator(text: str) -> "Recalibrator":
     """A recalibrator from its text."""
+    from calibrant.recalibration.base import Recalibrator
+
     chosen: Recalibrator = _parse(text, "--method", (Recalibrator,), "a recalibrator", RECALIBRATORS)
     return chosen
 
