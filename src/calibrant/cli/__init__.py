@@ -45,7 +45,7 @@ def guarded(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], n
         code = NO_READER
     except OSError as error:  # of the last of the output
         _forget_output()
-        code = _fail(f"the standard output cannot be written: {_told(error)}", name)
+        code = _fail(_told(error), name)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Stopped as stopped:
@@ -146,8 +146,10 @@ def _renamed(arguments: Sequence[str]) -> list[str]:
 
 def _told(error: OSError) -> str:
     """What the system complains about, and of which file."""
-    if error.filename is None or error.strerror is None:
+    if error.strerror is None:
         return str(error)
+    if error.filename is None:  # files are opened by name, and so named by their errors: this is a stream
+        return f"the standard output, or a pipe: {error.strerror}"
     return f"{os.fsdecode(error.filename)!r}: {error.strerror}"
 
 

@@ -25,6 +25,9 @@ LOOKED_AT = 1000
 NOT_MARKS = bytes(set(range(256)) - set(b",\n"))
 """All bytes but those between values and between rows."""
 
+NOT_QUOTES_OR_MARKS = bytes(set(NOT_MARKS) - set(b'"\1'))
+"""The same without quotes, and without what stands for one that opens."""
+
 CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, as tr '\\r' '\\n' does)"
 """What is wrong with files of long ago, and with some that were put together from others."""
 
@@ -294,14 +297,21 @@ def _csv(rows: Iterable[Sequence[str]]) -> bytes:
 
 
 def _outside_quotes(text: bytes) -> bytes | None:
-    """A text of CSV without its quoted values; ``None`` where a quote neither begins nor ends one."""
-    first, *parts = text.split(b'"')[::2]
-    *parts, last = parts or [b""]
-    if text.count(b'"') % 2 or first[-1:] not in b",\n" or last[:1] not in b",\r\n":
+    """The commas and line feeds of a text of CSV that are in no quoted value; ``None`` where quotes are not in order.
+
+    A quote at the start of a value opens, any other closes, and both take turns. Every step is one pass of compiled code.
+    """
+    text = b"\n%b\n" % text.replace(b'""', b"")  # which stands for one quote within a value, or for none
+    opened = text.replace(b',"', b",\1").replace(b'\n"', b"\n\1")
+    n_quoted = opened.count(b'"')
+    if opened.count(b'",') + opened.count(b'"\n') + opened.count(b'"\r') != n_quoted:
         return None
-    if not all(part[:1] in b",\r\n" and part[-1:] in b",\n" for part in parts):  # nothing: a quote within a value
+    marks = opened[1:-1].translate(None, NOT_QUOTES_OR_MARKS)
+    if marks.translate(None, b",\n") != b'\1"' * n_quoted:
         return None
-    return b"".join([first, *parts, last])
+    if marks.count(b'\1"') == n_quoted:  # none is around a comma
+        return marks.translate(None, b'\1"')
+    return b"".join(marks.replace(b"\1", b'"').split(b'"')[::2])
 
 
 def _rows(text: bytes) -> Iterator[tuple[int, list[str] | str, bytes]]:
