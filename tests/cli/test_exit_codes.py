@@ -193,6 +193,22 @@ def test_a_bug_has_a_code_of_its_own(run, monkeypatch, boastful):
     assert 70 in EXIT_CODES
 
 
+def test_so_has_one_that_comes_before_the_command(capsys):
+    from calibrant.cli import guarded
+
+    with pytest.raises(SystemExit) as left:
+        guarded(lambda words: 1 / 0, [], "x")
+    assert left.value.code == 70
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_without_docstrings():
+    child = started("monitor", "--help", env={**os.environ, "PYTHONOPTIMIZE": "2", "COLUMNS": "200"})
+    out, err = child.communicate()
+    assert (child.returncode, err) == (0, "")
+    assert "rows, such as 10000, or seconds" in out
+
+
 def test_all_codes_are_documented():
     from calibrant import cli
 

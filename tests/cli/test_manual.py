@@ -50,3 +50,10 @@ def test_a_broken_line_is_one_command():
 def test_paragraphs_of_a_docstring():
     text = manual.description("One.\n\n    Two\n    lines.\n\n    Parameters\n    ----------\n    x\n        y\n    ")
     assert text == "One.\n\nTwo lines."
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_every_option_is_explained(command):
+    for argument in program()[command].assemble_argument_collection(parse_docstring=True):
+        if argument.show:
+            assert argument.parameter.help, f"{command} {argument.name}"

@@ -1,3 +1,4 @@
+import contextlib
 import json
 
 import numpy as np
@@ -5,6 +6,7 @@ import pytest
 
 from calibrant import ECE, SKCE, Brier, LogLoss, state
 from calibrant._validate import InputError
+from calibrant.estimators import CalibrationRatio
 from calibrant.kernels import Exponential
 from calibrant.streams import from_dict
 
@@ -31,3 +33,19 @@ def test_nothing_and_merging():
     with pytest.raises(InputError, match="their numbers differ"):
         both.merge(state(Brier(), LogLoss(), ECE()))
     assert np.isclose(merged.finalize()[0].value, 0.25)
+
+
+@pytest.mark.parametrize("kind", [ECE(), Brier(), CalibrationRatio()], ids=lambda kind: type(kind).__name__)
+def test_states_that_no_state_wrote_are_refused(kind):
+    data = state(kind).update([1, 0], [0.8, 0.4]).to_dict()
+    assert from_dict(data).n == 2
+    for name in data:
+        for value in (None, [], {}, "odd", -1):
+            with contextlib.suppress(InputError):  # some fields hold texts, or nothing
+                assert from_dict({**data, name: value}).n == 2
+        with pytest.raises(InputError):
+            from_dict({key: value for key, value in data.items() if key != name} | {"n": -1})
+    with pytest.raises(InputError, match="this is no state that calibrant wrote"):
+        from_dict({**data, "n": 10.5})
+    with pytest.raises(InputError, match="this is no state that calibrant wrote"):
+        from_dict({"state": "several", "states": 3})

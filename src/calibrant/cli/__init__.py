@@ -117,6 +117,9 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
         app = program(arguments)
     except ModuleNotFoundError as error:
         return _fail(f"the command line needs {error.name}: pip install 'calibrant[cli]'", name)
+    except Exception:  # a bug of ours, as below
+        traceback.print_exc()
+        return MISTAKE
     from cyclopts import CycloptsError
 
     try:

@@ -47,11 +47,14 @@ def program(words: Sequence[str] | None = None) -> App:
     )
     for name, home in HOMES.items():
         module, _, function = home.partition(":")
-        help = manual.description(_docstring(module, function))
+        docstring = _docstring(module, function)
+        help = manual.description(docstring)
         settings: dict[str, Any] = {"name": name, "help": help, "sort_key": manual.place(name)}
         settings |= {"help_epilogue": manual.last_page(name), "group_parameters": SETTINGS}
         if words is None or name in words:
-            app.command(getattr(import_module(f"calibrant.cli.{module}"), function), **settings)
+            command = getattr(import_module(f"calibrant.cli.{module}"), function)
+            command.__doc__ = command.__doc__ or docstring  # which python -OO leaves out
+            app.command(command, **settings)
         else:
             app.command(f"calibrant.cli.{home}", **settings)
     return app

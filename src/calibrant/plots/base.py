@@ -275,7 +275,7 @@ def plotter(make: Callable[..., D], name: str) -> Callable[..., D]:
     )
     plot.__name__ = plot.__qualname__ = name
     plot.__module__ = display.__module__
-    first, *rest = (display.__doc__ or "").splitlines()
+    first, *rest = (display.__doc__ or "As a function.").splitlines()  # python -OO has none
     example = "\n".join(rest).partition(">>>")
     plot.__doc__ = f"""{first}
 

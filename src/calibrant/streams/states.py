@@ -168,12 +168,19 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     0.1
     """
     name = data.get("state", "") if isinstance(data, Mapping) else ""
-    if name == "binned":
-        return BinnedState.from_dict(data)
-    if name == "several":
-        return SeveralStates(tuple(map(from_dict, data["states"])))
-    if name not in STATES:
+    if name not in ("binned", "several", *STATES):
         raise InputError(
-            f"this is no state: the field 'state' is {name!r}; known: binned, several, {', '.join(STATES)}"
+            f"this is no state: the field 'state' is {str(name)[:40]!r}; known: binned, several, {', '.join(STATES)}"
         )
-    return STATES[name].revived(parse(data["estimator"], NAMES), int(data["n"]), data["family"], data)
+    try:
+        if name == "several":
+            return SeveralStates(tuple(map(from_dict, data["states"])))
+        if not isinstance(data["n"], int) or data["n"] < 0:
+            raise TypeError(f"n is {str(data['n'])[:40]}")
+        if name == "binned":
+            return BinnedState.from_dict(data)
+        return STATES[name].revived(parse(data["estimator"], NAMES), data["n"], data["family"], data)
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError) as error:
+        raise InputError(f"this is no state that calibrant wrote: its {name} cannot be read ({error})") from error
