@@ -37,3 +37,11 @@ def test_words_that_name_a_file_and_its_columns():
     words = ["--y-true", "y", "--y-pred", "p_*", "--input-format", "csv"]
     assert data.source(Path("x.csv")) == ["x.csv", *words]
     assert data.source(DASH) == ["FILE", *words]
+
+
+def test_a_folder_that_is_closed(tmp_path, monkeypatch):
+    from calibrant.cli import flags
+
+    monkeypatch.setattr(flags.os, "access", lambda path, mode: False)
+    with pytest.raises(InputError, match="nothing can be written to the folder"):
+        flags.check_writable(tmp_path / "x.html", "--out")

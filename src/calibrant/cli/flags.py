@@ -100,14 +100,14 @@ def check_writable(path: Path, option: str) -> None:
     """Refuse a place where no file can be."""
     if path == DASH:
         raise InputError(f"{option} takes a file: the standard output has no room for it")
-    try:
-        if not path.parent.is_dir():
-            raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
-        if path.is_dir():
-            raise InputError(f"{option} {str(path)!r} is a folder: name a file in it")
-        path.exists()
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"{option} {str(path)!r} cannot be written: {error}") from error
+    if not path.parent.is_dir():
+        raise InputError(f"{option} {str(path)!r}: there is no folder {str(path.parent)!r}")
+    if path.is_dir():
+        raise InputError(f"{option} {str(path)!r} is a folder: name a file in it")
+    if (path.is_file() or not path.exists()) and not os.access(Path(os.path.realpath(path)).parent, os.W_OK):
+        raise InputError(f"{option} {str(path)!r}: nothing can be written to the folder {str(path.parent)!r}")
+    with suppress(FileNotFoundError):
+        path.stat()  # a loop of links is an error that names it
 
 
 def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) -> None:
