@@ -17,10 +17,10 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, coordinates, unit_weights
 from calibrant.estimators.kernel_errors.kernel_sums import (
-    accelerated_moments,
     accelerated_product,
     all_pairs,
     compiled_law,
+    is_compiled,
 )
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import as_points
@@ -262,7 +262,7 @@ class TargetResamples:
     def _has_room(self, rows: KernelRows) -> bool:
         """Whether tables of all pairs can be kept, and there is nothing faster."""
         n = len(rows)
-        return n <= TABLES or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
+        return n <= TABLES or (n <= STORED and not is_compiled(self.kernel, rows))
 
     def _waves(self, targets: np.ndarray, route: Route) -> Any:
         """What predictions, or the quantiles that stand for them, expect of waves in the range of all resamples."""
