@@ -173,7 +173,7 @@ def _add_moments(
 
 @compiled
 def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray) -> None:
-    """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials a pair.
+    """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials per pair.
 
     The features are the mean and the target, d each, filled up to multiples of 4, then ``v = 2 g s^2, a = 1 / (1 + v)``
     and ``a^(d/2)``.

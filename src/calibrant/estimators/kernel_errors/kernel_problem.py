@@ -94,7 +94,7 @@ def coordinates(
         batches = tuple(around(origin, batch)[0] for batch in batches)
     coords = batches[0].coords
     if coords is NotImplemented:
-        origin = origin_of(*batches, far=0.0)  # the same waves wherever predictions lie
+        origin = origin_of(*batches, far=0.0)  # the same features wherever predictions lie
         coords = mean_embedding(on_targets, *(around(origin, batch)[0] for batch in batches))
     if coords is NotImplemented:
         raise InputError(

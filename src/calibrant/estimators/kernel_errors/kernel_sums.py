@@ -2,7 +2,7 @@
 
 Paths that are faster than tiles give ``NotImplemented`` where they do not fit. Sorted: one-dimensional points with few
 features, O(n log n) in any array library. Compiled: NumPy arrays, and tensors on a GPU, with the exponential or Gaussian
-kernel on Euclidean coordinates, O(n^2) at a few nanoseconds a pair, or a few picoseconds.
+kernel on Euclidean coordinates, O(n^2) at a few nanoseconds per pair, or a few picoseconds.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -179,11 +179,11 @@ WIDER = 8
 """How many times the rows of a tile a GPU wants."""
 
 
-ROOM = 1 << 26
+MAX_NUMBERS = 1 << 26
 """Numbers that are multiplied with a kernel matrix on a GPU at a time."""
 
 MIN_TILE = 16
-"""Rows of a tile that every GPU must have room for."""
+"""Rows of a tile that every GPU must have memory for."""
 
 
 def accelerated_moments(kernel: Kernel, rows: KernelRows, *, alone: bool = False) -> Any:
@@ -223,13 +223,13 @@ def compiled_corner(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | 
 
 
 def _large_tiles(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | None) -> Corner:
-    """Tiles for a GPU; where it has no room for them, smaller ones."""
-    from calibrant._compiled.memory import in_smaller, room_for
+    """Tiles for a GPU; where it has no memory for them, smaller ones."""
+    from calibrant._compiled.memory import in_smaller, memory_for
 
     def corner(size: int) -> Corner:
         return tiled_corner(form, size, a, b)
 
-    with room_for("tiles of pairs", len(a)):
+    with memory_for("tiles of pairs", len(a)):
         return in_smaller(corner, WIDER * tile, min(tile, MIN_TILE), "tiles of {:,} rows")
 
 
@@ -278,7 +278,7 @@ def accelerated_matmul(kernel: Kernel, rows: KernelRows, v: Array) -> Any:
         met = product(xp.reshape(features[:, :, None] * columns[:, None, :], (n, -1)))
         return xp.sum(features[:, :, None] * xp.reshape(met, (n, q, -1)), axis=1)
 
-    step = max(1, ROOM // (n * q))
+    step = max(1, MAX_NUMBERS // (n * q))
     return xp.concat([some(v[:, i : i + step]) for i in range(0, v.shape[1], step)], axis=1)
 
 
