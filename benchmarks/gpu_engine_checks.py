@@ -121,7 +121,7 @@ def in_smaller_tiles(work: Callable[[], torch.Tensor], megabytes: int) -> float:
     with warnings.catch_warnings(record=True) as said, little_memory(megabytes):
         warnings.simplefilter("always")
         found = work()
-    if not any("has no room for tiles" in str(warning.message) for warning in said):
+    if not any("has no memory for tiles" in str(warning.message) for warning in said):
         return float("inf")
     return float((found - right).abs().max() / right.abs().max())
 
@@ -138,7 +138,7 @@ def tiles_of_a_corner() -> torch.Tensor:
     return compiled_corner(KernelForm(kernel), 512, rows, None).along
 
 
-def no_room_for_rows() -> float:
+def no_memory_for_rows() -> float:
     """Zero where rows that do not fit end in words."""
     p, y = simplex(300_000, 10)
     r = residuals(p, y)
@@ -146,7 +146,7 @@ def no_room_for_rows() -> float:
         try:
             cuda.feature_moments(p, r, 0.5, False)
         except InputError as error:
-            return 0.0 if "the GPU has no room for sums over pairs of 300,000 rows" in str(error) else float("inf")
+            return 0.0 if "the GPU has no memory for sums over pairs of 300,000 rows" in str(error) else float("inf")
     return float("inf")
 
 
@@ -170,4 +170,4 @@ def checks() -> Iterator[Check]:
             partial(in_smaller_tiles, tiles_of_a_corner, 400),
             1e-12,
         )
-        yield "little memory, rows that do not fit", no_room_for_rows, 1e-15
+        yield "little memory, rows that do not fit", no_memory_for_rows, 1e-15

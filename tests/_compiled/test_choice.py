@@ -59,10 +59,10 @@ def test_estimates_without_pairs_say_nothing(rng):
 
 
 def test_a_loop_is_named_once():
-    with choice.routed() as loops:
+    with choice.accounted() as outer:
         choice.tell(choice.PLAIN)
-        with choice.routed() as inner:
+        with choice.accounted() as inner:
             choice.tell(choice.SORTED)
         choice.tell(choice.PLAIN)
     choice.tell(choice.PLAIN)  # nobody listens
-    assert (loops, inner) == ([choice.PLAIN], [choice.SORTED])
+    assert (outer.loops, inner.loops) == ([choice.PLAIN], [choice.SORTED])

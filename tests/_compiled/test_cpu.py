@@ -111,13 +111,6 @@ def test_the_order_of_rows_does_not_matter(rng, gaussian):
     assert (np.abs(rows2 - rows[order]) <= 1e-14 * size[order].sum(axis=1)).all()
 
 
-def test_the_digits_do_not_depend_on_the_number_of_threads(rng):
-    x, r = rows_of(rng, 5000, 2, 2)
-    one, many = (feature_moments(x, r, 0.4, False, threads=t) for t in (1, 5))
-    assert one[1] == many[1]
-    assert (one[0] == many[0]).all()
-
-
 def test_several_python_threads_may_call_at_once(rng):
     # numba's workqueue layer would abort the process here.
     x, r = rows_of(rng, 1000, 2, 2)

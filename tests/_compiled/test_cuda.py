@@ -66,7 +66,7 @@ def test_very_many_columns_are_left_to_tiles(gpu):
         ("cuda_softmax", "class_averages", "kernel regression"),
     ],
 )
-def test_no_room_for_compiled_code_is_said_in_words(gpu, monkeypatch, module, name, what):
+def test_no_memory_for_compiled_code_is_said_in_words(gpu, monkeypatch, module, name, what):
     def full(*_, **__):
         raise torch.cuda.OutOfMemoryError
 
@@ -79,10 +79,10 @@ def test_no_room_for_compiled_code_is_said_in_words(gpu, monkeypatch, module, na
         "normal_moments": (x, x, x[:, 0], x, 1.0, True, 1.0),
         "class_averages": (x, x, labels, 2),
     }
-    with pytest.raises(GPUMemoryError, match=f"the GPU has no room for {what} of 40 rows: free"):
+    with pytest.raises(GPUMemoryError, match=f"the GPU has no memory for {what} of 40 rows: free"):
         getattr(cuda, name)(*arguments[name])
     if name.endswith("moments"):
         cut = len(arguments[name]) - (2 if name.startswith("feature") else 3)
         panel, settings = arguments[name][:cut], arguments[name][cut:]
-        with pytest.raises(GPUMemoryError, match=f"the GPU has no room for {what} of 80 rows: free"):
+        with pytest.raises(GPUMemoryError, match=f"the GPU has no memory for {what} of 80 rows: free"):
             getattr(cuda, name.replace("moments", "cross"))(panel, panel, *settings)

@@ -69,7 +69,7 @@ def test_gradients_without_room_say_so(gpu, rng, monkeypatch):
         raise torch.cuda.OutOfMemoryError
 
     monkeypatch.setattr("calibrant._compiled.cuda_softmax._slopes", full)
-    with pytest.raises(GPUMemoryError, match="no room for gradients of kernel regression of 60 rows"):
+    with pytest.raises(GPUMemoryError, match="no memory for gradients of kernel regression of 60 rows"):
         total.backward()
 
 

@@ -103,11 +103,11 @@ def test_tiles_that_do_not_fit_are_halved_and_that_is_said(rng, monkeypatch):
         warnings.simplefilter("always")
         rows, _ = cuda_torch.feature_moments(x, r, 1.0, False, torch.float64)
     steps = ["256 rows: 128 now", "128 rows: 64 now"]
-    assert [str(warning.message) for warning in said] == [f"the GPU has no room for tiles of {s}" for s in steps]
+    assert [str(warning.message) for warning in said] == [f"the GPU has no memory for tiles of {s}" for s in steps]
     assert np.allclose(rows, cpu.feature_moments(x.numpy(), r.numpy(), 1.0, False)[0], rtol=1e-11)
 
 
-def test_a_device_without_room_for_the_least_tiles_says_so(monkeypatch):
+def test_a_device_without_memory_for_the_least_tiles_says_so(monkeypatch):
     def in_tiles(*_):
         raise torch.cuda.OutOfMemoryError("out of memory")
 
@@ -115,5 +115,5 @@ def test_a_device_without_room_for_the_least_tiles_says_so(monkeypatch):
     with pytest.raises(torch.cuda.OutOfMemoryError, match="out of memory"):
         cuda_torch.feature_moments(torch.zeros((50, 1)), torch.zeros((50, 1)), 1.0, False, torch.float64)
     monkeypatch.setattr(cuda, "has_triton", lambda: False)
-    with pytest.raises(InputError, match="no room for sums over pairs of 50 rows: free"):
+    with pytest.raises(InputError, match="no memory for sums over pairs of 50 rows: free"):
         cuda.feature_moments(torch.zeros((50, 1)), torch.zeros((50, 1)), 1.0, False)

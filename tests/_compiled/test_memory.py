@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from calibrant._compiled.memory import GPUMemoryError, in_smaller, room_for  # noqa: E402
+from calibrant._compiled.memory import GPUMemoryError, in_smaller, memory_for  # noqa: E402
 from calibrant._validate import InputError  # noqa: E402
 
 
@@ -21,7 +21,10 @@ def test_what_does_not_fit_is_halved_and_that_is_said():
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         assert in_smaller(fits(30), 100, 1, "tiles of {:,} rows") == 25
-    words = ["the GPU has no room for tiles of 100 rows: 50 now", "the GPU has no room for tiles of 50 rows: 25 now"]
+    words = [
+        "the GPU has no memory for tiles of 100 rows: 50 now",
+        "the GPU has no memory for tiles of 50 rows: 25 now",
+    ]
     assert [str(warning.message) for warning in said] == words
     assert {warning.category for warning in said} == {RuntimeWarning}
 
@@ -32,7 +35,7 @@ def test_what_fits_is_not_spoken_of():
 
 def test_below_the_least_there_is_an_error():
     with (
-        pytest.warns(RuntimeWarning, match="no room for tiles of"),
+        pytest.warns(RuntimeWarning, match="no memory for tiles of"),
         pytest.raises(torch.cuda.OutOfMemoryError, match="out of memory"),
     ):
         in_smaller(fits(3), 20, 16, "tiles of {:,} rows")
@@ -41,11 +44,11 @@ def test_below_the_least_there_is_an_error():
 def test_the_error_says_what_to_do():
     with (
         pytest.raises(
-            GPUMemoryError, match=r"no room for pairs of 1,000 rows: free .* fewer rows, or .*y_pred.cpu\(\)"
+            GPUMemoryError, match=r"no memory for pairs of 1,000 rows: free .* fewer rows, or .*y_pred.cpu\(\)"
         ) as found,
-        room_for("pairs", 1000),
+        memory_for("pairs", 1000),
     ):
         raise torch.cuda.OutOfMemoryError
     assert isinstance(found.value, InputError)
-    with pytest.raises(KeyError), room_for("pairs"):
+    with pytest.raises(KeyError), memory_for("pairs"):
         raise KeyError

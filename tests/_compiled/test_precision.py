@@ -4,7 +4,8 @@ from contextvars import copy_context
 import pytest
 
 from calibrant import engines
-from calibrant._compiled.precision import noted, precision_in_force, tell_of_shortening
+from calibrant._compiled.choice import accounted
+from calibrant._compiled.precision import precision_in_force, tell_of_shortening
 from calibrant._validate import InputError
 from calibrant.engines import precision
 
@@ -41,16 +42,16 @@ def test_an_unknown_precision_is_refused(name):
 
 
 def test_what_is_shortened_is_noted_once_and_by_threads_too():
-    with noted() as notes, ThreadPoolExecutor(1) as pool:
+    with accounted() as account, ThreadPoolExecutor(1) as pool:
         tell_of_shortening()
         pool.submit(copy_context().run, tell_of_shortening).result()
         with precision("tf32x3"):
             tell_of_shortening()
         with precision("float64"):
             tell_of_shortening()
-    assert [note[: note.index(" on the GPU")] for note in notes] == [
+    assert [note[: note.index(" on the GPU")] for note in account.notes] == [
         "pairs of rows were computed in single precision",
         "pairs of rows were computed in the precision tf32x3",
     ]
     tell_of_shortening()  # to nobody
-    assert len(notes) == 2
+    assert len(account.notes) == 2

@@ -4,10 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from calibrant._compiled.cpu import EXACT, compiled, exp_negative
+from calibrant._compiled.cpu import compiled, exp_negative
 
 
-@compiled(EXACT)
+@compiled
 def exponentials(x):
     out = np.empty_like(x)
     for i in range(len(x)):
@@ -53,5 +53,5 @@ def test_compiling_does_without_a_folder_for_the_cache(monkeypatch):
         return function
 
     monkeypatch.setattr("calibrant._compiled.cpu.njit", refuse)
-    assert compiled(EXACT)(math.floor) is math.floor
+    assert compiled(math.floor) is math.floor
     assert calls == [True, False]

@@ -111,7 +111,7 @@ def test_whatever_the_kernel_on_predictions(name, on_predictions):
 def test_other_estimators_and_resamples_are_moved_too(name):
     for estimator in (RandomFeatureSKCE(Exponential(1.0), Gaussian(2.0)), UCME(Exponential(1.0), Gaussian(2.0))):
         here, there = (estimator(*problem(name, o)).value for o in (0.0, 2.0**30))
-        assert there == pytest.approx(here, rel=1e-5)  # features of random waves are of single precision
+        assert there == pytest.approx(here, rel=1e-5)  # features of random features are of single precision
     drawn = on_a_grid(problem(name, 0.0)[1].sample(np.random.default_rng(1), 3))
     for kernels in ((Exponential(1.0), Gaussian(2.0)), (Gaussian(1.0), Energy())):
         if kernels[1] == Energy() and name == "mixture":

@@ -248,7 +248,7 @@ def test_a_task_that_never_has_room_says_so(pool):
     def work(i):
         raise torch.cuda.OutOfMemoryError
 
-    with pytest.raises(InputError, match="the GPU has no room for a task and the rows that it needs: free"):
+    with pytest.raises(InputError, match="the GPU has no memory for a task and the rows that it needs: free"):
         list(pool.map(work, [1]))
 
 

@@ -136,6 +136,15 @@ def test_digits(name, alone):
         assert answers(engine) == pytest.approx(alone, rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.parametrize("name", ["threads", "processes"])
+@pytest.mark.parametrize("estimator", [SKCE(Exponential(0.3)), KDE(bandwidth=0.1)], ids=["pairs", "averages"])
+def test_compiled_sums_have_the_same_digits_to_the_last(name, estimator):
+    alone = estimator(*data())
+    with EXECUTORS[name]() as pool:
+        there = estimator(*data(), engine=connect(pool))
+    assert (there.value, there.standard_error) == (alone.value, alone.standard_error)
+
+
 def test_digits_of_a_cluster(engine, alone):
     assert answers(engine) == pytest.approx(alone, rel=1e-12, abs=1e-15)
 

@@ -2,7 +2,7 @@ import numpy as np
 
 from calibrant import SKCE, Categorical
 from calibrant.estimators import RandomFeatureSKCE
-from calibrant.estimators.kernel_errors.random_features import affordable_waves, work_of_waves
+from calibrant.estimators.kernel_errors.random_features import affordable_features, work_of_features
 from calibrant.kernels import Exponential, Identity
 from calibrant.planning.affordable import (
     KERNEL_WORK,
@@ -34,14 +34,14 @@ def test_kernel_errors_by_pairs():
 
 def test_reports_count_random_features_and_lines_too():
     several, two = Categorical(np.full((50, 4), 0.25)), Categorical(np.linspace(0.1, 0.9, 50))
-    assert work_of(RandomFeatureSKCE(Exponential(1.0), n_features=32), several) == work_of_waves(50, 4, 32)
+    assert work_of(RandomFeatureSKCE(Exponential(1.0), n_features=32), several) == work_of_features(50, 4, 32)
     assert work_of(SKCE(Exponential(1.0)), two) == ON_A_LINE * kernel_work(Load(50, 2, "binary"))
 
 
 def test_as_many_random_features_as_the_work_pays_for():
     predictions = Categorical(np.full((1000, 4), 0.25))
-    budget = 99 * work_of_waves(1000, 4, 100)
-    assert affordable_waves(Exponential(1.0), Identity(), predictions, 99, budget) == 100
+    budget = 99 * work_of_features(1000, 4, 100)
+    assert affordable_features(Exponential(1.0), Identity(), predictions, 99, budget) == 100
 
 
 def test_the_report_reads_the_same_numbers():

@@ -5,7 +5,7 @@ from calibrant import Ensemble, Laplace, LogNormal, Mixture, MultivariateNormal,
 from calibrant.distributions import Beta
 from calibrant.kernels import Energy, Gaussian, Matern, expectation
 from calibrant.residuals import residuals
-from calibrant.residuals.spectral import TAILS, extent, mean_embedding, residual_features, residual_waves
+from calibrant.residuals.spectral import TAILS, extent, mean_embedding, residual_features, spectral_features
 
 
 @pytest.mark.parametrize("family", [Normal, Laplace, Mixture, Ensemble])
@@ -42,7 +42,7 @@ def test_what_has_no_features(rng):
 
 def test_light_tails_are_covered_all_but_a_trillionth_of_them():
     batch, y = Beta([2.0, 3.0], 4.0), np.array([0.1, 0.5])
-    waves = residual_waves(Gaussian(0.2), batch, y)
+    waves = spectral_features(Gaussian(0.2), batch, y)
     assert waves.expected.shape == (2, 2 * len(waves.nodes))
     assert np.array_equal(waves(y), residual_features(Gaussian(0.2), y, batch))
     assert waves.of_points(y) - waves.expected == pytest.approx(waves(y), abs=1e-15)
@@ -53,22 +53,24 @@ def test_light_tails_are_covered_all_but_a_trillionth_of_them():
 )
 def test_heavy_tails_are_cut_where_few_enough_frequencies_reach(batch, tail):
     low, high = extent(batch, TAILS[tail][0])
-    waves = residual_waves(Gaussian(1.0), batch, np.zeros(1))
+    waves = spectral_features(Gaussian(1.0), batch, np.zeros(1))
     assert len(waves.nodes) == len(Gaussian(1.0).spectrum(high - low)[0])
 
 
 def test_few_rows_may_take_more_frequencies():
     batch, y = LogNormal(np.zeros(3), 2.0), np.ones(3)
-    waves = residual_waves(Gaussian(0.5), batch, y)
+    waves = spectral_features(Gaussian(0.5), batch, y)
     assert len(waves.nodes) > TAILS[-1][1]
     many = LogNormal(np.zeros(10_000), 2.0)
-    assert residual_waves(Gaussian(0.5), many, y) is NotImplemented
+    assert spectral_features(Gaussian(0.5), many, y) is NotImplemented
 
 
 def test_targets_far_away_cost_no_more_than_near_ones():
     """One is as far as nine length scales from all others, wherever it is."""
     batch = Normal([0.0, 0.0, 0.0], 1.0)
-    near, far, farther = (residual_waves(Gaussian(1.0), batch, np.array([y, y + 1, 0.3])) for y in (16.0, 500.0, 1e12))
+    near, far, farther = (
+        spectral_features(Gaussian(1.0), batch, np.array([y, y + 1, 0.3])) for y in (16.0, 500.0, 1e12)
+    )
     assert len(near.nodes) <= len(far.nodes) == len(farther.nodes) < 1.5 * len(near.nodes)
     for y, waves in ((500.0, far), (1e12, farther)):
         features = waves(np.array([y, y + 1, 0.3]))

@@ -7,6 +7,7 @@ is computed by plain array operations, tile by tile.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -28,7 +29,7 @@ SORTED = "running sums over sorted points"
 ON_GPU = "compiled, GPU"
 BY_ENGINE = "tasks of an engine"
 
-_loops: ContextVar[list[str] | None] = ContextVar("loops", default=None)
+_account: ContextVar["Account | None"] = ContextVar("account", default=None)
 
 
 def is_long(n: int, most: int | None = None) -> bool:
@@ -82,25 +83,39 @@ def compiled_loop(coords: Array) -> str:
     return f"compiled, as rows are more than {MAX_PLAIN_ROWS:,}"
 
 
-@contextmanager
-def routed() -> Iterator[list[str]]:
-    """The loops that are taken inside the block, each once, in words.
+@dataclass(frozen=True)
+class Account:
+    """What results say of how they were computed: the loops that were taken, and notes, each once."""
 
-    >>> with routed() as loops:
+    loops: list[str]
+    notes: list[str]
+
+
+@contextmanager
+def accounted() -> Iterator[Account]:
+    """The account of all that is computed inside the block, also by threads that carry its context.
+
+    >>> with accounted() as account:
     ...     tell(PLAIN)
-    >>> loops
+    >>> account.loops
     ['plain']
     """
-    found: list[str] = []
-    token = _loops.set(found)
+    token = _account.set(account := Account([], []))
     try:
-        yield found
+        yield account
     finally:
-        _loops.reset(token)
+        _account.reset(token)
 
 
 def tell(loop: str) -> None:
     """Say which loop is taken, to whoever listens."""
-    found = _loops.get()
-    if found is not None and loop not in found:
-        found.append(loop)
+    account = _account.get()
+    if account is not None and loop not in account.loops:
+        account.loops.append(loop)
+
+
+def note(words: str) -> None:
+    """Leave a note for the result, if one is being made."""
+    account = _account.get()
+    if account is not None and words not in account.notes:
+        account.notes.append(words)

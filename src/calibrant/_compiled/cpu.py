@@ -5,30 +5,33 @@ becomes vector instructions. A strip of ``STRIP x BLOCK`` pairs stays in the fir
 the kernel, then inner products, then their reduction. Distances come from direct differences, because
 ``|a|^2 + |b|^2 - 2 a.b`` loses half the digits of near-identical rows.
 
+**The digits are those of the source**, whatever compiles it. The compiler may neither reorder sums nor fuse products into
+them as it likes: both depend on the processor, and on what of it was in the cache. Sums have ``LANES`` accumulators that
+are folded in one order, multiply-adds are written as :func:`fma`, and the exponential is our own; square roots and
+divisions are exact to the last bit everywhere. A processor without multiply-adds calls the C library for each: the
+digits stay, and the time is six-fold.
+
 The threads are ordinary Python threads over compiled code that releases the interpreter: numba's own parallel loops
-abort the process when two threads enter them at once (workqueue) or after a fork (GNU OpenMP). The work is cut into
-``GROUPS`` parts that are added in order, so the digits do not depend on the number of threads; ``threads=None`` takes
-``NUMBA_NUM_THREADS``, by default all cores.
+abort the process when two threads enter them at once (workqueue) or after a fork (GNU OpenMP). Each panel of rows is the
+work of one thread, and what they give is added in order.
 
 Arrays are assumed finite, length scales positive; float32 input is computed in float64. O(n^2 (d + q)) time,
-O(n (d + q + GROUPS)) memory.
+O(n (d + q)) memory.
 
-Compiled code that calls other compiled code is in this file, and in :mod:`calibrant._compiled.softmax_sums`, which must be
-touched when this one changes: numba's cache on disk looks for changes only where a function is written.
+Compiled code that calls other compiled code is in this file, and in :mod:`calibrant._compiled.softmax_sums` and
+:mod:`calibrant._compiled.running_sums`, which must be touched when this one changes: numba's cache on disk looks for changes
+only where a function is written.
 """
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
-from calibrant._compiled.choice import threads_for
-
-BLOCK, STRIP, GROUPS = 128, 16, 32
-# Reordering would undo the range reduction of the exponential, so only sums allow it.
-EXACT, SUMS = {"contract", "nsz"}, {"contract", "nsz", "reassoc"}
+BLOCK, STRIP, LANES, GROUPS = 128, 16, 32, 32
 ROUNDING = 1.5 * 2.0**52  # adding it leaves the rounded number in the last bits
 
 Law = tuple[
@@ -37,39 +40,53 @@ Law = tuple[
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def compiled(fastmath: set[str]) -> Callable[[F], F]:
-    """Decorator: compile at the first call, without the interpreter lock, kept on disk where a folder is writable."""
+def compiled(function: F) -> F:
+    """Compile at the first call, without the interpreter lock, kept on disk where a folder is writable.
 
-    def compile_with(function: F, cache: bool) -> F:
+    There are no ``fastmath`` flags, so that no compiler may change a digit.
+    """
+
+    def compile_with(cache: bool) -> F:
         # numba's default check for division by zero would keep loops from becoming vector instructions.
-        return cast(F, njit(function, fastmath=fastmath, nogil=True, error_model="numpy", cache=cache))
+        return cast(F, njit(function, nogil=True, error_model="numpy", cache=cache))
 
-    def decorate(function: F) -> F:
-        try:
-            return compile_with(function, cache=True)
-        except RuntimeError:  # numba finds no place for its cache, as in a read-only container
-            return compile_with(function, cache=False)
-
-    return decorate
+    try:
+        return compile_with(cache=True)
+    except RuntimeError:  # numba finds no place for its cache, as in a read-only container
+        return compile_with(cache=False)
 
 
-@compiled(EXACT)
+def _fma(typing: Any, x: Any, y: Any, z: Any) -> Any:  # noqa: ARG001
+    signature = types.float64(types.float64, types.float64, types.float64)
+    return signature, lambda _, builder, __, terms: builder.fma(*terms)
+
+
+fma = cast(Callable[[float, float, float], float], intrinsic(_fma))
+"""``x y + z`` with one rounding, on every processor."""
+
+
+@compiled
 def exp_negative(x: float) -> float:
     """``exp(x)`` for ``x <= 0`` within 1 ulp, and 0 below -708; unlike ``math.exp`` it becomes vector instructions."""
-    shifted = x * 1.4426950408889634 + ROUNDING
+    shifted = fma(x, 1.4426950408889634, ROUNDING)
     power = shifted - ROUNDING
-    r = x - power * 0.6931471805598903 - power * 5.497923018708371e-14
-    p = 2.5100375832561234e-08 * r + 2.7620075879983367e-07
-    p = (p * r + 2.7557268480310024e-06) * r + 2.4801521322368692e-05
-    p = (p * r + 0.00019841269863040545) * r + 0.0013888888917196719
-    p = (p * r + 0.008333333333330065) * r + 0.041666666666624164
-    p = (p * r + 0.16666666666666669) * r + 0.5000000000000001
-    p = (p * r + 1.0) * r + 1.0
+    r = fma(power, -5.497923018708371e-14, fma(power, -0.6931471805598903, x))
+    p = fma(r, 2.5100375832561234e-08, 2.7620075879983367e-07)
+    p = fma(r, fma(r, p, 2.7557268480310024e-06), 2.4801521322368692e-05)
+    p = fma(r, fma(r, p, 0.00019841269863040545), 0.0013888888917196719)
+    p = fma(r, fma(r, p, 0.008333333333330065), 0.041666666666624164)
+    p = fma(r, fma(r, p, 0.16666666666666669), 0.5000000000000001)
+    p = fma(r, fma(r, p, 1.0), 1.0)
     scaled = np.int64(np.float64(p).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)).view(np.float64)
     return scaled if x >= -708.0 else 0.0
 
 
-@compiled(EXACT)
+@compiled
+def _plus_square(x: float, total: float) -> float:
+    return fma(x, x, total)
+
+
+@compiled
 def _add_squares(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """Add squared differences of 4 features of 4 rows and a block of columns."""
     b, c, d = a[BLOCK:], a[2 * BLOCK :], a[3 * BLOCK :]
@@ -79,13 +96,19 @@ def _add_squares(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     d0, d1, d2, d3 = d[0], d[1], d[2], d[3]
     for j in range(BLOCK):
         u, v, w, z = x[j], x[j + BLOCK], x[j + 2 * BLOCK], x[j + 3 * BLOCK]
-        out[j] = out[j] + (u - a0) ** 2 + (v - b0) ** 2 + (w - c0) ** 2 + (z - d0) ** 2
-        out[j + BLOCK] = out[j + BLOCK] + (u - a1) ** 2 + (v - b1) ** 2 + (w - c1) ** 2 + (z - d1) ** 2
-        out[j + 2 * BLOCK] = out[j + 2 * BLOCK] + (u - a2) ** 2 + (v - b2) ** 2 + (w - c2) ** 2 + (z - d2) ** 2
-        out[j + 3 * BLOCK] = out[j + 3 * BLOCK] + (u - a3) ** 2 + (v - b3) ** 2 + (w - c3) ** 2 + (z - d3) ** 2
+        out[j] = _plus_square(z - d0, _plus_square(w - c0, _plus_square(v - b0, _plus_square(u - a0, out[j]))))
+        out[j + BLOCK] = _plus_square(
+            z - d1, _plus_square(w - c1, _plus_square(v - b1, _plus_square(u - a1, out[j + BLOCK])))
+        )
+        out[j + 2 * BLOCK] = _plus_square(
+            z - d2, _plus_square(w - c2, _plus_square(v - b2, _plus_square(u - a2, out[j + 2 * BLOCK])))
+        )
+        out[j + 3 * BLOCK] = _plus_square(
+            z - d3, _plus_square(w - c3, _plus_square(v - b3, _plus_square(u - a3, out[j + 3 * BLOCK])))
+        )
 
 
-@compiled(EXACT)
+@compiled
 def _add_products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """Add products of 4 features of 4 rows and a block of columns."""
     b, c, d = a[BLOCK:], a[2 * BLOCK :], a[3 * BLOCK :]
@@ -95,13 +118,13 @@ def _add_products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     d0, d1, d2, d3 = d[0], d[1], d[2], d[3]
     for j in range(BLOCK):
         u, v, w, z = x[j], x[j + BLOCK], x[j + 2 * BLOCK], x[j + 3 * BLOCK]
-        out[j] = out[j] + u * a0 + v * b0 + w * c0 + z * d0
-        out[j + BLOCK] = out[j + BLOCK] + u * a1 + v * b1 + w * c1 + z * d1
-        out[j + 2 * BLOCK] = out[j + 2 * BLOCK] + u * a2 + v * b2 + w * c2 + z * d2
-        out[j + 3 * BLOCK] = out[j + 3 * BLOCK] + u * a3 + v * b3 + w * c3 + z * d3
+        out[j] = fma(z, d0, fma(w, c0, fma(v, b0, fma(u, a0, out[j]))))
+        out[j + BLOCK] = fma(z, d1, fma(w, c1, fma(v, b1, fma(u, a1, out[j + BLOCK]))))
+        out[j + 2 * BLOCK] = fma(z, d2, fma(w, c2, fma(v, b2, fma(u, a2, out[j + 2 * BLOCK]))))
+        out[j + 3 * BLOCK] = fma(z, d3, fma(w, c3, fma(v, b3, fma(u, a3, out[j + 3 * BLOCK]))))
 
 
-@compiled(EXACT)
+@compiled
 def _products(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """Inner products of a strip of rows and a block of columns."""
     out[:] = 0.0
@@ -111,7 +134,7 @@ def _products(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
             _add_products(rows[k * BLOCK + i :], x, o)
 
 
-@compiled(EXACT)
+@compiled
 def _square_distances(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """Squared distances between a strip of rows and a block of columns."""
     out[:] = 0.0
@@ -121,26 +144,36 @@ def _square_distances(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) ->
             _add_squares(rows[k * BLOCK + i :], x, o)
 
 
-@compiled(SUMS)
-def _add_moments(k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> float:
-    """The sum of squares of ``h = k r`` in a strip; row and column sums are added to where they belong."""
-    square = 0.0
+@compiled
+def folded(lanes: np.ndarray) -> float:
+    """The sum of ``LANES`` numbers, which are overwritten, by halves: vector instructions without a change of order."""
+    for j in range(8):
+        lanes[j] = (lanes[j] + lanes[j + 16]) + (lanes[j + 8] + lanes[j + 24])
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
+
+
+@compiled
+def _add_moments(
+    k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.ndarray, squares: np.ndarray, lanes: np.ndarray
+) -> None:
+    """Squares of ``h = k r`` in a strip are added to lanes; row and column sums to where they belong."""
     for i in range(STRIP):
         a, b = k[i * BLOCK : (i + 1) * BLOCK], r[i * BLOCK : (i + 1) * BLOCK]
-        s = t = 0.0
-        for j in range(BLOCK):
-            h = a[j] * b[j]
-            s += h
-            t += h * h
-            columns[j] += h
-        rows[i] += s
-        square += t
-    return square
+        for j in range(LANES):
+            h0, h1 = a[j] * b[j], a[j + LANES] * b[j + LANES]
+            h2, h3 = a[j + 2 * LANES] * b[j + 2 * LANES], a[j + 3 * LANES] * b[j + 3 * LANES]
+            columns[j] += h0
+            columns[j + LANES] += h1
+            columns[j + 2 * LANES] += h2
+            columns[j + 3 * LANES] += h3
+            lanes[j] = (h0 + h1) + (h2 + h3)
+            squares[j] = fma(h3, h3, fma(h2, h2, fma(h1, h1, fma(h0, h0, squares[j]))))
+        rows[i] += folded(lanes)
 
 
-@compiled(EXACT)
+@compiled
 def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray) -> None:
-    """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials a pair.
+    """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials per pair.
 
     The features are the mean and the target, d each, filled up to multiples of 4, then ``v = 2 g s^2, a = 1 / (1 + v)``
     and ``a^(d/2)``.
@@ -165,13 +198,13 @@ def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.nd
         k, out = log[i * BLOCK : (i + 1) * BLOCK], h[i * BLOCK : (i + 1) * BLOCK]
         q = squares[:, i * BLOCK : (i + 1) * BLOCK]
         for j in range(BLOCK):
-            inner = exp_negative(k[j] - g * q[0, j]) - root * exp_negative(k[j] - ga * q[1, j])
-            out[j] = inner - rest[j + 2 * BLOCK] * exp_negative(k[j] - g * rest[j + BLOCK] * q[2, j])
+            inner = fma(-root, exp_negative(fma(-ga, q[1, j], k[j])), exp_negative(fma(-g, q[0, j], k[j])))
+            out[j] = fma(-rest[j + 2 * BLOCK], exp_negative(fma(-g * rest[j + BLOCK], q[2, j], k[j])), inner)
         for j in range(BLOCK):
-            out[j] += power[j] * exp_negative(k[j] - g * both[j] * q[3, j])
+            out[j] = fma(power[j], exp_negative(fma(-g * both[j], q[3, j], k[j])), out[j])
 
 
-@compiled(EXACT)
+@compiled
 def _strip(
     x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, k: np.ndarray, h: np.ndarray
 ) -> None:
@@ -189,51 +222,31 @@ def _strip(
         _products(r, r2, h)
 
 
-@compiled(SUMS)
-def triangle(x: np.ndarray, r: np.ndarray, law: Law, n: int, group: int, square: np.ndarray, sums: np.ndarray) -> None:
-    """Moments above the diagonal in the blocks of rows ``group, group + GROUPS, ...``."""
-    k, h = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK)
-    for p in range(group, len(x), GROUPS):
-        part = 0.0
-        for t in range(p, len(x)):
-            for first in range(0, BLOCK, STRIP):
-                _strip(x[p, first:], r[p, first:], x[t], r[t], law, k, h)
-                for i in range(STRIP):
-                    if p == t:
-                        h[i * BLOCK : i * BLOCK + first + i + 1] = 0.0
-                    if (t + 1) * BLOCK > n:
-                        h[i * BLOCK + n - t * BLOCK : (i + 1) * BLOCK] = 0.0
-                part += _add_moments(k, h, sums[p, first:], sums[t])
-        square[0] += part
+@compiled
+def add_pairs(
+    x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, n: int, m: int, is_triangle: bool,
+    along: np.ndarray, down: np.ndarray,
+) -> float:  # fmt: skip
+    """The sum of squares over all pairs of n rows and m columns, or those above the diagonal of a triangle.
 
-
-@compiled(SUMS)
-def rectangle(
-    x: np.ndarray,
-    r: np.ndarray,
-    x2: np.ndarray,
-    r2: np.ndarray,
-    law: Law,
-    n: int,
-    m: int,
-    along: np.ndarray,
-    down: np.ndarray,
-) -> float:
-    """The sum of squares over all pairs of n rows and m columns; row and column sums are added to where they belong."""
-    k, h = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK)
+    Row and column sums are added to where they belong, which is one place for a triangle.
+    """
+    k, h, squares, lanes = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK), np.empty(LANES), np.empty(LANES)
     square = 0.0
     for p in range(len(x)):
-        part = 0.0
-        for t in range(len(x2)):
+        squares[:] = 0.0
+        for t in range(p if is_triangle else 0, len(x2)):
             for first in range(0, BLOCK, STRIP):
                 _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h)
                 for i in range(STRIP):
                     if p * BLOCK + first + i >= n:
                         h[i * BLOCK : (i + 1) * BLOCK] = 0.0
-                    elif (t + 1) * BLOCK > m:
+                    if (t + 1) * BLOCK > m:
                         h[i * BLOCK + m - t * BLOCK : (i + 1) * BLOCK] = 0.0
-                part += _add_moments(k, h, along[p, first:], down[t])
-        square += part
+                    if is_triangle and p == t:
+                        h[i * BLOCK : i * BLOCK + first + i + 1] = 0.0
+                _add_moments(k, h, along[p, first:], down[t], squares, lanes)
+        square += folded(squares)
     return square
 
 
@@ -241,9 +254,7 @@ Sums: TypeAlias = tuple[np.ndarray, np.ndarray, float]
 """Along rows, down columns, and of squares."""
 
 
-def feature_moments(
-    x: np.ndarray, r: np.ndarray, lengthscale: float, gaussian: bool, *, threads: int | None = None
-) -> tuple[np.ndarray, float]:
+def feature_moments(x: np.ndarray, r: np.ndarray, lengthscale: float, gaussian: bool) -> tuple[np.ndarray, float]:
     """Sums of h over ``j != i`` of each row ``(n,)``, and the sum of ``h^2`` over ``i != j``; x ``(n, d)``, r ``(n, q)``.
 
     ``k(u)`` is ``exp(-u^2 / (2 l^2))`` if Gaussian, else ``exp(-u / l)``.
@@ -251,13 +262,13 @@ def feature_moments(
     >>> feature_moments(np.zeros((3, 1)), np.ones((3, 2)), 1.0, True)
     (array([4., 4., 4.]), 24.0)
     """
-    return _moments(x, r, _law(lengthscale, gaussian), threads)
+    return _moments(x, r, _law(lengthscale, gaussian))
 
 
 def feature_cross(
     left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray], lengthscale: float, gaussian: bool
 ) -> Sums:
-    """The same over the pairs of two sets of rows ``(x, r)``, in one thread: sums along rows, down columns, of squares.
+    """The same over the pairs of two sets of rows ``(x, r)``: sums along rows, down columns, of squares.
 
     >>> feature_cross((np.zeros((2, 1)), np.ones((2, 1))), (np.zeros((3, 1)), np.ones((3, 1))), 1.0, True)
     (array([3., 3.]), array([2., 2., 2.]), 6.0)
@@ -267,7 +278,7 @@ def feature_cross(
 
 def normal_moments(
     x: np.ndarray, mu: np.ndarray, s: np.ndarray, y: np.ndarray, lengthscale: float, gaussian: bool,
-    target_lengthscale: float, *, threads: int | None = None,
+    target_lengthscale: float,
 ) -> tuple[np.ndarray, float]:  # fmt: skip
     """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, one s for all coordinates ``(n,)``.
 
@@ -275,7 +286,7 @@ def normal_moments(
     ``g = 1 / (2 t^2)`` for the target length scale t and ``L(m, m', v) = (1 + 2 g v)^(-d/2) exp(-g |m - m'|^2 / (1 + 2 g v))``.
     """
     law = _law(lengthscale, gaussian, 0.5 / target_lengthscale**2, mu.shape[1])
-    return _moments(x, _features_of_normals(mu, s, y, law), law, threads)
+    return _moments(x, _features_of_normals(mu, s, y, law), law)
 
 
 def normal_cross(
@@ -285,7 +296,7 @@ def normal_cross(
     gaussian: bool,
     target_lengthscale: float,
 ) -> Sums:
-    """The same over the pairs of two sets of rows ``(x, mu, s, y)``, in one thread."""
+    """The same over the pairs of two sets of rows ``(x, mu, s, y)``."""
     law = _law(lengthscale, gaussian, 0.5 / target_lengthscale**2, left[1].shape[1])
     a, b = ((x, _features_of_normals(mu, s, y, law)) for x, mu, s, y in (left, right))
     return _cross(a, b, law)
@@ -293,44 +304,46 @@ def normal_cross(
 
 def _features_of_normals(mu: np.ndarray, s: np.ndarray, y: np.ndarray, law: Law) -> np.ndarray:
     """What the compiled code wants to know of each row."""
+    n, d = mu.shape
+    features = np.zeros((n, 2 * _filled(d) + 3))
+    features[:, :d], features[:, _filled(d) : _filled(d) + d] = mu, y
     v = 2 * law[2] * s.astype(np.float64) ** 2
     a = 1 / (1 + v)
-    return np.concatenate([_whole(mu), _whole(y), np.stack([v, a, a ** (law[3] / 2)], axis=1)], axis=1)
+    power = np.sqrt(a) if d % 2 else np.ones(n)
+    for _ in range(d // 2):  # other powers have other digits on other processors
+        power *= a
+    features[:, -3:] = np.stack([v, a, power], axis=1)
+    return features
 
 
-def _moments(x: np.ndarray, r: np.ndarray, law: Law, threads: int | None) -> tuple[np.ndarray, float]:
-    """Each group adds up on its own; then the groups in order."""
+def _moments(x: np.ndarray, r: np.ndarray, law: Law) -> tuple[np.ndarray, float]:
     a, b = _packed(x), _packed(r)
-    groups = min(GROUPS, len(a))
-    squares, sums = np.zeros((groups, 1)), np.zeros((groups, len(a), BLOCK))
-    in_threads(
-        lambda group: triangle(a, b, law, len(x), group, squares[group], sums[group]),
-        groups,
-        threads_for(len(x) ** 2, threads),
-    )
-    return sums.sum(axis=0).ravel()[: len(x)], 2 * float(squares.sum())
+    sums = np.zeros((len(a), BLOCK))
+    squares = add_pairs(a, b, a, b, law, len(x), len(x), True, sums, sums)
+    return sums.ravel()[: len(x)], 2 * float(squares)
 
 
 def _cross(left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray], law: Law) -> Sums:
     (x, r), (x2, r2) = left, right
     a, b, a2, b2 = (_packed(part) for part in (x, r, x2, r2))
     along, down = np.zeros((len(a), BLOCK)), np.zeros((len(a2), BLOCK))
-    squares = rectangle(a, b, a2, b2, law, len(x), len(x2), along, down)
+    squares = add_pairs(a, b, a2, b2, law, len(x), len(x2), False, along, down)
     return along.ravel()[: len(x)], down.ravel()[: len(x2)], float(squares)
 
 
 def _packed(x: np.ndarray) -> np.ndarray:
-    """Blocks of rows, one feature after the other, ``(blocks, d BLOCK)``; the last block is filled up with zeros."""
-    whole = _whole(x)
-    filled = np.zeros((-(-len(x) // BLOCK) * BLOCK, whole.shape[1]))
-    filled[: len(x)] = whole
-    blocks = filled.reshape(-1, BLOCK, whole.shape[1]).transpose(0, 2, 1)
-    return np.ascontiguousarray(blocks).reshape(len(blocks), -1)
+    """Blocks of rows, one feature after the other, in float64 ``(blocks, d BLOCK)``; d and the last block are filled with zeros."""
+    n, d = x.shape
+    blocks, rest = np.zeros((-(-n // BLOCK), _filled(d), BLOCK)), n % BLOCK
+    blocks[: n // BLOCK, :d] = x[: n - rest].reshape(-1, BLOCK, d).transpose(0, 2, 1)
+    if rest:
+        blocks[-1, :d, :rest] = x[n - rest :].T
+    return blocks.reshape(len(blocks), -1)
 
 
-def _whole(x: np.ndarray) -> np.ndarray:
-    """Features in float64, filled up with zeros to a multiple of 4."""
-    return np.pad(x.astype(np.float64), ((0, 0), (0, -x.shape[1] % 4)))
+def _filled(d: int) -> int:
+    """As many features, or more up to a multiple of 4."""
+    return -(-d // 4) * 4
 
 
 def _law(lengthscale: float, gaussian: bool, g: float = 0.0, d: int = 0) -> Law:
@@ -339,7 +352,7 @@ def _law(lengthscale: float, gaussian: bool, g: float = 0.0, d: int = 0) -> Law:
 
 
 def in_threads(work: Callable[[int], None], parts: int, threads: int) -> None:
-    """Call ``work`` with the number of each part."""
+    """Call ``work`` with the number of each part, those of compiled code that keep apart what they write."""
     workers = min(parts, threads)
     if workers <= 1:
         for part in range(parts):

@@ -12,7 +12,7 @@ import torch
 from calibrant._compiled import cuda_torch
 from calibrant._compiled.choice import has_triton
 from calibrant._compiled.cuda_layout import joined
-from calibrant._compiled.memory import room_for
+from calibrant._compiled.memory import memory_for
 from calibrant._compiled.precision import precision_in_force, tell_of_shortening
 
 WIDE = 512
@@ -22,7 +22,7 @@ OFTEN_NEAR = 0.01
 """Part of pairs near each other from which on they are not."""
 
 PAIRS = "sums over pairs"
-"""What there may be no room for."""
+"""What there may be no memory for."""
 
 Sums: TypeAlias = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Along rows, down columns, and of squares."""
@@ -39,7 +39,7 @@ def feature_moments(
     x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Sums of ``h_ij = k(|x_i - x_j|) <r_i, r_j>`` over ``j != i`` of each row, and of ``h^2`` over ``i != j``."""
-    with room_for(PAIRS, len(x)):
+    with memory_for(PAIRS, len(x)):
         return _features(x, r)(x, r, lengthscale, gaussian)
 
 
@@ -51,7 +51,7 @@ def feature_cross(
 ) -> Sums:
     """The same over the pairs of two sets of rows ``(x, r)``: sums along rows, down columns, of squares."""
     first = len(left[0])
-    with room_for(PAIRS, first + len(right[0])):
+    with memory_for(PAIRS, first + len(right[0])):
         both = joined(left, right)
         sums, squares = _features(*both)(*both, lengthscale, gaussian, first=first)
     return sums[:first], sums[first:], squares / 2
@@ -77,7 +77,7 @@ def normal_moments(
     target_lengthscale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """The same for normal predictions with a Gaussian kernel on targets: mu and y ``(n, d)``, s ``(n,)``."""
-    with room_for(PAIRS, len(x)):
+    with memory_for(PAIRS, len(x)):
         return _normals(x, mu, y)(x, mu, s, y, lengthscale, gaussian, target_lengthscale)
 
 
@@ -90,7 +90,7 @@ def normal_cross(
 ) -> Sums:
     """The same over the pairs of two sets of rows ``(x, mu, s, y)``."""
     first = len(left[0])
-    with room_for(PAIRS, first + len(right[0])):
+    with memory_for(PAIRS, first + len(right[0])):
         both = joined(left, right)
         sums, squares = _normals(*both)(*both, lengthscale, gaussian, target_lengthscale, first=first)
     return sums[:first], sums[first:], squares / 2
@@ -107,7 +107,7 @@ def _normals(*inputs: torch.Tensor) -> Any:
 
 def matmul(x: torch.Tensor, v: torch.Tensor, lengthscale: float, gaussian: bool) -> torch.Tensor:
     """``K @ v`` for v ``(n, q)``, with the diagonal; by tensor cores in no precision."""
-    with room_for("products with a kernel matrix", len(x)):
+    with memory_for("products with a kernel matrix", len(x)):
         if not has_triton():
             return cuda_torch.matmul(x, v, lengthscale, gaussian, dtype_of_pairs(x, v))
         from calibrant._compiled import cuda_moments
@@ -121,7 +121,7 @@ def block_sums(x: torch.Tensor, r: torch.Tensor, lengthscale: float, gaussian: b
         return NotImplemented
     from calibrant._compiled import cuda_moments
 
-    with room_for("sums over blocks", len(x)):
+    with memory_for("sums over blocks", len(x)):
         return cuda_moments.block_sums(x, r, lengthscale, gaussian, size, dtype_of_pairs(x, r))
 
 
@@ -133,5 +133,5 @@ def class_averages(queries: torch.Tensor, keys: torch.Tensor, labels: torch.Tens
 
     if queries.shape[1] > cuda_softmax.WIDEST:
         return NotImplemented
-    with room_for("kernel regression", len(queries)):
+    with memory_for("kernel regression", len(queries)):
         return cuda_softmax.class_averages(queries, keys, labels, n_classes, dtype_of_pairs(queries))

@@ -14,7 +14,7 @@ import triton.language as tl
 
 from calibrant._compiled.cuda_launch import Shape, place, shape_of
 from calibrant._compiled.cuda_layout import SPAN, Sorted, by_label, step_of, upright
-from calibrant._compiled.memory import room_for
+from calibrant._compiled.memory import memory_for
 
 MIN_LOG = tl.constexpr(-1e38)
 
@@ -152,7 +152,7 @@ class _ClassAverages(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        with room_for("gradients of kernel regression", len(ctx.saved_tensors[0])):
+        with memory_for("gradients of kernel regression", len(ctx.saved_tensors[0])):
             return (*_ClassAverages.slopes(ctx, *slopes), None, None, None)
 
     @staticmethod

@@ -55,7 +55,7 @@ TILE, MIN_TILE = 8192, 64
 NEAR = 0.01
 """Squared distances below this part of the squared lengths lose too many digits in products."""
 
-ROOM = 1 << 26
+MAX_DIFFERENCES = 1 << 26
 """Differences of coordinates that are made at a time."""
 
 Tile = Callable[[slice, slice], torch.Tensor]
@@ -130,7 +130,7 @@ def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             squares.addcmul_(difference, difference)
         return squares.sqrt_()
     squares, near = _by_products(a, b)
-    for pairs in torch.split(near.nonzero(), max(1, ROOM // a.shape[1])):
+    for pairs in torch.split(near.nonzero(), max(1, MAX_DIFFERENCES // a.shape[1])):
         i, j = pairs.T
         squares[i, j] = (a[i] - b[j]).square_().sum(dim=1)
     return squares.sqrt_()
@@ -151,7 +151,7 @@ def _by_products(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.
 
 
 def _moments(tile: Tile, n: int, first: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """One triangle of tiles; again with smaller ones where the device has no room."""
+    """One triangle of tiles; again with smaller ones where the device has no memory for them."""
     size = min(TILE, 1 << max(0, math.ceil(math.log2(max(n, 1)))))
     with ieee_products():
         return in_smaller(partial(_in_tiles, tile, n, first, device), size, min(size, MIN_TILE), "tiles of {:,} rows")

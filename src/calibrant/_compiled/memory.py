@@ -19,19 +19,19 @@ class GPUMemoryError(InputError):
 
 
 @contextmanager
-def room_for(what: str, rows: int | None = None) -> Iterator[None]:
-    """Where the GPU has no room for the work inside, say what to do about it."""
+def memory_for(what: str, rows: int | None = None) -> Iterator[None]:
+    """Where the GPU has no memory for the work inside, say what to do about it."""
     try:
         yield
     except OutOfMemoryError as error:
         raise GPUMemoryError(
-            f"the GPU has no room for {what}{'' if rows is None else f' of {rows:,} rows'}: free what other tensors hold there "
+            f"the GPU has no memory for {what}{'' if rows is None else f' of {rows:,} rows'}: free what other tensors hold there "
             "(del, torch.cuda.empty_cache()), take fewer rows, or give arrays of the CPU, y_pred.cpu()"
         ) from error
 
 
 def in_smaller(work: Callable[[int], Result], size: int, least: int, parts: str) -> Result:
-    """``work(size)``, the size halved with a warning as often as the GPU has no room for parts of it.
+    """``work(size)``, the size halved with a warning as often as the GPU has no memory for parts of it.
 
     >>> in_smaller(lambda size: size, 8, 1, "tiles of {:,} rows")
     8
@@ -44,5 +44,5 @@ def in_smaller(work: Callable[[int], Result], size: int, least: int, parts: str)
                 raise
         smaller = max(least, size // 2)
         torch.cuda.empty_cache()
-        warnings.warn(f"the GPU has no room for {parts.format(size)}: {smaller:,} now", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"the GPU has no memory for {parts.format(size)}: {smaller:,} now", RuntimeWarning, stacklevel=3)
         size = smaller

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from calibrant._compiled.choice import note
 from calibrant._validate import InputError
 
 PRECISIONS = ("float32", "tf32x3", "float64")
@@ -11,8 +12,6 @@ PRECISIONS = ("float32", "tf32x3", "float64")
 WORDS = {"float32": "single precision", "tf32x3": "the precision tf32x3"}
 
 _precision: ContextVar[str] = ContextVar("precision", default="float32")
-
-_notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
 
 
 @contextmanager
@@ -54,32 +53,19 @@ def precision_in_force() -> str:
     return _precision.get()
 
 
-@contextmanager
-def noted() -> Iterator[list[str]]:
-    """What is to be said of the precision of all that is computed inside the block, also by threads that it starts.
+def tell_of_shortening() -> None:
+    """Note that numbers of double precision are computed in less, if they are.
 
-    >>> with noted() as notes:
+    >>> from calibrant._compiled.choice import accounted
+    >>> with accounted() as account:
     ...     tell_of_shortening()
-    >>> notes
+    >>> account.notes
     ['pairs of rows were computed in single precision on the GPU, and added up in double precision: \
 engines.precision("float64") computes all in double']
     """
-    found: list[str] = []
-    token = _notes.set(found)
-    try:
-        yield found
-    finally:
-        _notes.reset(token)
-
-
-def tell_of_shortening() -> None:
-    """Note that numbers of double precision are computed in less, if they are."""
-    found, name = _notes.get(), precision_in_force()
-    if found is None or name == "float64":
-        return
-    note = (
-        f"pairs of rows were computed in {WORDS[name]} on the GPU, and added up in double precision: "
-        'engines.precision("float64") computes all in double'
-    )
-    if note not in found:
-        found.append(note)
+    name = precision_in_force()
+    if name != "float64":
+        note(
+            f"pairs of rows were computed in {WORDS[name]} on the GPU, and added up in double precision: "
+            'engines.precision("float64") computes all in double'
+        )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant._compiled.cpu import EXACT, compiled, exp_negative
+from calibrant._compiled.cpu import compiled, exp_negative, fma
 
 CHUNK = 512
 """Steps whose exponentials are taken together, as vector instructions."""
@@ -39,7 +39,7 @@ def pair_sums(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray) -> np.ndar
     return total
 
 
-@compiled(EXACT)
+@compiled
 def _steps(x: np.ndarray, start: int, step: np.ndarray, decay: np.ndarray) -> int:
     """Distances to the next point and their exponentials, from ``start`` on; returns how many."""
     count = min(CHUNK, len(x) - 1 - start)
@@ -49,7 +49,7 @@ def _steps(x: np.ndarray, start: int, step: np.ndarray, decay: np.ndarray) -> in
     return count
 
 
-@compiled(EXACT)
+@compiled
 def _advance(state: np.ndarray, v: np.ndarray, step: float, decay: float) -> None:
     """Take in the values v of a point, and move all sums to the next."""
     order, q = state.shape[0] - 1, state.shape[1]
@@ -59,13 +59,13 @@ def _advance(state: np.ndarray, v: np.ndarray, step: float, decay: float) -> Non
     for times in range(order):
         for m in range(order, times, -1):
             for c in range(q):
-                state[m, c] += step * state[m - 1, c]
+                state[m, c] = fma(step, state[m - 1, c], state[m, c])
     for m in range(order + 1):
         for c in range(q):
             state[m, c] *= decay
 
 
-@compiled(EXACT)
+@compiled
 def _add_earlier(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
     """Add the sums over all earlier points."""
     state, step, decay = np.zeros((len(coefficients), v.shape[1])), np.empty(CHUNK), np.empty(CHUNK)
@@ -74,10 +74,10 @@ def _add_earlier(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, out: np
             _advance(state, v[start + i], step[i], decay[i])
             for m in range(len(coefficients)):
                 for c in range(v.shape[1]):
-                    out[start + i + 1, c] += coefficients[m] * state[m, c]
+                    out[start + i + 1, c] = fma(coefficients[m], state[m, c], out[start + i + 1, c])
 
 
-@compiled(EXACT)
+@compiled
 def _add_pairs(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, total: np.ndarray) -> None:
     """Add the products with the sums over all earlier points."""
     state, step, decay = np.zeros((len(coefficients), v.shape[1])), np.empty(CHUNK), np.empty(CHUNK)
@@ -86,4 +86,4 @@ def _add_pairs(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, total: np
             _advance(state, v[start + i], step[i], decay[i])
             for m in range(len(coefficients)):
                 for c in range(v.shape[1]):
-                    total[c] += coefficients[m] * state[m, c] * v[start + i + 1, c]
+                    total[c] = fma(coefficients[m] * state[m, c], v[start + i + 1, c], total[c])

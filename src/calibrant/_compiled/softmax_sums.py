@@ -12,14 +12,15 @@ import numpy as np
 from calibrant._compiled.choice import threads_for
 from calibrant._compiled.cpu import (
     BLOCK,
-    EXACT,
     GROUPS,
+    LANES,
     STRIP,
-    SUMS,
     _packed,
     _products,
     compiled,
     exp_negative,
+    fma,
+    folded,
     in_threads,
 )
 
@@ -129,43 +130,65 @@ def picked_sums(
     return sums
 
 
-@compiled(EXACT)
-def _largest(values: np.ndarray, room: np.ndarray) -> float:
+@compiled
+def _largest(values: np.ndarray, scratch: np.ndarray) -> float:
     """The largest of a block, by halving: comparisons of halves become vector instructions, a running maximum does not."""
     half = BLOCK // 2
     for j in range(half):
-        room[j] = values[j] if values[j] > values[j + half] else values[j + half]
+        scratch[j] = values[j] if values[j] > values[j + half] else values[j + half]
     while half > 1:
         half //= 2
         for j in range(half):
-            room[j] = room[j] if room[j] > room[j + half] else room[j + half]
-    return room[0]
+            scratch[j] = scratch[j] if scratch[j] > scratch[j + half] else scratch[j + half]
+    return scratch[0]
 
 
-@compiled(EXACT)
+@compiled
 def _exponentials(values: np.ndarray, top: float) -> None:
     for j in range(BLOCK):
         values[j] = exp_negative(values[j] - top)
 
 
-@compiled(SUMS)
+@compiled
+def _dot(a: np.ndarray, b: np.ndarray, scratch: np.ndarray) -> float:
+    """The inner product of two blocks, always in the same order."""
+    for j in range(LANES):
+        first = fma(a[j + LANES], b[j + LANES], a[j] * b[j])
+        scratch[j] = fma(a[j + 3 * LANES], b[j + 3 * LANES], fma(a[j + 2 * LANES], b[j + 2 * LANES], first))
+    return folded(scratch)
+
+
+@compiled
+def _total(a: np.ndarray, scratch: np.ndarray) -> float:
+    """The sum of a block, always in the same order."""
+    for j in range(LANES):
+        scratch[j] = (a[j] + a[j + LANES]) + (a[j + 2 * LANES] + a[j + 3 * LANES])
+    return folded(scratch)
+
+
+@compiled
 def _add(
-    weights: np.ndarray, start: int, offsets: np.ndarray, first: int, sums: np.ndarray, squares: np.ndarray
-) -> None:
-    """Add a block of weights, and their squares, to the classes it holds."""
+    weights: np.ndarray, start: int, offsets: np.ndarray, first: int, sums: np.ndarray, squares: np.ndarray,
+    scratch: np.ndarray,
+) -> None:  # fmt: skip
+    """Add a block of weights, and their squares, to the classes it holds; most blocks hold one class."""
+    if offsets[first + 1] >= start + BLOCK:
+        sums[first] += _total(weights, scratch)
+        squares[first] += _dot(weights, weights, scratch)
+        return
     c, low = first, 0
     while low < BLOCK and c < len(sums):
         high = min(offsets[c + 1] - start, BLOCK)
         s = t = 0.0
         for j in range(low, high):
             s += weights[j]
-            t += weights[j] * weights[j]
+            t = fma(weights[j], weights[j], t)
         sums[c] += s
         squares[c] += t
         c, low = c + 1, max(low, high)
 
 
-@compiled(EXACT)
+@compiled
 def _rescale(sums: np.ndarray, squares: np.ndarray, factor: float) -> None:
     for c in range(len(sums)):
         sums[c] *= factor
@@ -173,9 +196,9 @@ def _rescale(sums: np.ndarray, squares: np.ndarray, factor: float) -> None:
         squares[c] *= factor * factor
 
 
-@compiled(EXACT)
+@compiled
 def _weighed(
-    values: np.ndarray, own: int, room: np.ndarray, i: int, top: np.ndarray, sums: np.ndarray, squares: np.ndarray
+    values: np.ndarray, own: int, scratch: np.ndarray, i: int, top: np.ndarray, sums: np.ndarray, squares: np.ndarray
 ) -> bool:
     """Products of query i and a block become weights relative to the largest so far, without the query's own key.
 
@@ -183,7 +206,7 @@ def _weighed(
     """
     if 0 <= own < BLOCK:
         values[own] = NEVER
-    here = _largest(values, room)
+    here = _largest(values, scratch)
     if here <= 0.1 * NEVER or here - top[i] < NEGLIGIBLE:
         return False
     if here > top[i]:
@@ -193,12 +216,12 @@ def _weighed(
     return True
 
 
-@compiled(EXACT)
+@compiled
 def _rows_of_group(
     a: np.ndarray, b: np.ndarray, offsets: np.ndarray, own: np.ndarray, group: int, top: np.ndarray, sums: np.ndarray
 ) -> None:
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys."""
-    products, room = np.empty(STRIP * BLOCK), np.empty(BLOCK // 2)
+    products, scratch = np.empty(STRIP * BLOCK), np.empty(BLOCK // 2)
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(top)), STRIP):
             c = 0
@@ -209,24 +232,16 @@ def _rows_of_group(
                 _products(a[p, first - p * BLOCK :], b[t], products)
                 for i in range(first, min(first + STRIP, len(top))):
                     values = products[(i - first) * BLOCK : (i - first + 1) * BLOCK]
-                    if _weighed(values, own[i] - start, room, i, top, sums[0, i], sums[1, i]):
-                        _add(values, start, offsets, c, sums[0, i], sums[1, i])
+                    if _weighed(values, own[i] - start, scratch, i, top, sums[0, i], sums[1, i]):
+                        _add(values, start, offsets, c, sums[0, i], sums[1, i], scratch)
 
 
-@compiled(SUMS)
-def _dot(a: np.ndarray, b: np.ndarray) -> float:
-    s = 0.0
-    for j in range(BLOCK):
-        s += a[j] * b[j]
-    return s
-
-
-@compiled(EXACT)
+@compiled
 def _picked_of_group(
     a: np.ndarray, b: np.ndarray, values: np.ndarray, labels: np.ndarray, before: int, group: int, sums: np.ndarray
 ) -> None:
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys; block p has the keys of block ``before + p``."""
-    products = np.empty(STRIP * BLOCK)
+    products, scratch = np.empty(STRIP * BLOCK), np.empty(LANES)
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(sums)), STRIP):
             for t in range(len(b)):
@@ -237,16 +252,16 @@ def _picked_of_group(
                     if t == before + p:
                         logs[i - p * BLOCK] = NEVER
                     _exponentials(logs, 0.0)
-                    sums[i] += _dot(logs, values[labels[i], start : start + BLOCK])
+                    sums[i] += _dot(logs, values[labels[i], start : start + BLOCK], scratch)
 
 
-@compiled(EXACT)
+@compiled
 def _values_of_group(
     a: np.ndarray, b: np.ndarray, columns: np.ndarray, own: np.ndarray, group: int,
     top: np.ndarray, sums: np.ndarray, squares: np.ndarray,
 ) -> None:  # fmt: skip
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys."""
-    products, room = np.empty(STRIP * BLOCK), np.empty(BLOCK // 2)
+    products, scratch = np.empty(STRIP * BLOCK), np.empty(BLOCK // 2)
     spread = len(columns) - 1
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(top)), STRIP):
@@ -255,11 +270,11 @@ def _values_of_group(
                 _products(a[p, first - p * BLOCK :], b[t], products)
                 for i in range(first, min(first + STRIP, len(top))):
                     values = products[(i - first) * BLOCK : (i - first + 1) * BLOCK]
-                    if not _weighed(values, own[i] - start, room, i, top, sums[i], squares[i]):
+                    if not _weighed(values, own[i] - start, scratch, i, top, sums[i], squares[i]):
                         continue
                     for c in range(spread):
-                        sums[i, c] += _dot(values, columns[c, start : start + BLOCK])
+                        sums[i, c] += _dot(values, columns[c, start : start + BLOCK], scratch)
                     for j in range(BLOCK):
                         values[j] *= values[j]
-                    squares[i, 0] += _dot(values, columns[spread, start : start + BLOCK])
-                    squares[i, 1] += _dot(values, columns[spread - 1, start : start + BLOCK])
+                    squares[i, 0] += _dot(values, columns[spread, start : start + BLOCK], scratch)
+                    squares[i, 1] += _dot(values, columns[spread - 1, start : start + BLOCK], scratch)

@@ -231,7 +231,7 @@ def version_of(distribution: str) -> str | None:
 def _numba() -> Aid:
     try:
         config = vars(import_module("numba").config)
-        cache = import_module("calibrant._compiled.cpu").triangle.stats.cache_path
+        cache = import_module("calibrant._compiled.cpu").add_pairs.stats.cache_path
     except Exception as error:  # whatever a broken installation raises is what is to be told
         return Aid("numba", False, f"cannot be used: {error}")
     if config["DISABLE_JIT"]:

@@ -121,7 +121,7 @@ class Distribution(ABC):
         return NotImplemented
 
     @property
-    def is_cheaper_by_waves(self) -> bool:
+    def is_cheaper_by_features(self) -> bool:
         """Whether the characteristic function gives expectations of kernels at less cost than sums over values do."""
         return False
 

@@ -37,9 +37,9 @@ def on_gpu(fn: Callable[..., Any], *arguments: Any, within: str = "float32") -> 
 
     if not torch.cuda.is_available():
         return fn(*arguments)
-    from calibrant._compiled.memory import room_for
+    from calibrant._compiled.memory import memory_for
 
-    with precision(within), room_for("a task and the rows that it needs"):
+    with precision(within), memory_for("a task and the rows that it needs"):
         return moved(fn(*moved(arguments, partial(there, "cuda"))), here)
 
 
@@ -126,7 +126,7 @@ class DevicePool:
     ``DevicePool(["cuda:0", "cuda:1"])`` are those, ``DevicePool()`` is all that torch sees; ``["cpu", "cpu"]`` are two threads
     with tensors on the CPU. Rows and predictions that are shared are moved to each device once, when they are first needed
     there; bare arrays stay as they are, since only their owner knows what computes with them. A task goes to the first device
-    that is free; one without room for it lets go of rows that other tasks brought there. Results come in the order of the
+    that is free; one without memory for it lets go of rows that other tasks brought there. Results come in the order of the
     tasks, on the host, and are added there, so that digits do not depend on how many devices there are. The first task that
     fails raises its error at once, and no other is started. Inside tasks, the precision is that of where ``map`` was called
     (:func:`calibrant.engines.precision`).
@@ -208,10 +208,10 @@ class DevicePool:
             self._free.put(device)
 
     def _result(self, fn: Placed, arguments: tuple[Any, ...], device: Any) -> Any:
-        """What the task gives; where there is no room for it, once more without the shared values that others need."""
+        """What the task gives; where there is no memory for it, once more without the shared values that others need."""
         import torch
 
-        from calibrant._compiled.memory import GPUMemoryError, OutOfMemoryError, room_for
+        from calibrant._compiled.memory import GPUMemoryError, OutOfMemoryError, memory_for
 
         def result() -> Any:
             values = [part.on(device) if isinstance(part, Placed) else part for part in arguments]
@@ -222,7 +222,7 @@ class DevicePool:
         for shared in list(self._shared):
             shared.copies.pop(device, None)
         torch.cuda.empty_cache()
-        with room_for("a task and the rows that it needs"):
+        with memory_for("a task and the rows that it needs"):
             return result()
 
 

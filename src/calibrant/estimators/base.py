@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from calibrant._compiled.choice import routed
-from calibrant._compiled.precision import noted
+from calibrant._compiled.choice import Account, accounted
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.empirical.quantiles import Quantiles
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike, Engine
@@ -61,10 +60,12 @@ class BaseEstimator(ABC):
         engine: Engine | None = None,
     ) -> Estimate:
         """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine."""
-        mapping(engine)  # refuses what is none, also where there is no use for one
+        if engine is not None:
+            mapping(engine)  # refuses what is none, also where there is no use for one
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         found = as_estimate(self, targets, predictions, weights, engine)
-        if fan_of(predictions) is None or self.rests_on_levels or self.reads_quantiles:
+        has_lines = isinstance(predictions, Quantiles) and not predictions.is_joined
+        if not has_lines or self.rests_on_levels or self.reads_quantiles:
             return found
         return replace(found, notes=(*found.notes, LINES))
 
@@ -91,12 +92,12 @@ class BaseEstimator(ABC):
         return EachDraw(self, predictions, weights)
 
 
-def _told(estimate: Estimate, notes: list[str], loops: list[str]) -> Estimate:
+def _told(estimate: Estimate, account: Account) -> Estimate:
     """The estimate with more notes, each once, and by which loops it was computed."""
-    more = tuple(note for note in notes if note not in estimate.notes)
-    if not more and not loops:
+    more = tuple(note for note in account.notes if note not in estimate.notes)
+    if not more and not account.loops:
         return estimate
-    route = "; ".join([*([] if estimate.route is None else [estimate.route]), *loops])
+    route = "; ".join([*([] if estimate.route is None else [estimate.route]), *account.loops])
     return replace(estimate, notes=(*estimate.notes, *more), route=route or None)
 
 
@@ -109,9 +110,9 @@ def as_estimate(
 ) -> Estimate:
     """The estimate of any callable; a bare number is wrapped."""
     if isinstance(estimator, BaseEstimator):
-        with noted() as notes, routed() as loops:
+        with accounted() as account:
             estimate = estimator.estimate_by(engine, targets, predictions, weights)
-        return _told(estimate, notes, loops)
+        return _told(estimate, account)
     value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
     if isinstance(value, Estimate):
         return value

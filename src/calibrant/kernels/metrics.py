@@ -265,7 +265,7 @@ def _leading(values: Array) -> Array:
 
 
 def _hashed(bits: Array) -> Array:
-    """One number a row, from whole numbers only: the same wherever the row stands."""
+    """One number per row, from whole numbers only: the same wherever the row stands."""
     hashed = 0 * bits[:, 0]
     for c in range(bits.shape[1]):
         hashed = _mixed(hashed ^ bits[:, c])

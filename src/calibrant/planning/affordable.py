@@ -10,7 +10,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
 from calibrant.estimators.kernel_errors.kernel_resamples import work_of_resample
-from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, target_features, work_of_waves
+from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, target_features, work_of_features
 from calibrant.estimators.kernel_errors.skce import SKCE
 
 TEST_WORK = 40_000_000
@@ -63,6 +63,6 @@ def work_of(estimator: BaseEstimator, predictions: Distribution) -> float:
     on_predictions, on_targets, coords = resolve_kernels(estimator.on_predictions, estimator.on_targets, predictions)
     if isinstance(estimator, RandomFeatureSKCE):
         features = target_features(on_targets, predictions[:2], np.random.default_rng(0))
-        return work_of_waves(len(predictions), features.width, estimator.n_features)
+        return work_of_features(len(predictions), features.width, estimator.n_features)
     is_line = isinstance(predictions, Categorical) and coords.shape[1] == 1
     return work_of_resample(on_predictions, predictions, coords.shape[1]) * (ON_A_LINE if is_line else 1)

@@ -10,7 +10,7 @@ from calibrant.estimators.binned.binning import EqualMass, EqualWidth
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.forecast_errors.pit_error import PITError
 from calibrant.estimators.kernel_errors.kernel_resamples import work_of_labels, work_of_numbers
-from calibrant.estimators.kernel_errors.random_features import MIN_FEATURES, RandomFeatureSKCE, work_of_waves
+from calibrant.estimators.kernel_errors.random_features import MIN_FEATURES, RandomFeatureSKCE, work_of_features
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
@@ -180,7 +180,7 @@ def _aggregated_test(load: Load) -> Cost:
         return {"pass": _median(load), "draw": 1.3 * draws}
     work, share = RESAMPLES * kernel_work(load), BUDGET / statistics
     if work > share:  # products of large matrices take a quarter of the time
-        work = max(share, RESAMPLES * work_of_waves(load.n, load.target_features, MIN_FEATURES)) / 4
+        work = max(share, RESAMPLES * work_of_features(load.n, load.target_features, MIN_FEATURES)) / 4
     made = 20_000.0 * draws if load.kind in REALS else 0.0  # features of targets, or closed forms
     return {"pass": _median(load, 20.0 * statistics), "draw": 4 * draws, "multiply": statistics * work + made}
 

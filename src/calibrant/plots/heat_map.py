@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from calibrant._numerics.cell_sums import cell_sums
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.canonical import CellCounts
@@ -40,8 +41,9 @@ class CellGaps:
     def of(cls, cell: np.ndarray, p: np.ndarray, weights: np.ndarray | None) -> Self:
         """Rows in cells ``(n,)``, with probabilities ``(n, classes)``."""
         squares = np.ones(len(p)) if weights is None else weights**2
-        variance = np.stack([np.bincount(cell, squares * x * (1 - x)) for x in p.T.astype(np.float64)], axis=1)
-        return cls(CellCounts.in_cells(cell, p.astype(np.float64), weights), variance, float(squares.mean()))
+        p = p.astype(np.float64)
+        variance = cell_sums(cell, squares[:, None] * p * (1 - p))
+        return cls(CellCounts.in_cells(cell, p, weights), variance, float(squares.mean()))
 
     def sums(self, targets: np.ndarray) -> np.ndarray:
         """What was claimed less what happened, ``(m, cells, classes)``."""

@@ -15,7 +15,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.closed_forms import expectation, registered
-from calibrant.residuals.spectral import residual_features, residual_waves
+from calibrant.residuals.spectral import residual_features, spectral_features
 from calibrant.typing import Array
 
 NODES = 128
@@ -108,8 +108,8 @@ def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: 
 
 
 def _preferred(predictions: Distribution) -> tuple[Route, ...]:
-    """Routes, best first. Sums over all pairs of values cost far more than the waves of each, and say the same."""
-    if predictions.is_cheaper_by_waves:
+    """Routes, best first. Sums over all pairs of values cost far more than the features of each, and say the same."""
+    if predictions.is_cheaper_by_features:
         return (Route.FEATURES, Route.SPECTRAL, *(r for r in Route if r not in (Route.FEATURES, Route.SPECTRAL)))
     return tuple(Route)
 
@@ -127,10 +127,10 @@ def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distri
     closed = _closed(kernel, targets, predictions)
     if closed is not NotImplemented:
         return closed.seen_from(places)
-    waves = residual_waves(kernel, predictions, places, targets) if targets.ndim == 1 else NotImplemented
-    if waves is not NotImplemented:
-        features = waves(targets)
-        return waves.of_points(places) @ namespace(features).permute_dims(features, (1, 0))
+    found = spectral_features(kernel, predictions, places, targets) if targets.ndim == 1 else NotImplemented
+    if found is not NotImplemented:
+        features = found(targets)
+        return found.of_points(places) @ namespace(features).permute_dims(features, (1, 0))
     for route in (_by_nodes, _sampled):
         finite = route(kernel, targets, predictions)
         if finite is not NotImplemented:

@@ -27,13 +27,13 @@ Heavy tails reach far: the next best is taken. More frequencies than the last co
 N_FREQUENCIES = 256
 """Random frequencies at which predictions of vectors are compared."""
 
-ROOM = 1 << 21
+MAX_NUMBERS = 1 << 21
 """Frequencies times rows that few rows may take."""
 
 
 @dataclass(frozen=True, eq=False)
 class SpectralFeatures:
-    """Frequencies ``(m,)``, roots of their weights, and the waves that n predictions expect, ``(n, 2m)``."""
+    """Frequencies ``(m,)``, roots of their weights, and the features that n predictions expect, ``(n, 2m)``."""
 
     nodes: np.ndarray
     roots: np.ndarray
@@ -51,17 +51,17 @@ class SpectralFeatures:
         return self.of_points(targets) - matched(self.expected, targets)
 
 
-def residual_waves(kernel: Kernel, predictions: Distribution, *targets: Array) -> Any:
-    """Waves that serve these predictions and all of these targets, of any shape; or ``NotImplemented``."""
-    return _waves(kernel, predictions, (predictions,), targets)
+def spectral_features(kernel: Kernel, predictions: Distribution, *targets: Array) -> Any:
+    """Features that serve these predictions and all of these targets, of any shape; or ``NotImplemented``."""
+    return _spectral(kernel, predictions, (predictions,), targets)
 
 
 def residual_features(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Features ``(n, 2m)`` of ``delta_y - P``, or ``NotImplemented``."""
     if targets.ndim != 1:
         return NotImplemented
-    waves = residual_waves(kernel, predictions, targets)
-    return NotImplemented if waves is NotImplemented else waves(targets)
+    found = spectral_features(kernel, predictions, targets)
+    return NotImplemented if found is NotImplemented else found(targets)
 
 
 def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distribution | None = None) -> Any:
@@ -72,21 +72,24 @@ def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distributi
     """
     if width := dimensions(predictions):
         frequencies = kernel.frequencies(np.random.default_rng(0), N_FREQUENCIES, width)
-        waves = NotImplemented
+        found = NotImplemented
         if frequencies is not NotImplemented:
-            waves = _expected(predictions, frequencies, np.full(N_FREQUENCIES, 1 / N_FREQUENCIES))
+            found = _expected(predictions, frequencies, np.full(N_FREQUENCIES, 1 / N_FREQUENCIES))
     else:
-        waves = _waves(kernel, predictions, (predictions, predictions if beside is None else beside), ())
-    return NotImplemented if waves is NotImplemented else waves.expected
+        found = _spectral(kernel, predictions, (predictions, predictions if beside is None else beside), ())
+    return NotImplemented if found is NotImplemented else found.expected
 
 
-def _waves(
+def _spectral(
     kernel: Kernel, predictions: Distribution, batches: tuple[Distribution, ...], targets: tuple[Array, ...]
 ) -> Any:
-    """Waves of the predictions, for the range of all batches and targets."""
+    """Features of the predictions, for the range of all batches and targets."""
     if kernel.spectrum(0.0) is NotImplemented:
         return NotImplemented
-    few, points = ROOM // sum(map(len, batches)), np.concatenate([np.empty(0), *(to_numpy(y).ravel() for y in targets)])
+    few, points = (
+        MAX_NUMBERS // sum(map(len, batches)),
+        np.concatenate([np.empty(0), *(to_numpy(y).ravel() for y in targets)]),
+    )
     for tail, most in (*TAILS, (TAILS[-1][0], few)):
         ends = [extent(batch, tail) for batch in batches]
         known = [end for end in ends if end is not None]
@@ -96,8 +99,8 @@ def _waves(
         line = ShortenedLine.of(low, high, points, kernel.reach)
         spectrum = kernel.spectrum(line.span)
         if spectrum is not NotImplemented and len(spectrum[0]) <= most:
-            waves = _expected(predictions, *spectrum)
-            return NotImplemented if waves is NotImplemented else replace(waves, line=line)
+            found = _expected(predictions, *spectrum)
+            return NotImplemented if found is NotImplemented else replace(found, line=line)
     return NotImplemented
 
 

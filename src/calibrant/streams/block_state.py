@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant import distributions
 from calibrant._array import is_array, matched, namespace, to_numpy
-from calibrant._compiled.choice import routed
+from calibrant._compiled.choice import accounted
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.reading.conversion import as_part
@@ -196,11 +196,13 @@ class BlockState(SumState):
         """With the means of complete blocks."""
         e = self.estimator
         on_predictions, _, rows = resolve_problem(e.on_predictions, e.on_targets, e.route, targets, predictions)
-        with routed() as loops:
+        with accounted() as account:
             sums = to_numpy(block_sums(KernelForm(on_predictions), rows, self.size)).astype(np.float64)
         means = PairSums.of(sums / (self.size * (self.size - 1)))
         return replace(
-            self, means=self.means + means, routes=self.routes | {"; ".join([rows.residuals.route.value, *loops])}
+            self,
+            means=self.means + means,
+            routes=self.routes | {"; ".join([rows.residuals.route.value, *account.loops])},
         )
 
     def joined(self, other: Self) -> Self:

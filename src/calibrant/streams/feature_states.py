@@ -23,10 +23,10 @@ from calibrant.typing import Array
 
 @dataclass(frozen=True, eq=False)
 class RandomFeatureState(SumState):
-    """What :class:`RandomFeatureSKCE` needs to know of the rows so far: one sum a wave and class, and three numbers.
+    """What :class:`RandomFeatureSKCE` needs to know of the rows so far: one sum per random feature and class, and three numbers.
 
     ``(|sum_i w_i phi(P_i) r_i|^2 - sum_i w_i^2 |r_i|^2) / ((sum_i w_i)^2 - sum_i w_i^2)``: the same seed gives the same
-    waves phi in every state. Of class probabilities; features of numbers depend on the range of all predictions.
+    features phi in every state. Of class probabilities; features of numbers depend on the range of all predictions.
 
     >>> from calibrant.kernels import Exponential
     >>> state = RandomFeatureState(RandomFeatureSKCE(Exponential(0.5))).update([1, 0], [0.8, 0.4]).update([1], [0.5])
@@ -35,12 +35,12 @@ class RandomFeatureState(SumState):
     True
     """
 
-    kind = "waves"
+    kind = "random features"
 
     estimator: RandomFeatureSKCE
     n: int = 0
     family: str | None = None
-    waves: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=object), repr=False)
+    features: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=object), repr=False)
     others: tuple[int, int, int] = field(default=(0, 0, 0), repr=False)
 
     def __post_init__(self) -> None:
@@ -60,33 +60,35 @@ class RandomFeatureState(SumState):
         sums, diagonal = statistic.sums(to_numpy(targets))
         exact = sum_any(sums.ravel(), np.arange(sums.size), sums.size).reshape(sums.shape)
         others = (total(np.array([diagonal])), total(w), dot(w, w))
-        return replace(self, n=n, family=family_of(predictions), waves=exact, others=others)
+        return replace(self, n=n, family=family_of(predictions), features=exact, others=others)
 
     def joined(self, other: Self) -> Self:
         """All sums added."""
         others: Any = tuple(a + b for a, b in zip(self.others, other.others, strict=True))
-        return replace(self, n=self.n + other.n, waves=self.waves + other.waves, others=others)
+        return replace(self, n=self.n + other.n, features=self.features + other.features, others=others)
 
     def result(self) -> Estimate:
         """The error, unbiased."""
         if self.n < 2:
             raise InputError("the unbiased SKCE needs at least two rows; the state has seen 1")
         diagonal, weight, squares = to_float(np.array(self.others, dtype=object))
-        value = ((to_float(self.waves.ravel()) ** 2).sum() - diagonal) / (weight**2 - squares)
+        value = ((to_float(self.features.ravel()) ** 2).sum() - diagonal) / (weight**2 - squares)
         settled = self.estimator.settled(self.estimator.on_predictions, self.estimator.on_targets or Identity())
         return settled.of_value(float(value), self.n)
 
     def sums(self) -> dict[str, Any]:
-        """Sums in the order of waves and classes."""
-        waves = [to_text(row) for row in self.waves]
-        return {"waves": waves, "others": to_text(self.others)}
+        """Sums in the order of features and classes."""
+        features = [to_text(row) for row in self.features]
+        return {"features": features, "others": to_text(self.others)}
 
     @classmethod
     def revived(cls, estimator: Any, n: int, family: str | None, sums: Mapping[str, Any]) -> Self:
         """The state of such a text."""
-        waves = np.array([from_text(row) for row in sums["waves"]], dtype=object).reshape(len(sums["waves"]), -1)
+        features = np.array([from_text(row) for row in sums["features"]], dtype=object).reshape(
+            len(sums["features"]), -1
+        )
         others: Any = tuple(int(x) for x in from_text(sums["others"]))
-        return cls(estimator, n, family, waves, others)
+        return cls(estimator, n, family, features, others)
 
 
 ROWS = 1 << 14

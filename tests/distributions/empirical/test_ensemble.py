@@ -372,7 +372,7 @@ class TestVectors:
         assert drawn == pytest.approx(closed, abs=0.01)
 
     def test_large_problems_are_affordable(self, rng):
-        """Beyond the budget the statistic is one of random waves, and still sees an error."""
+        """Beyond the budget the statistic is one of random features, and still sees an error."""
         batch = Ensemble(rng.normal(size=(500, 1, 2)) + rng.normal(size=(500, 8, 2)))
         result = ExactTest(SKCE(), n_resamples=99, budget=1e8)(batch.sample(rng, 1)[0] + 0.5, batch)
         assert "RandomFeatureSKCE" in result.notes[0]

@@ -240,16 +240,16 @@ class SmallForm(KernelForm):
         return super().__call__(a, b)
 
 
-def test_tiles_that_a_gpu_has_no_room_for_are_halved(rng, gpu):
+def test_tiles_that_a_gpu_has_no_memory_for_are_halved(rng, gpu):
     kernel, rows = on_device(rng, gpu, "normals", True)
     right = tiled_corner(KernelForm(kernel), 64, rows, None)
-    with pytest.warns(RuntimeWarning, match="no room for tiles of") as said:
+    with pytest.warns(RuntimeWarning, match="no memory for tiles of") as said:
         found = compiled_corner(SmallForm(kernel), 64, rows, None)
     assert [str(one.message).split(": ")[1] for one in said] == ["256 now", "128 now", "64 now"]
     assert np.asarray(found.along.cpu()) == pytest.approx(np.asarray(right.along.cpu()), rel=1e-12)
     with (
-        pytest.warns(RuntimeWarning, match="no room for tiles of"),
-        pytest.raises(InputError, match="no room for tiles of pairs of 120"),
+        pytest.warns(RuntimeWarning, match="no memory for tiles of"),
+        pytest.raises(InputError, match="no memory for tiles of pairs of 120"),
     ):
         compiled_corner(SmallForm(kernel, 3), 64, rows[:120], None)
 
@@ -262,11 +262,11 @@ def test_products_with_the_matrix_on_a_gpu(rng, gpu, monkeypatch, weighted, trit
     kernel, rows = on_device(rng, gpu, "classes", weighted)
     v = torch.tensor(rng.normal(size=(150, 5)), device=gpu)
     right = KernelForm(kernel)(rows, rows) @ v
-    for room, name, tolerance in (
+    for numbers, name, tolerance in (
         (1 << 26, "float32", 1e-4),
         (2 * 150 * 3, "float64", 1e-11),
     ):  # at once, and by columns
-        monkeypatch.setattr(accelerated, "ROOM", room)
+        monkeypatch.setattr(accelerated, "MAX_NUMBERS", numbers)
         with precision(name):
             found = accelerated_matmul(kernel, rows, v)
         assert found.shape == (150, 5)

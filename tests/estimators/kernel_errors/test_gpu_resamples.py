@@ -62,9 +62,9 @@ def test_resamples_that_do_not_fit_are_made_in_smaller_batches(problem, monkeypa
         return plain(self, labels)
 
     monkeypatch.setattr(LabelSums, "__call__", sums)
-    with pytest.warns(RuntimeWarning, match="the GPU has no room for [42] resamples at once: [21] now") as said:
+    with pytest.warns(RuntimeWarning, match="the GPU has no memory for [42] resamples at once: [21] now") as said:
         assert statistic(targets) == pytest.approx(right, rel=1e-12)
     assert len(said) == 2
     monkeypatch.setattr(LabelSums, "__call__", lambda self, labels: sums(self, torch.cat([labels, labels])))
-    with pytest.raises(InputError, match="no room for resamples of 150 rows"):
+    with pytest.raises(InputError, match="no memory for resamples of 150 rows"):
         statistic(targets[:1])

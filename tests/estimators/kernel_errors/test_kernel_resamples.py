@@ -59,7 +59,7 @@ def test_memory_bounds_the_batch(rng, monkeypatch):
     predictions = Categorical(rng.dirichlet(np.ones(3), 40))
     drawn = predictions.sample(rng, 9)
     whole = SKCE().given(predictions, None)(drawn)
-    monkeypatch.setattr(kernel_resamples, "ROOM", 500)
+    monkeypatch.setattr(kernel_resamples, "MAX_NUMBERS", 500)
     assert SKCE().given(predictions, None)(drawn) == pytest.approx(whole, rel=1e-12)
 
 
@@ -107,7 +107,7 @@ def test_a_target_far_away_changes_nothing_for_the_others(rng):
 def test_resamples_without_common_waves_are_taken_one_by_one(rng, monkeypatch):
     predictions = Gamma.example(rng, 30)
     drawn = predictions.sample(rng, 3)
-    monkeypatch.setattr(kernel_resamples, "residual_waves", lambda *_: NotImplemented)
+    monkeypatch.setattr(kernel_resamples, "spectral_features", lambda *_: NotImplemented)
     fast = SKCE().given(predictions, None)(drawn)
     assert fast == pytest.approx(EachDraw(SKCE(), predictions, None)(drawn), rel=1e-9, abs=1e-13)
 
@@ -164,11 +164,11 @@ def test_tables_of_a_few_resamples_at_a_time_have_the_digits_of_one_by_one(famil
     assert resamples(drawn) == pytest.approx(at_once, rel=1e-10)
 
 
-def test_sums_over_members_take_little_room(rng, monkeypatch):
+def test_sums_over_members_take_little_memory(rng, monkeypatch):
     predictions = Ensemble(rng.normal(size=(30, 6, 2)))
     drawn = predictions.sample(rng, 4)
     whole = SKCE().given(predictions, None)(drawn)
-    monkeypatch.setattr(kernel_resamples, "ROOM", 5000)
+    monkeypatch.setattr(kernel_resamples, "MAX_NUMBERS", 5000)
     assert SKCE().given(predictions, None)(drawn) == pytest.approx(whole, rel=1e-10)
 
 

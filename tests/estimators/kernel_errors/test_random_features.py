@@ -6,7 +6,7 @@ import pytest
 from calibrant import SKCE, Categorical, ExactTest, Normal
 from calibrant._validate import InputError
 from calibrant.estimators import EachDraw, RandomFeatureSKCE
-from calibrant.estimators.kernel_errors.random_features import MAX_FEATURES, MIN_FEATURES, affordable_waves
+from calibrant.estimators.kernel_errors.random_features import MAX_FEATURES, MIN_FEATURES, affordable_features
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity
 
 
@@ -79,10 +79,10 @@ def test_the_level_is_exact_with_few_waves():
 def test_how_many_waves(rng):
     predictions = Categorical(rng.dirichlet(np.ones(4), 1000))
     kernels = Exponential(1.0), Identity()
-    assert affordable_waves(*kernels, predictions, 99, 1e15) == MAX_FEATURES
-    assert affordable_waves(*kernels, predictions, 99, 1.0) == MIN_FEATURES
-    assert affordable_waves(*kernels, predictions, 100, 100 * 1000 * 4 * 250.0) == 100
-    assert affordable_waves(Energy(), Identity(), predictions, 99, 1.0) is None
+    assert affordable_features(*kernels, predictions, 99, 1e15) == MAX_FEATURES
+    assert affordable_features(*kernels, predictions, 99, 1.0) == MIN_FEATURES
+    assert affordable_features(*kernels, predictions, 100, 100 * 1000 * 4 * 250.0) == 100
+    assert affordable_features(Energy(), Identity(), predictions, 99, 1.0) is None
 
 
 def test_two_classes_and_blocks_never_need_waves(rng):
@@ -94,7 +94,7 @@ def test_two_classes_and_blocks_never_need_waves(rng):
 
 
 def test_kernels_without_waves():
-    with pytest.raises(InputError, match=r"Energy\(\) has no random waves"):
+    with pytest.raises(InputError, match=r"Energy\(\) has no random features"):
         RandomFeatureSKCE(Energy())([0, 1], [0.2, 0.4])
     with pytest.raises(InputError, match="has no features under Categorical"):
         RandomFeatureSKCE(on_targets=Gaussian(1.0))([0, 1], [0.2, 0.4])

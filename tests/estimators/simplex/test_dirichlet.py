@@ -337,7 +337,7 @@ def test_regression_on_a_gpu_is_that_of_tiles(rng, gpu, monkeypatch):
         assert 0 < float((fused - tiles).abs().max()) <= 1e-5 * max(1.0, float(tiles.abs().max()))
 
 
-def test_regression_that_a_gpu_has_no_room_for_is_done_in_tiles(rng, gpu, monkeypatch):
+def test_regression_that_a_gpu_has_no_memory_for_is_done_in_tiles(rng, gpu, monkeypatch):
     torch = pytest.importorskip("torch")
 
     def full(*_):
@@ -348,7 +348,7 @@ def test_regression_that_a_gpu_has_no_room_for_is_done_in_tiles(rng, gpu, monkey
     right = regression(rows, labels, 3)
     monkeypatch.setattr(choice, "MAX_PLAIN_ROWS", 100)
     monkeypatch.setattr("calibrant._compiled.cuda_softmax.class_averages", full)
-    with pytest.warns(RuntimeWarning, match="the GPU has no room for 140 rows at once: in tiles now"):
+    with pytest.warns(RuntimeWarning, match="the GPU has no memory for 140 rows at once: in tiles now"):
         found = regression(rows, labels, 3)
     assert torch.equal(found.mean, right.mean)
 

@@ -89,9 +89,9 @@ class Mixture(Distribution):
         return NotImplemented if self._only is None else self._only.coords
 
     @property
-    def is_cheaper_by_waves(self) -> bool:
+    def is_cheaper_by_features(self) -> bool:
         """Where a single component is."""
-        return self._only is not None and self._only.is_cheaper_by_waves
+        return self._only is not None and self._only.is_cheaper_by_features
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Those of the components; any real numbers, where components may have different ranges."""

@@ -52,7 +52,7 @@ class Counts(Parametric):
         return namespace(self.mean).stack([self.mean, self.std], axis=1)
 
     @property
-    def is_cheaper_by_waves(self) -> bool:
+    def is_cheaper_by_features(self) -> bool:
         """Sums run over all pairs of counts."""
         return True
 

@@ -279,7 +279,7 @@ class Ensemble(Distribution):
         return np.argsort(to_numpy(self.members), axis=1)
 
     @property
-    def is_cheaper_by_waves(self) -> bool:
+    def is_cheaper_by_features(self) -> bool:
         """Of more than a few members."""
         return int(self.members.shape[1]) > MAX_PAIRED_MEMBERS
 

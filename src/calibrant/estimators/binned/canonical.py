@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._numerics.cell_sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -125,7 +126,7 @@ class KMeans(Partition):
         cell = _nearest(points, centres)
         for _ in range(ROUNDS):
             total = np.bincount(cell, weights=mass, minlength=len(centres))
-            sums = np.stack([np.bincount(cell, weights=mass * x, minlength=len(centres)) for x in points.T], axis=1)
+            sums = cell_sums(cell, mass[:, None] * points, len(centres))
             centres = np.where(total[:, None] > 0, sums / np.where(total > 0, total, 1)[:, None], centres)
             moved = _nearest(points, centres)
             if np.array_equal(moved, cell):
@@ -223,7 +224,7 @@ class CellCounts:
         """Rows in given cells, with probabilities ``(n, classes)``."""
         weight = np.bincount(cell, weights=weights).astype(np.float64)
         w = np.ones(len(p)) if weights is None else weights
-        predicted = np.stack([np.bincount(cell, weights=w * column) for column in p.T], axis=1)
+        predicted = cell_sums(cell, w[:, None] * p)
         return cls(norm, cell, weights, weight, predicted)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:

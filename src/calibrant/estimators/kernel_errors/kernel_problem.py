@@ -86,15 +86,17 @@ def coordinates(
     embed: Any = getattr(getattr(on_predictions, "metric", None), "embed", None)
     if embed is not None:
         return embed(predictions)
-    if isinstance(predictions, Categorical) and predictions.n_classes == 2 and on_predictions.is_euclidean:
-        return 2**0.5 * predictions.probability(1)[:, None]  # the same distances as of (1 - p, p), in one dimension
+    if isinstance(predictions, Categorical):  # which cannot be moved
+        if predictions.n_classes == 2 and on_predictions.is_euclidean:
+            return 2**0.5 * predictions.probability(1)[:, None]  # the same distances as of (1 - p, p), in one dimension
+        return predictions.coords
     batches = (predictions,) if beside is None else (predictions, beside)
     if on_predictions.is_stationary:
         origin = origin_of(*batches)
         batches = tuple(around(origin, batch)[0] for batch in batches)
     coords = batches[0].coords
     if coords is NotImplemented:
-        origin = origin_of(*batches, far=0.0)  # the same waves wherever predictions lie
+        origin = origin_of(*batches, far=0.0)  # the same features wherever predictions lie
         coords = mean_embedding(on_targets, *(around(origin, batch)[0] for batch in batches))
     if coords is NotImplemented:
         raise InputError(

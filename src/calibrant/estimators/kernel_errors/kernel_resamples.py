@@ -17,16 +17,16 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, coordinates, unit_weights
 from calibrant.estimators.kernel_errors.kernel_sums import (
-    accelerated_moments,
     accelerated_product,
     all_pairs,
     compiled_law,
+    is_compiled,
 )
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import as_points
 from calibrant.kernels.closed_forms import expectation
 from calibrant.residuals.embedding import Route, quantile_nodes, residuals
-from calibrant.residuals.spectral import SpectralFeatures, residual_waves
+from calibrant.residuals.spectral import SpectralFeatures, spectral_features
 from calibrant.typing import Array
 
 
@@ -86,13 +86,13 @@ class GpuLabelResamples:
         return (sums + squares) / len(w) ** 2
 
     def _in_batches(self, made: Callable[[Array], Array], labels: Array) -> np.ndarray:
-        """What is made of all resamples at once, or of fewer where the GPU has no room for that."""
-        from calibrant._compiled.memory import in_smaller, room_for
+        """What is made of all resamples at once, or of fewer where the GPU has no memory for that."""
+        from calibrant._compiled.memory import in_smaller, memory_for
 
         def batches(size: int) -> np.ndarray:
             return np.concatenate([to_numpy(made(labels[i : i + size])) for i in range(0, len(labels), size)])
 
-        with room_for("resamples", len(self.predictions)):
+        with memory_for("resamples", len(self.predictions)):
             return in_smaller(batches, len(labels), 1, "{:,} resamples at once")
 
     @cached_property
@@ -133,7 +133,7 @@ STORED = 4096
 BATCH = 64
 """Resamples that share a kernel tile."""
 
-ROOM = 20_000_000
+MAX_NUMBERS = 20_000_000
 """Numbers that the residuals of one batch may take."""
 
 TABLES = 150
@@ -169,7 +169,7 @@ class LabelResamples:
                 [self._on_a_line(targets[i : i + ON_A_LINE]) for i in range(0, len(targets), ON_A_LINE)]
             )
         multiply, diagonal = _multiplication(self.kernel, points, self._coords), self.kernel.diagonal(points)
-        size = min(BATCH, max(1, ROOM // (len(points) * self.predictions.n_classes)))
+        size = min(BATCH, max(1, MAX_NUMBERS // (len(points) * self.predictions.n_classes)))
         batches = [targets[i : i + size] for i in range(0, len(targets), size)]
         return np.concatenate([self._batch(batch, multiply, diagonal) for batch in batches])
 
@@ -248,10 +248,10 @@ class TargetResamples:
         rows = self._problem(self._targets(targets[0]))
         route = rows.residuals.route
         if rows.residuals.features is not None:
-            waves = self._waves(targets, route) if len(rows) <= STORED else NotImplemented
-            if waves is not NotImplemented:
-                return self._by_waves(targets, rows, waves)
-        elif route in (Route.CLOSED, Route.QUANTILE) and self._has_room(rows):
+            found = self._spectral(targets, route) if len(rows) <= STORED else NotImplemented
+            if found is not NotImplemented:
+                return self._by_features(targets, rows, found)
+        elif route in (Route.CLOSED, Route.QUANTILE) and self._has_memory(rows):
             return self._term_by_term(targets, rows)
         return np.array([self._alone(self._targets(y), rows) for y in targets])
 
@@ -259,16 +259,16 @@ class TargetResamples:
         """The same where predictions are moved to; weights stay on the host."""
         return replace(self, predictions=move(self.predictions))
 
-    def _has_room(self, rows: KernelRows) -> bool:
+    def _has_memory(self, rows: KernelRows) -> bool:
         """Whether tables of all pairs can be kept, and there is nothing faster."""
         n = len(rows)
-        return n <= TABLES or (n <= STORED and accelerated_moments(self.kernel, rows) is NotImplemented)
+        return n <= TABLES or (n <= STORED and not is_compiled(self.kernel, rows))
 
-    def _waves(self, targets: np.ndarray, route: Route) -> Any:
-        """What predictions, or the quantiles that stand for them, expect of waves in the range of all resamples."""
+    def _spectral(self, targets: np.ndarray, route: Route) -> Any:
+        """What predictions, or the quantiles that stand for them, expect of features in the range of all resamples."""
         drawn = self._targets(targets.reshape(-1))
         carrier = quantile_nodes(self._moved, drawn) if route is Route.QUANTILE else self._moved
-        return residual_waves(self.on_targets, carrier, drawn)
+        return spectral_features(self.on_targets, carrier, drawn)
 
     @cached_property
     def _origin(self) -> Any:
@@ -312,17 +312,17 @@ class TargetResamples:
         np.fill_diagonal(matrix, 0.0)
         return matrix, n**2 - float((w**2).sum())
 
-    def _by_waves(self, targets: np.ndarray, rows: KernelRows, waves: SpectralFeatures) -> np.ndarray:
+    def _by_features(self, targets: np.ndarray, rows: KernelRows, features: SpectralFeatures) -> np.ndarray:
         """What predictions expect is the same for all resamples, and each target meets it once instead of n times."""
         matrix, size = self._pairs(rows)
-        expected = to_numpy(waves.expected).astype(np.float64)
+        expected = to_numpy(features.expected).astype(np.float64)
         met = matrix @ expected
         fixed = float(np.einsum("nq,nq->", met, expected))
         sums = []
         for y in targets:
             drawn = self._targets(y)
             own = to_numpy(self.on_targets(as_points(drawn), as_points(drawn)))
-            cross = np.einsum("nq,nq->", to_numpy(waves.of_points(drawn)), met)
+            cross = np.einsum("nq,nq->", to_numpy(features.of_points(drawn)), met)
             sums.append(np.vdot(matrix, own) - 2 * cross + fixed)
         return np.array(sums) / size
 
@@ -347,7 +347,7 @@ class TargetResamples:
     def _expected(self, p: Distribution, q: Distribution) -> np.ndarray:
         """Expected kernels ``(n, m)``, as many rows at a time as their intermediate values leave room for."""
         members = [getattr(x, "members", np.empty((1, 1))).shape[1] for x in (p, q)]
-        size = max(1, ROOM // (len(q) * max(20, int(np.prod(members)))))
+        size = max(1, MAX_NUMBERS // (len(q) * max(20, int(np.prod(members)))))
         cuts = [p[i : min(i + size, len(p))] for i in range(0, len(p), size)]
         return np.concatenate([to_numpy(expectation(self.on_targets, part, q)) for part in cuts])
 

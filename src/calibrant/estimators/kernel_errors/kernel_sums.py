@@ -2,9 +2,10 @@
 
 Paths that are faster than tiles give ``NotImplemented`` where they do not fit. Sorted: one-dimensional points with few
 features, O(n log n) in any array library. Compiled: NumPy arrays, and tensors on a GPU, with the exponential or Gaussian
-kernel on Euclidean coordinates, O(n^2) at a few nanoseconds a pair, or a few picoseconds.
+kernel on Euclidean coordinates, O(n^2) at a few nanoseconds per pair, or a few picoseconds.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,8 +23,9 @@ from calibrant._compiled.choice import (
     is_long,
     library_of,
     tell,
+    threads_for,
 )
-from calibrant._pairwise import CALL, Corner, Moments, Pairwise, moments_of_panels, tiled_corner
+from calibrant._pairwise import CALL, TILE, Corner, Moments, Pairwise, moments_of_panels, tiled_corner
 from calibrant._tasks import check_plain, elsewhere, mapping, pieces, sharing
 from calibrant._validate import InputError
 from calibrant.distributions.continuous.location_scale import Normal
@@ -124,7 +126,8 @@ def moments_of(
         return Pairwise(form, rows, tile).moments() if moments is NotImplemented else moments
     check_plain(rows.coords)
     if are_many:
-        return moments_of_panels(partial(compiled_corner, form, tile), rows, tile, engine)
+        panel = TILE if is_compiled(form.on_predictions, rows) else tile
+        return moments_of_panels(partial(compiled_corner, form, tile), rows, panel, engine)
     return Pairwise(form, rows, tile, engine).moments()
 
 
@@ -151,7 +154,7 @@ def spread_of_pairs(moments: Moments, n: int) -> PairSpread | None:
         return None
     sums = to_numpy(moments.row_sums).astype(np.float64)
     squares, total = float(to_numpy(moments.sum_of_squares)), sums.sum()
-    row_squares = float(sums @ sums)
+    row_squares = float((sums * sums).sum())  # a product of BLAS has other digits with other threads
     one_shared = (row_squares - squares) / (n * (n - 1) * (n - 2))
     none_shared = (total**2 - 4 * row_squares + 2 * squares) / (n * (n - 1) * (n - 2) * (n - 3))
     first, second = one_shared - none_shared, squares / (n * (n - 1)) - none_shared
@@ -176,22 +179,27 @@ WIDER = 8
 """How many times the rows of a tile a GPU wants."""
 
 
-ROOM = 1 << 26
+MAX_NUMBERS = 1 << 26
 """Numbers that are multiplied with a kernel matrix on a GPU at a time."""
 
 MIN_TILE = 16
-"""Rows of a tile that every GPU must have room for."""
+"""Rows of a tile that every GPU must have memory for."""
 
 
 def accelerated_moments(kernel: Kernel, rows: KernelRows, *, alone: bool = False) -> Any:
     """The moments by the best path that fits; ``alone``, in one thread where threads are of the CPU."""
     moments = sorted_moments(kernel, rows)
-    if moments is not NotImplemented:
+    if moments is not NotImplemented or not is_compiled(kernel, rows):
         return moments
-    moments = _compiled(kernel, rows, alone=alone)
-    if moments is not NotImplemented:
-        tell(compiled_loop(rows.coords))
-    return moments
+    tell(compiled_loop(rows.coords))
+    if on_gpu(rows.coords):
+        return _own_pairs(kernel, rows)
+    # The panels and their order are those of engines, so that digits are, too.
+    work, threads = partial(compiled_corner, KernelForm(kernel), TILE), 1 if alone else threads_for(len(rows) ** 2)
+    if threads == 1:
+        return moments_of_panels(work, rows, TILE, None)
+    with ThreadPoolExecutor(threads) as pool:
+        return moments_of_panels(work, rows, TILE, pool)
 
 
 def sorted_moments(kernel: Kernel, rows: KernelRows) -> Any:
@@ -205,25 +213,23 @@ def sorted_moments(kernel: Kernel, rows: KernelRows) -> Any:
 
 def compiled_corner(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | None) -> Corner:
     """The sums over pairs of two panels, or of one with itself, in one thread: compiled where that fits, else in tiles."""
+    kernel = form.on_predictions
+    if not all(is_compiled(kernel, rows) for rows in (a, b) if rows is not None):
+        return _large_tiles(form, tile, a, b) if on_gpu(a.coords) else tiled_corner(form, tile, a, b)
     if b is not None:
-        found = _cross(form.on_predictions, a, b)
-    else:
-        found = _compiled(form.on_predictions, a, alone=True)
-        if found is not NotImplemented:
-            found = Corner(found.row_sums, None, found.sum_of_squares, found.diagonal)
-    if found is not NotImplemented:
-        return found
-    return _large_tiles(form, tile, a, b) if on_gpu(a.coords) else tiled_corner(form, tile, a, b)
+        return _cross(kernel, a, b)
+    own = _own_pairs(kernel, a)
+    return Corner(own.row_sums, None, own.sum_of_squares, own.diagonal)
 
 
 def _large_tiles(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | None) -> Corner:
-    """Tiles for a GPU; where it has no room for them, smaller ones."""
-    from calibrant._compiled.memory import in_smaller, room_for
+    """Tiles for a GPU; where it has no memory for them, smaller ones."""
+    from calibrant._compiled.memory import in_smaller, memory_for
 
     def corner(size: int) -> Corner:
         return tiled_corner(form, size, a, b)
 
-    with room_for("tiles of pairs", len(a)):
+    with memory_for("tiles of pairs", len(a)):
         return in_smaller(corner, WIDER * tile, min(tile, MIN_TILE), "tiles of {:,} rows")
 
 
@@ -272,7 +278,7 @@ def accelerated_matmul(kernel: Kernel, rows: KernelRows, v: Array) -> Any:
         met = product(xp.reshape(features[:, :, None] * columns[:, None, :], (n, -1)))
         return xp.sum(features[:, :, None] * xp.reshape(met, (n, q, -1)), axis=1)
 
-    step = max(1, ROOM // (n * q))
+    step = max(1, MAX_NUMBERS // (n * q))
     return xp.concat([some(v[:, i : i + step]) for i in range(0, v.shape[1], step)], axis=1)
 
 
@@ -315,35 +321,37 @@ def compiled_law(kernel: Kernel) -> tuple[float, bool] | None:
     return kernel.unit, isinstance(kernel, Gaussian)
 
 
-def _compiled(kernel: Kernel, rows: KernelRows, *, alone: bool = False) -> Any:
-    """Explicit residuals, or normal predictions; ``alone``, in one thread where threads are of the CPU."""
-    features, law = _weighted_features(rows), compiled_law(kernel)
-    threads = {"threads": 1} if alone and isinstance(rows.coords, np.ndarray) else {}
-    if features is None:
-        return _normal(kernel, rows, threads)
-    library = library_of(rows.coords, features)
-    if law is None or library is None:
-        return NotImplemented
-    sums, squares = library.feature_moments(rows.coords, features, *law, **threads)
-    xp = namespace(features)
-    return Moments(sums, xp.asarray(squares), xp.sum(features * features, axis=1))
+def is_compiled(kernel: Kernel, rows: KernelRows) -> bool:
+    """Whether sums over the pairs of these rows are compiled: of explicit residuals, and of normal predictions."""
+    columns = _columns(rows)
+    if columns is None or compiled_law(kernel) is None or library_of(rows.coords, *columns) is None:
+        return False
+    return rows.residuals.features is not None or _gaussian_target(rows) is not None
 
 
-def _cross(kernel: Kernel, a: KernelRows, b: KernelRows) -> Any:
-    """The sums over pairs of two panels."""
-    law, target = compiled_law(kernel), _gaussian_target(a)
+def _settings(kernel: Kernel, rows: KernelRows) -> tuple[str, tuple[float, ...]]:
+    """What compiled code is about, and its length scales and shape."""
+    law: tuple[float, ...] = compiled_law(kernel) or ()
+    target = _gaussian_target(rows)
+    return (
+        ("feature", law) if rows.residuals.features is not None or target is None else ("normal", (*law, target.unit))
+    )
+
+
+def _own_pairs(kernel: Kernel, rows: KernelRows) -> Moments:
+    """The moments of the pairs of rows that something is compiled for, in one thread."""
+    columns, (kind, law) = _columns(rows) or (), _settings(kernel, rows)
+    sums, squares = getattr(library_of(rows.coords, *columns), f"{kind}_moments")(rows.coords, *columns, *law)
+    xp = namespace(sums)
+    diagonal = xp.sum(columns[0] ** 2, axis=1) if kind == "feature" else _diagonal_of_normals(columns, law[-1])
+    return Moments(sums, xp.asarray(squares), diagonal)
+
+
+def _cross(kernel: Kernel, a: KernelRows, b: KernelRows) -> Corner:
+    """The sums over pairs of two panels that something is compiled for."""
     left, right = ((rows.coords, *(_columns(rows) or ())) for rows in (a, b))
-    if law is None or len(left) == 1 or len(left) != len(right):
-        return NotImplemented
-    library = library_of(*left, *right)
-    if library is None:
-        return NotImplemented
-    if a.residuals.features is not None:
-        along, down, squares = library.feature_cross(left, right, *law)
-    elif target is None:
-        return NotImplemented
-    else:
-        along, down, squares = library.normal_cross(left, right, *law, target.unit)
+    kind, law = _settings(kernel, a)
+    along, down, squares = getattr(library_of(*left, *right), f"{kind}_cross")(left, right, *law)
     return Corner(along, down, namespace(along).asarray(2 * squares))
 
 
@@ -359,21 +367,14 @@ def _gaussian_target(rows: KernelRows) -> Gaussian | None:
     return target if rows.weights is None and isinstance(target, Gaussian) and target.is_euclidean else None
 
 
-def _normal(kernel: Kernel, rows: KernelRows, threads: dict[str, int]) -> Any:
-    """Normal predictions, in several dimensions with one spread for all, and a Gaussian kernel on targets."""
-    target, normals = _gaussian_target(rows), _isotropic(rows.residuals)
-    if normals is None or target is None:
-        return NotImplemented
-    law, library = compiled_law(kernel), library_of(rows.coords, *normals)
-    if law is None or library is None:
-        return NotImplemented
-    sums, squares = library.normal_moments(rows.coords, *normals, *law, target.unit, **threads)
+def _diagonal_of_normals(normals: tuple[Array, ...], unit: float) -> Array:
+    """``<r_i, r_i>`` for a Gaussian kernel on targets of this length scale."""
     mu, scale, y = normals
     xp = namespace(mu)
-    half, variance = mu.shape[1] / 2, (scale / target.unit) ** 2
-    distance = xp.sum(((mu - y) / target.unit) ** 2, axis=1)
+    half, variance = mu.shape[1] / 2, (scale / unit) ** 2
+    distance = xp.sum(((mu - y) / unit) ** 2, axis=1)
     cross = xp.exp(-0.5 * distance / (1 + variance)) / (1 + variance) ** half
-    return Moments(sums, xp.asarray(squares), 1 - 2 * cross + (1 + 2 * variance) ** -half)
+    return 1 - 2 * cross + (1 + 2 * variance) ** -half
 
 
 def _isotropic(residuals: Residuals) -> tuple[Array, Array, Array] | None:

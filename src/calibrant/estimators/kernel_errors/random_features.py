@@ -120,24 +120,24 @@ def target_features(kernel: Kernel, predictions: Distribution, rng: np.random.Ge
         expected = to_numpy(predictions.matrix).astype(np.float64) @ root
         lengths = (root**2).sum(axis=1) - 2 * expected @ root.T + (expected**2).sum(axis=1)[:, None]
         return TargetFeatures(_OneHot(root, lengths), expected)
-    waves = _exact_waves(kernel, predictions)
-    if waves is NotImplemented:
+    features = _exact_features(kernel, predictions)
+    if features is NotImplemented:
         one = predictions[:1].sample(rng, 1)[0]
         frequencies = kernel.frequencies(rng, TARGET_FREQUENCIES, one.reshape(1, -1).shape[1])
         if frequencies is NotImplemented:
             return NotImplemented
         frequencies = frequencies[:, 0] if one.ndim == 1 else frequencies
-        waves = _FourierFeatures(frequencies, np.full(TARGET_FREQUENCIES, TARGET_FREQUENCIES**-0.5))
+        features = _FourierFeatures(frequencies, np.full(TARGET_FREQUENCIES, TARGET_FREQUENCIES**-0.5))
     origin = origin_of(predictions)
     (moved,) = around(origin, predictions)
-    parts = moved.cf(waves.frequencies)
+    parts = moved.cf(features.frequencies)
     if parts is NotImplemented:
         return NotImplemented
-    expected = np.concatenate([to_numpy(part).astype(np.float64) * waves.roots for part in parts], axis=1)
-    return TargetFeatures(replace(waves, origin=None if moved is predictions else origin), expected)
+    expected = np.concatenate([to_numpy(part).astype(np.float64) * features.roots for part in parts], axis=1)
+    return TargetFeatures(replace(features, origin=None if moved is predictions else origin), expected)
 
 
-def _exact_waves(kernel: Kernel, predictions: Distribution) -> Any:
+def _exact_features(kernel: Kernel, predictions: Distribution) -> Any:
     """Where the kernel has a spectrum: exact for targets in the range that the predictions leave likely."""
     ends = extent(predictions)
     spectrum = NotImplemented if ends is None else kernel.spectrum(ends[1] - ends[0])
@@ -152,18 +152,18 @@ MAKING = 50
 """Multiplications that it takes to make one feature of one resampled target, roughly."""
 
 BATCH = 8_000_000
-"""Numbers that the features of resamples made together may take: room below 32 MiB is used again without being cleared."""
+"""Numbers that the features of resamples made together may take: memory below 32 MiB is used again without being cleared."""
 
 CACHED = 1_000_000
-"""The same where rows are fewer than waves, and little else is read."""
+"""The same where rows are fewer than features, and little else is read."""
 
 MAX_NUMBERS = 100_000_000
-"""Numbers that the waves of all rows may take."""
+"""Numbers that the features of all rows may take."""
 
 
 @dataclass(frozen=True)
 class RandomFeatureSKCE(BaseEstimator):
-    """The unbiased :class:`SKCE` with the kernel on predictions replaced by ``n_features`` random waves.
+    """The unbiased :class:`SKCE` with the kernel on predictions replaced by ``n_features`` random features.
 
     ``k(x, y) = E cos(f (x - y))`` over random frequencies f, so that the double sum over rows becomes the square of one sum:
     O(n D) instead of O(n^2). In an exact test this costs power, never validity. Rahimi & Recht (2007).
@@ -173,8 +173,8 @@ class RandomFeatureSKCE(BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.dirichlet([1, 1, 1], 500)
     >>> y_true = np.zeros(500, dtype=int)
-    >>> exact, waves = SKCE(Exponential(0.5))(y_true, y_pred), RandomFeatureSKCE(Exponential(0.5), n_features=4000)(y_true, y_pred)
-    >>> bool(abs(waves.value / exact.value - 1) < 0.05)
+    >>> exact, random = SKCE(Exponential(0.5))(y_true, y_pred), RandomFeatureSKCE(Exponential(0.5), n_features=4000)(y_true, y_pred)
+    >>> bool(abs(random.value / exact.value - 1) < 0.05)
     True
     """
 
@@ -206,13 +206,13 @@ class RandomFeatureSKCE(BaseEstimator):
         return Estimate("SKCE", value, n, self, route="random features")
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> "_RandomFeatureSums":
-        """Waves of the predictions are made once."""
+        """Features of the predictions are made once."""
         on_predictions, on_targets, coords = resolve_kernels(self.on_predictions, self.on_targets, predictions)
         points = to_numpy(coords).astype(np.float64)
         rng = np.random.default_rng(self.seed)
         frequencies = on_predictions.frequencies(rng, self.n_features, points.shape[1])
         if frequencies is NotImplemented:
-            raise InputError(f"{on_predictions!r} has no random waves: Exponential, Gaussian and Matern have")
+            raise InputError(f"{on_predictions!r} has no random features: Exponential, Gaussian and Matern have")
         features = target_features(on_targets, predictions, rng)
         if features is NotImplemented:
             raise InputError(f"{on_targets!r} has no features under {type(predictions).__name__} predictions")
@@ -220,31 +220,31 @@ class RandomFeatureSKCE(BaseEstimator):
         return _RandomFeatureSums(on_predictions, on_targets, points, frequencies, features, w)
 
 
-def affordable_waves(
+def affordable_features(
     on_predictions: Kernel, on_targets: Kernel, predictions: Distribution, n_resamples: int, budget: float
 ) -> int | None:
-    """How many random waves stay within so many multiplications and the room; ``None`` where kernels have no waves."""
+    """How many random features stay within so many multiplications and the memory; ``None`` where kernels have none."""
     rng = np.random.default_rng(0)
     features = target_features(on_targets, predictions[:2], rng)
     if on_predictions.frequencies(rng, 1, 1) is NotImplemented or features is NotImplemented:
         return None
-    return waves_within(len(predictions), features.width, n_resamples, budget)
+    return features_within(len(predictions), features.width, n_resamples, budget)
 
 
-def waves_within(n: int, width: int, n_resamples: int, budget: float) -> int:
-    """How many waves of n rows, with targets of so many features, stay within so many multiplications and the room.
+def features_within(n: int, width: int, n_resamples: int, budget: float) -> int:
+    """How many random features of n rows, with so many features per target, stay within so many multiplications and the memory.
 
-    >>> waves_within(10_000, 10, 999, 2e11), waves_within(10**7, 10, 999, 2e11)
+    >>> features_within(10_000, 10, 999, 2e11), features_within(10**7, 10, 999, 2e11)
     (976, 16)
     """
-    a_row = budget / (n * width * n_resamples) - MAKING
-    return max(MIN_FEATURES, int(min(a_row / 2, MAX_NUMBERS / (2 * n), MAX_FEATURES)))
+    per_row = budget / (n * width * n_resamples) - MAKING
+    return max(MIN_FEATURES, int(min(per_row / 2, MAX_NUMBERS / (2 * n), MAX_FEATURES)))
 
 
-def work_of_waves(n: int, width: int, n_features: int) -> float:
+def work_of_features(n: int, width: int, n_features: int) -> float:
     """Multiplications that one resample of n targets, of so many features each, costs: the inverse of the above.
 
-    >>> work_of_waves(10_000, 10, 975)
+    >>> work_of_features(10_000, 10, 975)
     200000000.0
     """
     return n * width * (MAKING + 2.0 * n_features)
@@ -275,27 +275,29 @@ class _RandomFeatureSums:
 
     @cached_property
     def _fixed(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted waves ``(2 D, n)`` in single precision, and their sums with the expected features.
+        """Weighted features ``(2 D, n)`` in single precision, and their sums with the expected features.
 
-        Rounding is far below what random waves leave out.
+        Rounding is far below what random features leave out.
         """
         phase = np.remainder(self.frequencies @ self.points.T, 2 * np.pi).astype(np.float32)
-        waves = np.concatenate([np.cos(phase), np.sin(phase)]) * np.float32(len(self.frequencies) ** -0.5)
-        waves *= self.weights.astype(np.float32)
-        return waves, waves @ self.features.expected.astype(np.float32)
+        phi = np.concatenate([np.cos(phase), np.sin(phase)]) * np.float32(len(self.frequencies) ** -0.5)
+        phi *= self.weights.astype(np.float32)
+        return phi, phi @ self.features.expected.astype(np.float32)
 
     @cached_property
     def _pairs(self) -> np.ndarray:
-        """Inner products of the weighted waves of different rows, ``(n, n)``."""
-        waves, _ = self._fixed
-        pairs = waves.T @ waves
+        """Inner products of the weighted features of different rows, ``(n, n)``."""
+        phi, _ = self._fixed
+        pairs = phi.T @ phi
         np.fill_diagonal(pairs, 0.0)
         return pairs
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """The statistic of each resample, ``(m,)``; of fewer rows than waves from their pairs."""
+        """The statistic of each resample, ``(m,)``; of fewer rows than features from their pairs."""
         n, is_few = len(self.points), len(self.points) < 2 * len(self.frequencies)
-        size = max(1, (CACHED if is_few else BATCH) // (n * self.features.width))  # resamples that read the waves once
+        size = max(
+            1, (CACHED if is_few else BATCH) // (n * self.features.width)
+        )  # resamples that read the features once
         values = self._by_pairs if is_few else self._by_sums
         found = [values(targets[start : start + size]) for start in range(0, len(targets), size)]
         return np.concatenate(found) / (n**2 - (self.weights**2).sum())
@@ -310,9 +312,9 @@ class _RandomFeatureSums:
 
     def _by_sums(self, targets: np.ndarray) -> np.ndarray:
         """The square of the sum less its diagonal."""
-        waves, expected = self._fixed
+        phi, expected = self._fixed
         features = self.features.of_targets.of_resamples(targets)  # (n, m, q)
-        sums = (waves @ features.reshape(len(features), -1)).reshape(-1, *features.shape[1:]) - expected[:, None, :]
+        sums = (phi @ features.reshape(len(features), -1)).reshape(-1, *features.shape[1:]) - expected[:, None, :]
         diagonal = np.array([self.weights**2 @ self.features.squares(y) for y in targets])
         return np.square(sums, dtype=np.float64).sum(axis=(0, 2)) - diagonal
 

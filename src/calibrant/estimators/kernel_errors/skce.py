@@ -29,7 +29,7 @@ from calibrant.estimators.kernel_errors.kernel_resamples import (
     work_of_resample,
 )
 from calibrant.estimators.kernel_errors.kernel_sums import PairSpread, all_pairs, block_mean
-from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, affordable_waves
+from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, affordable_features
 from calibrant.estimators.limits import MeanLimits, squares_within
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.lenses.class_lenses import TopLabel
@@ -202,7 +202,7 @@ class SKCE(BaseEstimator):
         return replace(self, on_predictions=on_predictions, on_targets=on_targets)
 
     def affordable(self, predictions: Distribution, n_resamples: int, budget: float) -> BaseEstimator:
-        """Random waves where resamples of all pairs cost too much; as many as budget and memory allow."""
+        """Random features where resamples of all pairs cost too much; as many as budget and memory allow."""
         if self.block is not None or not self.unbiased or self.route not in (None, Route.FEATURES):
             return self
         on_predictions, on_targets, coords = resolve_kernels(self.on_predictions, self.on_targets, predictions)
@@ -211,7 +211,7 @@ class SKCE(BaseEstimator):
             work = len(predictions) ** 2 / OF_A_GPU
         if n_resamples * work <= budget:
             return self
-        count = affordable_waves(on_predictions, on_targets, predictions, n_resamples, budget)
+        count = affordable_features(on_predictions, on_targets, predictions, n_resamples, budget)
         return self if count is None else RandomFeatureSKCE(on_predictions, on_targets, count)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:

@@ -116,7 +116,9 @@ def _on_gpu(rows: DirichletRows, labels: Array, n_classes: int) -> Any:
     try:
         averages = class_averages(rows.queries, rows.keys, matched(labels, rows.queries), n_classes)
     except GPUMemoryError:
-        warnings.warn(f"the GPU has no room for {len(rows):,} rows at once: in tiles now", RuntimeWarning, stacklevel=4)
+        warnings.warn(
+            f"the GPU has no memory for {len(rows):,} rows at once: in tiles now", RuntimeWarning, stacklevel=4
+        )
         return NotImplemented
     return NotImplemented if averages is NotImplemented else Softmax(*averages)
 

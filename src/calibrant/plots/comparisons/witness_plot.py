@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logit
 
 from calibrant._array import to_numpy
+from calibrant._numerics.cell_sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -144,8 +145,7 @@ class Smoother:
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sums of the values of rows, ``(n,)`` or ``(n, outcomes)``, under the kernel at each place."""
-        columns = [np.bincount(self.group, column, self.kernel.shape[1]) for column in np.atleast_2d(values.T)]
-        sums: np.ndarray = self.kernel @ np.stack(columns, axis=1)
+        sums: np.ndarray = self.kernel @ cell_sums(self.group, values.reshape(len(values), -1), self.kernel.shape[1])
         return sums if values.ndim == 2 else sums[:, 0]
 
 

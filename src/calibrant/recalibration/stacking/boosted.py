@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from calibrant._array import to_numpy
+from calibrant._numerics.cell_sums import cell_sums
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -160,15 +161,10 @@ def grown_by_sklearn(start: Start, rounds: int, rate: float, seed: int) -> list[
         fit = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_weight_fraction_leaf=least, random_state=seed)
         leaf = fit.fit(start.x, rest, sample_weight=start.w).apply(start.x)
         size = fit.tree_.node_count
-        slope, bend = (_sums(leaf, start.w[:, None] * part, size) for part in (rest, p * (1 - p)))
+        slope, bend = (cell_sums(leaf, start.w[:, None] * part, size) for part in (rest, p * (1 - p)))
         found.append(_from_sklearn(fit.tree_, rate * slope / (bend + RIDGE)))
         logits = logits + found[-1](start.x, logits.shape[1])
     return found
-
-
-def _sums(leaf: np.ndarray, x: np.ndarray, size: int) -> np.ndarray:
-    """Sums of x over the rows of each leaf, ``(size, m)``."""
-    return np.stack([np.bincount(leaf, column, minlength=size) for column in x.T], axis=1)
 
 
 def _from_sklearn(tree: Any, values: np.ndarray) -> Trees:

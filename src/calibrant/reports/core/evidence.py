@@ -27,7 +27,7 @@ from calibrant.results import TestResult, percent
 def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_resamples: int) -> dict[str, BaseEstimator]:
     """Kernel errors by name, as many as the work allows: the report's own, then others from coarse to fine.
 
-    ``kernel`` is what the report shows; it is left out where only random waves could stand for it.
+    ``kernel`` is what the report shows; it is left out where only random features could stand for it.
 
     >>> from calibrant import Categorical
     >>> list(kernel_errors(Categorical([0.2, 0.7]), SKCE(), 99))
