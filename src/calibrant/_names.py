@@ -14,11 +14,8 @@ from typing import Any
 PUBLIC: Mapping[str, Mapping[str, str]] = {
     "": {"_validate": "InputError*"},
     "results": {
-        "results.base": "Result SCHEMA jsonable",
-        "results.estimate": "Estimate Interval",
         "results.finding": "Finding",
-        "results.table": "Table",
-        "results.test_result": "TestResult",
+        "results.result": "Estimate Interval Result SCHEMA Table TestResult jsonable",
         "results.words": "brief how_many number percent",
     },
     "kernels": {

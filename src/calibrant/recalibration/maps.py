@@ -17,7 +17,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.results import brief, markup
-from calibrant.results.base import jsonable
+from calibrant.results.result import jsonable
 from calibrant.typing import ArrayLike
 
 

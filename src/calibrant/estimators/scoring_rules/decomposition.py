@@ -16,7 +16,7 @@ from calibrant.estimators.simplex.tangent import TangentKDE
 from calibrant.estimators.smooth.fitted_curves import IsotonicCurve
 from calibrant.lenses.class_lenses import Lens
 from calibrant.results import Table, how_many, number
-from calibrant.results.base import SCHEMA, Result
+from calibrant.results.result import SCHEMA, Result
 from calibrant.typing import ArrayLike
 
 

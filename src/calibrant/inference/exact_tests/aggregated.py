@@ -28,7 +28,7 @@ from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
 from calibrant.lenses.class_lenses import ClassWise, TopLabel
 from calibrant.results import Interval, TestResult, brief
-from calibrant.results.test_result import central_band
+from calibrant.results.result import central_band
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 
