@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 import calibrant
-from calibrant._compiled.precision import precision_in_force, tell_of_shortening
+from calibrant._compiled.choice import precision_in_force, tell_of_shortening
 from calibrant._tasks import MAX_PIECE_ROWS
 from calibrant._validate import InputError, check_count
 from calibrant.engines.devices import PANEL, on_gpu

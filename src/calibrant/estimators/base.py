@@ -11,8 +11,8 @@ from calibrant._compiled.choice import Account, accounted
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import Quantiles
-from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike, Engine
 

@@ -6,7 +6,7 @@ The one place that says what is affordable: reports choose by these numbers, and
 import numpy as np
 
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
 from calibrant.estimators.kernel_errors.kernel_resamples import work_of_resample

@@ -14,7 +14,7 @@ from calibrant._array import is_array, matched, namespace, to_numpy
 from calibrant._compiled.choice import accounted
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.reading.conversion import as_part
+from calibrant.distributions.conversion import as_part
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolve_problem
 from calibrant.estimators.kernel_errors.kernel_sums import block_sums, notes_on_blocks
 from calibrant.estimators.kernel_errors.skce import SKCE

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._numerics.exact_sums import UNIT, dot, from_text, sum_any, to_float, to_text, total
+from calibrant._numerics.sums import UNIT, dot, from_text, sum_any, to_float, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_problem
+from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.conversion import as_problem
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE
 from calibrant.estimators.kernel_errors.ucme import UCME, GivenLocations, Problem, SampledLocations
 from calibrant.kernels import Identity

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._numerics.exact_sums import BLOCK, UNIT, from_text, sum_any, to_float, to_text, total
+from calibrant._numerics.sums import BLOCK, UNIT, from_text, sum_any, to_float, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.binned.bin_sums import Tally, tally

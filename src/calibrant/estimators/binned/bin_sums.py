@@ -7,7 +7,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from calibrant._numerics.exact_sums import BLOCK, ROWS, add_shares, joined, sum_any, to_float, wholes
+from calibrant._numerics.sums import BLOCK, ROWS, add_shares, joined, sum_any, to_float, wholes
 from calibrant.estimators.binned.binning import Bins
 from calibrant.lenses.class_lenses import Event
 
@@ -16,7 +16,7 @@ from calibrant.lenses.class_lenses import Event
 class Tally:
     """Weight, sum of probabilities, and weight of the rows where the event happened, in each bin.
 
-    Sums are exact integers of :mod:`~calibrant._numerics.exact_sums` in even cells for rows where the event did not
+    Sums are exact integers of :mod:`~calibrant._numerics.sums` in even cells for rows where the event did not
     happen, and in odd cells for those where it did; so tallies of parts add up to the tally of the whole.
     """
 

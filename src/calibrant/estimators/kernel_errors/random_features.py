@@ -9,12 +9,12 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.characteristic_functions import around, origin_of
-from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels, unit_weights
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
-from calibrant.residuals.spectral import extent
+from calibrant.residuals.embedding import extent
 from calibrant.results import Estimate
 from calibrant.typing import Array
 

@@ -10,7 +10,7 @@ from scipy.stats.qmc import Sobol
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.categorical import Categorical
 from calibrant.estimators.binned.bin_sums import lp_norm
 from calibrant.estimators.binned.canonical import CanonicalECE
 from calibrant.estimators.binned.debiased import DebiasedECE
@@ -22,7 +22,7 @@ from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.estimators.simplex.kde import KDE
 from calibrant.estimators.simplex.tangent import TangentKDE
 from calibrant.kernels import Gaussian, Identity
-from calibrant.kernels.closed_forms import expectation
+from calibrant.kernels.base import expectation
 from calibrant.lenses.class_lenses import PositiveClass
 
 POINTS = 17

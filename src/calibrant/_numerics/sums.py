@@ -1,6 +1,6 @@
-"""Sums over cells without rounding, so that no order of rows and no split of the data changes a digit.
+"""Sums over cells: of several columns at once, and without rounding, so that no order of rows changes a digit.
 
-Every double is a whole multiple of ``2^-1074``. Sums are kept as Python integers in that unit. They come from a few sums
+Of exact sums: every double is a whole multiple of ``2^-1074``. Sums are kept as Python integers in that unit. They come from a few sums
 of doubles that are exact, because the rows of one block cannot fill 53 bits.
 """
 
@@ -172,3 +172,14 @@ def _shifted(whole: np.ndarray, bits: int) -> np.ndarray:
 def to_float(sums: np.ndarray) -> np.ndarray:
     """The nearest doubles."""
     return np.array([x / (1 << UNIT) for x in sums], dtype=np.float64)
+
+
+def cell_sums(cell: np.ndarray, columns: np.ndarray, size: int = 0) -> np.ndarray:
+    """Sums of columns ``(n, m)`` over the rows of each cell ``(n,)``, ``(cells, m)``; at least ``size`` cells. O(n m).
+
+    >>> cell_sums(np.array([0, 2, 0]), np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    array([[6., 8.],
+           [0., 0.],
+           [3., 4.]])
+    """
+    return np.stack([np.bincount(cell, column, minlength=size) for column in columns.T], axis=1)

@@ -5,8 +5,31 @@ import pytest
 from scipy import stats
 
 from calibrant import Bernoulli, Categorical, Gamma, Mixture, MultivariateNormal, NegativeBinomial, Normal, Poisson
-from calibrant.distributions.reading.conversion import adapted
-from calibrant.distributions.reading.known import Parameters, Unlike
+from calibrant._validate import InputError
+from calibrant.distributions import as_distribution, as_problem
+from calibrant.distributions.conversion import Parameters, Unlike, adapted
+
+
+def test_a_distribution_passes_as_it_is():
+    batch = Categorical([0.1, 0.2])
+    assert as_distribution(batch) is batch
+
+
+def test_hard_predictions_are_probabilities():
+    targets, predictions = as_problem([0, 1, 1], [0, 1, 0])
+    assert predictions.probs.tolist() == [0.0, 1.0, 0.0]
+    assert targets.tolist() == [0, 1, 1]
+
+
+def test_booleans_and_columns_of_labels():
+    assert as_problem([True, False], [0.1, 0.2])[0].tolist() == [1, 0]
+    assert as_problem(np.array([[1], [0]]), [0.1, 0.2])[0].tolist() == [1, 0]
+
+
+def test_a_lone_number_is_no_data():
+    with pytest.raises(InputError, match="y_true is empty"):
+        as_problem(np.array(1), [0.5])
+
 
 A, B = np.array([0.5, 1.0, 2.5]), np.array([1.5, 0.7, 2.0])
 FROZEN = {

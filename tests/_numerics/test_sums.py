@@ -3,10 +3,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from calibrant._numerics.exact_sums import (
+from calibrant._numerics.sums import (
     BLOCK,
     UNIT,
     add_shares,
+    cell_sums,
     dot,
     from_text,
     joined,
@@ -97,3 +98,13 @@ def test_text_and_back(rng):
     sums = [0, 1, -5, total(rng.normal(size=9)), total(np.array([-1e300]))]
     assert from_text(to_text(sums)).tolist() == sums
     assert to_text([total(np.array([-0.75]))]) == ["-3p-2"]
+
+
+@pytest.mark.parametrize("size", [0, 4, 9])
+def test_sums_are_those_of_the_rows_of_each_cell(size, rng):
+    cell, columns = rng.integers(0, 4, 50), rng.normal(size=(50, 3))
+    cell[0] = 3
+    found = cell_sums(cell, columns, size)
+    assert found.shape == (max(size, 4), 3)
+    for which, sums in enumerate(found):
+        assert sums == pytest.approx(columns[cell == which].sum(axis=0))

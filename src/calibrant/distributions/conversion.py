@@ -1,5 +1,6 @@
-"""Distributions of other libraries that are families of our own, known by name: one line each."""
+"""From what the caller gave to targets and predictions that belong together; families of other libraries are known by name."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -7,22 +8,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from calibrant._array import is_array, namespace, to_numpy
-from calibrant._validate import InputError
+from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.composite.mixture import Mixture
-from calibrant.distributions.composite.truncated import Truncated
+from calibrant.distributions.categorical import Bernoulli, Categorical
 from calibrant.distributions.continuous.finite_interval import Beta, Uniform
 from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
 from calibrant.distributions.continuous.positive import Gamma, LogNormal
 from calibrant.distributions.continuous.student_t import StudentT
-from calibrant.distributions.discrete.bernoulli import Bernoulli
-from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.discrete.count_families import NegativeBinomial, Poisson
+from calibrant.distributions.count_families import NegativeBinomial, Poisson
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import Quantiles
+from calibrant.distributions.foreign import Foreign, batch_shape, frozen_parameters, is_frozen, rows_of
+from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.multivariate import MultivariateNormal
-from calibrant.distributions.reading.foreign import Foreign, batch_shape, frozen_parameters, is_frozen, rows_of
-from calibrant.typing import Array
+from calibrant.distributions.truncated import Truncated
+from calibrant.typing import Array, ArrayLike
 
 Lookup: TypeAlias = Callable[[str], Any]
 """A parameter by its name; ``None`` where there is none."""
@@ -289,3 +289,104 @@ def labelled(x: Any) -> Distribution:
         )
     values = x.transpose(others[0], *members, *levels, *others[1:]).values
     return Ensemble(values) if members else Quantiles(values, np.asarray(x[levels[0]].values, dtype=np.float64))
+
+
+SWAPPED = "the arguments look swapped: calibrant takes the truth first, f(y_true, y_pred)"
+
+
+def as_distribution(y_pred: ArrayLike) -> Distribution:
+    """Predictions as a distribution; bare ``(n,)`` and ``(n, k)`` numbers are class probabilities.
+
+    Distributions of other libraries are read, too: :func:`~calibrant.distributions.conversion.adapted`.
+
+    >>> as_distribution([0.2, 0.9])
+    <Categorical: 2 predictions of 2 classes>
+    """
+    found = y_pred if isinstance(y_pred, Distribution) else adapted(y_pred)
+    return Categorical(y_pred) if found is None else found
+
+
+def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distribution]:
+    """Targets and predictions, checked, one target a prediction."""
+    if isinstance(y_true, Distribution):
+        raise InputError(f"y_true is a {type(y_true).__name__}: {SWAPPED}")
+    truth = as_array(y_true, "y_true")
+    check_not_empty(truth, "y_true")
+    predictions = y_pred if isinstance(y_pred, Distribution) else adapted(y_pred)
+    if predictions is None:
+        if is_fractional(truth) and not is_fractional(as_array(y_pred, "y_pred")):
+            raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
+        predictions = Categorical(y_pred)
+    check_same_length(truth.shape[0], len(predictions), "y_true", "y_pred")
+    return predictions.as_targets(truth), predictions.checked()
+
+
+def as_weighted_problem(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Array, Distribution, np.ndarray | None]:
+    """Targets, predictions and weights, checked; rows without weight are left out."""
+    targets, predictions = as_problem(y_true, y_pred)
+    weights = as_weights(sample_weight, len(predictions))
+    if weights is None or weights.min() > 0:
+        return targets, predictions, weights
+    rows = np.flatnonzero(weights)
+    return targets[rows, ...], predictions[rows], weights[rows]
+
+
+def as_part(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[Array, Distribution, np.ndarray | None] | None:
+    """The same of a part of the data, which may have no rows, or none that counts: then ``None``.
+
+    It may lack classes, too, and nobody is warned of it.
+    """
+    if hasattr(y_true, "__len__") and hasattr(y_pred, "__len__") and not len(y_true) and not len(y_pred):
+        return None
+    weights = None if sample_weight is None else to_numpy(as_array(sample_weight, "sample_weight"))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "class 0 never occurs")
+        if weights is None or not len(weights) or weights.any():
+            return as_weighted_problem(y_true, y_pred, weights)
+        as_weighted_problem(y_true, y_pred, np.ones_like(weights))  # which checks the rest
+        return None
+
+
+def is_fractional(x: Array) -> bool:
+    """Whether the first rows hold numbers that are not whole."""
+    first = to_numpy(x[: min(1000, x.shape[0]), ...])
+    return first.dtype.kind == "f" and bool(np.any(first != np.round(first)))
+
+
+DENSITIES = ("log_prob", "logpdf", "log_pdf", "logpmf", "log_pmf", "cdf")
+"""What makes an object a distribution: no array and no data frame has one of these."""
+
+
+def adapted(y_pred: Any) -> Distribution | None:
+    """Predictions of another library as ours; ``None`` where they are numbers, and not distributions.
+
+    Objects of SciPy, PyTorch, Pyro, NumPyro, TensorFlow Probability, GPyTorch, skpro and everything alike; one with a
+    batch of distributions, or a list of one a row. Known families become our own, with their closed forms; others keep
+    their object (:class:`~calibrant.distributions.Foreign`). Arrays of xarray with a dimension of members or
+    of quantiles become those.
+
+    >>> from scipy.stats import norm
+    >>> adapted(norm([0.0, 1.0, 2.0], scale=1.0))
+    <Normal: 3 predictions>
+    """
+    if isinstance(y_pred, np.ndarray | Distribution):
+        return None
+    is_list = isinstance(y_pred, list | tuple)
+    is_labelled = type(y_pred).__module__.partition(".")[0] == "xarray"
+    if not is_labelled and not (y_pred and all(map(is_distribution, y_pred)) if is_list else is_distribution(y_pred)):
+        return None
+
+    return (labelled if is_labelled else from_list if is_list else from_object)(y_pred)
+
+
+def is_distribution(x: Any) -> bool:
+    """Whether an object quacks like a distribution of another library.
+
+    >>> is_distribution([0.1, 0.9])
+    False
+    """
+    return not is_array(x) and any(callable(getattr(x, name, None)) for name in DENSITIES)

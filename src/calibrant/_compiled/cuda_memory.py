@@ -1,4 +1,4 @@
-"""How rows lie in the memory of a GPU: one feature after the other, filled up to whole blocks.
+"""The memory of a GPU: how rows lie in it, one feature after the other, and what is done where it is short.
 
 Coordinates are scaled so that the kernel is ``2^-d`` (exponential) or ``2^-d^2`` (Gaussian) of their distance d. Rows that
 fill up the last block have residuals of zero and add nothing; where residuals are read off the coordinates they lie too far
@@ -6,9 +6,15 @@ from everything to count.
 """
 
 import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
+
+from calibrant._validate import InputError
 
 SPAN = 128
 """Rows are filled up to a multiple of this; the blocks of all launches divide it."""
@@ -115,3 +121,42 @@ def far_apart(x: torch.Tensor, sort: Sorted) -> torch.Tensor:
     empty[sort.place] = False
     out[empty, 0] = FAR * torch.arange(1, int(empty.sum()) + 1, dtype=x.dtype, device=x.device)
     return out
+
+
+Result = TypeVar("Result")
+
+OutOfMemoryError = torch.cuda.OutOfMemoryError
+
+
+class GPUMemoryError(InputError):
+    """The GPU cannot hold what a computation needs."""
+
+
+@contextmanager
+def memory_for(what: str, rows: int | None = None) -> Iterator[None]:
+    """Where the GPU has no memory for the work inside, say what to do about it."""
+    try:
+        yield
+    except OutOfMemoryError as error:
+        raise GPUMemoryError(
+            f"the GPU has no memory for {what}{'' if rows is None else f' of {rows:,} rows'}: free what other tensors hold there "
+            "(del, torch.cuda.empty_cache()), take fewer rows, or give arrays of the CPU, y_pred.cpu()"
+        ) from error
+
+
+def in_smaller(work: Callable[[int], Result], size: int, least: int, parts: str) -> Result:
+    """``work(size)``, the size halved with a warning as often as the GPU has no memory for parts of it.
+
+    >>> in_smaller(lambda size: size, 8, 1, "tiles of {:,} rows")
+    8
+    """
+    while True:
+        try:
+            return work(size)
+        except OutOfMemoryError:
+            if size <= least:
+                raise
+        smaller = max(least, size // 2)
+        torch.cuda.empty_cache()
+        warnings.warn(f"the GPU has no memory for {parts.format(size)}: {smaller:,} now", RuntimeWarning, stacklevel=3)
+        size = smaller

@@ -1,1 +1,0 @@
-"""Predictions made of other predictions: mixtures, and families kept within a range."""

@@ -1,1 +1,0 @@
-"""Families of classes, labels and counts."""
