@@ -19,7 +19,7 @@ from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolv
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab import SyntheticNormal
 from calibrant.lab.problems.regression_worlds import TRUTH
-from calibrant.lab.record import StudyRecord, resumed
+from calibrant.lab.study import StudyRecord, resumed
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures

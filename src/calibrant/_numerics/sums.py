@@ -1,6 +1,6 @@
 """Sums over cells: of several columns at once, and without rounding, so that no order of rows changes a digit.
 
-Of exact sums: every double is a whole multiple of ``2^-1074``. Sums are kept as Python integers in that unit. They come from a few sums
+Every double is a whole multiple of ``2^-1074``. Sums are kept as Python integers in that unit. They come from a few sums
 of doubles that are exact, because the rows of one block cannot fill 53 bits.
 """
 

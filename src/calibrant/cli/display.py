@@ -26,9 +26,9 @@ from calibrant.results.markup import plain_text
 if TYPE_CHECKING:
     from calibrant.reports.before_after import BeforeAfter
     from calibrant.reports.core.model import Advice, Verdict
+    from calibrant.reports.evaluation import Report
     from calibrant.reports.model_comparison import Comparison
     from calibrant.reports.render.markdown import Standout
-    from calibrant.reports.render.report import Report
 
 
 SMALL = 0.3

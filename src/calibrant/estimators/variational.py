@@ -14,9 +14,8 @@ from calibrant._validate import InputError, check_count, check_finite, check_one
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Bernoulli, Categorical
 from calibrant.distributions.conversion import as_weighted_problem
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.estimators.distances import ConvexDistance, Lp
-from calibrant.estimators.events import View, check_lens
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.recalibration.base import Recalibrator, folds_of_rows

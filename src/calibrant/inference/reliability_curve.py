@@ -25,8 +25,8 @@ from calibrant.estimators.smooth.fitted_curves import (
     IsotonicCurve,
     SmoothCurve,
     cells_of,
+    quantiles,
 )
-from calibrant.estimators.smooth.ici import quantiles
 from calibrant.inference.monte_carlo import draw
 from calibrant.inference.proportions import Band, clopper_pearson
 from calibrant.lenses.class_lenses import Event, Lens, PositiveClass, default_lens

@@ -20,12 +20,12 @@ from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss, Score
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.paired_difference import PairedDifference, likely_difference, paired_limits, pvalue_of_zero
-from calibrant.planning.affordable import BOOTSTRAP_WORK, affordable
+from calibrant.planning.jobs import BOOTSTRAP_WORK, affordable
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import Verdict
 from calibrant.reports.core.problem import ReportProblem
+from calibrant.reports.evaluation import Report
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
-from calibrant.reports.render.report import Report
 from calibrant.results import Estimate, Table, number, percent
 from calibrant.typing import Array
 

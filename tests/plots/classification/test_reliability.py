@@ -8,7 +8,7 @@ from calibrant._validate import InputError
 from calibrant.estimators import IsotonicCurve
 from calibrant.lenses import Exceeds
 from calibrant.plots import ReliabilityDisplay, reliability
-from calibrant.plots.drawings import DRAWINGS
+from calibrant.reports.render.html import DRAWINGS
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import ClassVar, Literal, Self, TypeAlias
 import numpy as np
 
 from calibrant._validate import InputError, check_count, check_one_of
-from calibrant.estimators.base import Statistic
 from calibrant.lenses.class_lenses import Event
+from calibrant.typing import Statistic
 
 Ties: TypeAlias = Literal["together", "split"]
 """Whether equal scores share a bin, or are dealt out in the order of the rows."""

@@ -8,7 +8,6 @@ from typing import Literal, Protocol
 import numpy as np
 
 from calibrant._validate import InputError, check_one_of
-from calibrant.estimators.base import Statistic
 from calibrant.estimators.binned.bin_sums import lp_norm
 from calibrant.estimators.binned.binning import (
     Binning,
@@ -22,6 +21,7 @@ from calibrant.estimators.binned.binning import (
     with_ends,
 )
 from calibrant.lenses.class_lenses import Event
+from calibrant.typing import Statistic
 
 SLACK = 1e-12
 """Frequencies of rows with fractional weights are rounded: how much one may lie below the one before."""

@@ -12,7 +12,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Bernoulli, Categorical
 from calibrant.distributions.count_families import Counts
-from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
+from calibrant.estimators.base import BaseEstimator, EachDraw
 from calibrant.estimators.kernel_errors.kernel_problem import (
     KernelForm,
     notes_on_kernel,
@@ -34,7 +34,7 @@ from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.residuals.embedding import Route
 from calibrant.results import Estimate, Interval
-from calibrant.typing import Array, Engine
+from calibrant.typing import Array, Engine, Statistic
 
 NORMAL_FROM = 5.0
 """Spreads of chance from zero at which an error is far enough from calibration for the normal limit."""

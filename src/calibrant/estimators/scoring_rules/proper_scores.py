@@ -12,10 +12,10 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many
-from calibrant.typing import Array
+from calibrant.typing import Array, Statistic
 
 MIN_ROWS = 50
 """Rows below which the spread of losses of numbers, which have no largest one, is not known well enough for an interval."""

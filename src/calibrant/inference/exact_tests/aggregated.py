@@ -14,7 +14,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.categorical import Bernoulli, Categorical
 from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import fan_of
-from calibrant.estimators.base import Statistic, as_estimate
+from calibrant.estimators.base import as_estimate
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.binned.tail_scan import TailScan
@@ -28,7 +28,7 @@ from calibrant.kernels.base import Radial
 from calibrant.lenses.class_lenses import ClassWise, TopLabel
 from calibrant.results import Interval, TestResult, brief
 from calibrant.results.result import central_band
-from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
+from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed, Statistic
 
 
 class TargetSampler(Protocol):

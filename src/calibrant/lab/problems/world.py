@@ -19,8 +19,7 @@ from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
 from calibrant.estimators.kernel_errors.skce import KCE, MMCE, SKCE
 from calibrant.estimators.kernel_errors.ucme import UCME
 from calibrant.estimators.scoring_rules.proper_scores import Score
-from calibrant.estimators.simplex.kde import KDE
-from calibrant.estimators.simplex.tangent import TangentKDE
+from calibrant.estimators.simplex.kde import KDE, TangentKDE
 from calibrant.kernels import Gaussian, Identity
 from calibrant.kernels.base import expectation
 from calibrant.lenses.class_lenses import PositiveClass

@@ -9,7 +9,7 @@ from calibrant._array import to_numpy
 from calibrant.distributions.categorical import Bernoulli, Categorical
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, claims, event_claims
-from calibrant.reports.core.verdict import Fault
+from calibrant.reports.core.evidence import Fault
 from calibrant.results import Finding, how_many, percent
 
 
