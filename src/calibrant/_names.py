@@ -14,9 +14,8 @@ from typing import Any
 PUBLIC: Mapping[str, Mapping[str, str]] = {
     "": {"_validate": "InputError*"},
     "results": {
-        "results.finding": "Finding",
-        "results.result": "Estimate Interval Result SCHEMA Table TestResult jsonable",
-        "results.words": "brief how_many number percent",
+        "results.result": "Estimate Finding Interval Result SCHEMA Table TestResult jsonable",
+        "results.text": "brief how_many number percent",
     },
     "kernels": {
         "distributions.wasserstein": "BuresWasserstein MixtureWasserstein",
@@ -93,7 +92,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "inference.kernel_tests.bound_test": "BoundTest",
         "inference.kernel_tests.kernel_matrix": "BootstrapTest MatrixTest Outcome WildBootstrapTest",
         "inference.kernel_tests.mean_embedding": "CMETest",
-        "inference.multiplicity": "benjamini_hochberg holm westfall_young",
+        "inference.monte_carlo": "benjamini_hochberg holm westfall_young",
         "inference.paired_difference": "Difference PairedDifference* compare",
         "inference.pit_bands": "PITCurve PITHistogram",
         "inference.proportions": "coverage* interval_of_share",

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, KCE, Bootstrap, Brier, ExactTest
-from calibrant.results import SCHEMA, Estimate, Interval, Table, TestResult
+from calibrant.results import SCHEMA, Estimate, Finding, Interval, Table, TestResult
 from calibrant.results.result import central_band
 
 
@@ -123,3 +123,18 @@ def test_one_more_draw_lies_within_the_band_as_often_as_it_says(n_resamples):
     assert held >= 0.95 or low == 1
     wider = (high - low + 2) / (n_resamples + 1)
     assert wider > 0.95
+
+
+def test_findings_are_plain_texts_to_programs():
+    assert Finding.TOO_HIGH == "too high"
+    assert {"slice": 2.0}[Finding.SLICE] == 2.0
+    assert json.dumps(list(Finding)[:3]) == '["none", "too few rows", "over-confident"]'
+    assert repr(Finding.CLASS) == "'class'"
+    with pytest.raises(ValueError, match="too much"):
+        Finding("too much")
+
+
+def test_what_kind_of_finding_it_is():
+    assert [finding for finding in Finding if not finding.is_alarm] == ["none", "too few rows"]
+    assert [finding for finding in Finding if finding.is_of_confidence] == ["over-confident", "under-confident"]
+    assert [finding for finding in Finding if finding.is_of_height] == ["too high", "too low"]

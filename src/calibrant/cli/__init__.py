@@ -1,7 +1,6 @@
 """The command line: thin commands over the library."""
 
 import os
-import re
 import signal
 import sys
 import threading
@@ -10,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
+from calibrant.results.text import one_line
+
 GATE_FAILED, UNUSABLE, MISTAKE, HUNG_UP, INTERRUPTED, NO_READER, TERMINATED = 1, 2, 70, 129, 130, 141, 143
 """What the program leaves with where not all is well; ``calibrant --help`` explains each."""
 
 DASH = ":-:"
 """The standard input or output. A dash alone looks like an option to the parser, so it comes by this name."""
-
-MAX_QUOTED = 200
-"""Letters of a word or a quotation that messages show."""
 
 
 class Stopped(BaseException):
@@ -160,31 +158,6 @@ def _fail(message: str, name: str) -> int:
     with suppress(OSError):  # who reads the complaints has left
         print(f"{name}: {one_line(message)}", file=sys.stderr, flush=True)
     return UNUSABLE
-
-
-def visible(text: str) -> str:
-    r"""A text that can be shown as it is: no character in it commands the terminal, or turns the direction of others.
-
-    >>> visible("red\x1b[31m, one\nline")
-    'red\\u001b[31m, one\nline'
-    """
-    return re.sub(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", _spelt, text)
-
-
-def _spelt(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
-
-
-def one_line(message: str) -> str:
-    """A message on one line, in which long words and quotations are shortened.
-
-    >>> one_line("no\\nfile " + "x" * 300) == "no file " + "x" * 200 + "…"
-    True
-    """
-    line = visible(" ".join(message.split()))
-    for kind in (r"\S", "(?<=')[^']"):
-        line = re.sub(f"{kind}{{{MAX_QUOTED + 1},}}", lambda found: f"{found[0][:MAX_QUOTED]}…", line)
-    return line
 
 
 def _forget_output() -> None:

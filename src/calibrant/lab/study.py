@@ -21,7 +21,7 @@ from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.inference.proportions import interval_of_share
 from calibrant.lab.problems.world import World
 from calibrant.results import Estimate, Table, TestResult, jsonable
-from calibrant.results.words import brief
+from calibrant.results.text import brief
 from calibrant.typing import Engine
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import central_levels
-from calibrant.inference.multiplicity import holm
+from calibrant.inference.monte_carlo import holm
 from calibrant.inference.proportions import coverage
 from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
@@ -30,7 +30,7 @@ from calibrant.reports.model_differences import (
 )
 from calibrant.reports.render.html import charts_of, rendered
 from calibrant.results import SCHEMA, Table, how_many
-from calibrant.results.markup import escaped
+from calibrant.results.text import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
 MAX_MODELS = 12

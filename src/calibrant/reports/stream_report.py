@@ -18,7 +18,7 @@ from calibrant.reports.core.model import Page, Picture, Verdict
 from calibrant.reports.evaluation import versions
 from calibrant.reports.render.html import charts_of, rendered
 from calibrant.results import SCHEMA, Finding, how_many, number, percent
-from calibrant.results.markup import details, escaped, plain_text
+from calibrant.results.text import details, escaped, plain_text
 
 ENDS = np.array([0.0, *CUTS, 1.0])
 """Ends of the parts that claims are kept in."""
