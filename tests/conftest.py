@@ -74,7 +74,7 @@ def gpu(monkeypatch):
         return all(isinstance(x, torch.Tensor) and not x.requires_grad for x in arrays)
 
     parts = "kernel_errors.kernel_sums", "simplex.dirichlet", "kernel_errors.kernel_resamples"
-    for name in ("_compiled.choice", "distributions.categorical", *(f"estimators.{part}" for part in parts)):
+    for name in ("_compiled.choice", "distributions.discrete.categorical", *(f"estimators.{part}" for part in parts)):
         monkeypatch.setattr(f"calibrant.{name}.on_gpu", on_gpu)
     from calibrant._compiled.cuda_launch import SHAPES
 

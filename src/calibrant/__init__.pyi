@@ -1,18 +1,18 @@
 # Written by `python -m calibrant._names`.
 
 from calibrant._validate import InputError as InputError
-from calibrant.distributions.categorical import Bernoulli as Bernoulli
-from calibrant.distributions.categorical import Categorical as Categorical
+from calibrant.distributions.composite.mixture import Mixture as Mixture
 from calibrant.distributions.continuous.location_scale import Laplace as Laplace
 from calibrant.distributions.continuous.location_scale import Normal as Normal
 from calibrant.distributions.continuous.positive import Gamma as Gamma
 from calibrant.distributions.continuous.positive import LogNormal as LogNormal
 from calibrant.distributions.continuous.student_t import StudentT as StudentT
-from calibrant.distributions.count_families import NegativeBinomial as NegativeBinomial
-from calibrant.distributions.count_families import Poisson as Poisson
+from calibrant.distributions.discrete.bernoulli import Bernoulli as Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical as Categorical
+from calibrant.distributions.discrete.count_families import NegativeBinomial as NegativeBinomial
+from calibrant.distributions.discrete.count_families import Poisson as Poisson
 from calibrant.distributions.empirical.ensemble import Ensemble as Ensemble
 from calibrant.distributions.empirical.quantiles import Quantiles as Quantiles
-from calibrant.distributions.mixture import Mixture as Mixture
 from calibrant.distributions.multivariate import MultivariateNormal as MultivariateNormal
 from calibrant.lenses.class_lenses import ClassWise as ClassWise
 from calibrant.lenses.class_lenses import MultiLabel as MultiLabel

@@ -12,8 +12,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.continuous.location_scale import Laplace, Normal
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Recalibration, Recalibrator
 from calibrant.recalibration.maps import Map
 

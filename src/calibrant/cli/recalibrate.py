@@ -20,7 +20,7 @@ from calibrant.cli.program import OUTPUT
 from calibrant.cli.reporting import check_place
 from calibrant.cli.settings import default_recalibrator, parse_recalibrator
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.io.columns import check_ending
 from calibrant.io.dataset import has_truth
 from calibrant.io.rewriting import rewrite

@@ -10,9 +10,9 @@ import numpy as np
 from calibrant._array import constant, is_recorded, is_traced, matched, namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
 from calibrant.distributions.base import Distribution, as_numbers, check_temperature, displaced
+from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.continuous.location_scale import Normal, as_scale
 from calibrant.distributions.empirical.ensemble import Ensemble
-from calibrant.distributions.mixture import Mixture
 from calibrant.kernels import Gaussian
 from calibrant.kernels.base import closed_form
 from calibrant.results import how_many

@@ -12,7 +12,7 @@ import numpy as np
 from calibrant._array import as_double, is_traced, matched, namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.multivariate import MultivariateNormal, matrix_root
 from calibrant.kernels import Kernel, Metric
 from calibrant.typing import Array

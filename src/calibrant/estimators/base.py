@@ -12,8 +12,8 @@ from calibrant._compiled.choice import Account, accounted
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import Quantiles
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.limits import ErrorLimits, Slack
 from calibrant.lenses.class_lenses import Event, Lens, PositiveClass, default_lens
 from calibrant.results import Estimate, Interval, Table

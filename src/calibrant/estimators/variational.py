@@ -12,8 +12,9 @@ from calibrant._array import to_numpy
 from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError, check_count, check_finite, check_one_of
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.estimators.distances import ConvexDistance, Lp
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss

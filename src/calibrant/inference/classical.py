@@ -10,8 +10,8 @@ from scipy.special import chdtrc, ndtr
 
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, View, as_estimate, check_lens
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE

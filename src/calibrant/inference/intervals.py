@@ -11,7 +11,7 @@ from scipy.special import ndtri, stdtrit
 from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, as_estimate
 from calibrant.estimators.limits import MeanLimits, skewed_quantile
 from calibrant.inference.monte_carlo import as_seed_sequence, block_rows, check_blocks, draw

@@ -11,8 +11,9 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction, did_you_mean
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares

@@ -9,7 +9,7 @@ from scipy.special import gammaln, xlogy
 
 from calibrant._array import to_numpy
 from calibrant._validate import check_count, check_fraction
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.forecast_errors.pit import Prerank, check_prerank, pit_of, randomised, share_upto
 from calibrant.inference.proportions import Band, equal_rows
 from calibrant.results import Table

@@ -10,8 +10,8 @@ from scipy.special import betaincinv
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_column, as_levels, as_weights, check_fraction, check_same_length
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.scoring_rules.forecast_scores import central_interval
 from calibrant.results import Interval, Table
 from calibrant.typing import ArrayLike

@@ -11,8 +11,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.binned.bin_sums import EventCounts
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass
 from calibrant.estimators.binned.ece import ECE

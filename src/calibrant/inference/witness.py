@@ -9,9 +9,10 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.kernel_errors.ucme import UCME, Locations, SampledLocations
 from calibrant.inference.monte_carlo import draw
 from calibrant.kernels import Exponential, Kernel

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from calibrant._validate import InputError, check_count
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.io.columns import Columns, FramePart, check_exists, check_polars
 from calibrant.io.dataset import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of
 from calibrant.io.parts import Part, Parts, TextParts, parquet_parts

@@ -13,18 +13,19 @@ import numpy as np
 
 from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.composite.mixture import Mixture
+from calibrant.distributions.composite.truncated import Censored, Truncated
 from calibrant.distributions.continuous.finite_interval import Beta, Uniform
 from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
 from calibrant.distributions.continuous.positive import Gamma, LogNormal
 from calibrant.distributions.continuous.student_t import StudentT
-from calibrant.distributions.count_families import NegativeBinomial, Poisson
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.discrete.count_families import NegativeBinomial, Poisson
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.piecewise import Histogram
 from calibrant.distributions.empirical.quantiles import Quantiles
-from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.multivariate import MultivariateNormal
-from calibrant.distributions.truncated import Censored, Truncated
 from calibrant.io.columns import Columns, open_columns
 from calibrant.spec import parse
 

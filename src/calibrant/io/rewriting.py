@@ -8,10 +8,10 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.composite.mixture import Mixture
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import Quantiles
-from calibrant.distributions.mixture import Mixture
 from calibrant.io.dataset import Predictions
 from calibrant.recalibration.predictive.quantile import Recalibrated
 

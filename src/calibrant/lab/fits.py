@@ -15,7 +15,7 @@ from scipy.special import betaln, expit, hyp2f1
 from calibrant._array import to_numpy
 from calibrant._numerics.newton import Derivatives, newton
 from calibrant._validate import InputError, as_probabilities
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.lab.problems.score_worlds import GLM, BetaScores, ScoreWorld, on_scale
 from calibrant.lenses.class_lenses import Lens, default_lens
 from calibrant.results import Table

@@ -15,8 +15,9 @@ import numpy as np
 from calibrant._array import matched, namespace, to_numpy
 from calibrant._validate import InputError, as_column, as_weights, check_same_length
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import Array, ArrayLike
 

@@ -7,11 +7,11 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_problem
-from calibrant.distributions.count_families import Counts
+from calibrant.distributions.composite.mixture import Mixture
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.discrete.count_families import Counts
 from calibrant.distributions.empirical.ensemble import Ensemble
-from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.lenses.thresholds import RangeEvent
 from calibrant.typing import Array, ArrayLike

@@ -12,8 +12,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_real, check_same_length
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.typing import Array, ArrayLike
 

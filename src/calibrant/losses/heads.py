@@ -14,9 +14,9 @@ from torch import Tensor
 
 from calibrant._validate import InputError, check_same_length
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.continuous.location_scale import Normal
-from calibrant.distributions.mixture import Mixture
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.results import how_many
 
 Outputs: TypeAlias = Tensor | tuple[Tensor, ...]

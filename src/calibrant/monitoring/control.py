@@ -11,11 +11,12 @@ from scipy.special import gammaincinv, ndtri
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
 from calibrant.distributions.continuous.finite_interval import Uniform
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
 from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE

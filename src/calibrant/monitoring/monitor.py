@@ -9,10 +9,11 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.monitoring.bets import Bets, ClassBets, Defect, EventBets, LabelBets
 from calibrant.monitoring.history import History
 from calibrant.monitoring.pit_bets import PITBets

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.binning import EqualMass, EqualWidth
 from calibrant.estimators.binned.ece import ECE

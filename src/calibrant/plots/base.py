@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeV
 
 from calibrant._validate import InputError, check_one_of
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.continuous.location_scale import Normal
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.plots.style import CSS, Palette, Theme, inches_of, palette_of, settings
 from calibrant.results import Table, how_many
 from calibrant.typing import ArrayLike

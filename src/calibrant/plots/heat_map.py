@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._numerics.sums import cell_sums
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.canonical import CellCounts
 from calibrant.inference.monte_carlo import draw, westfall_young
 from calibrant.plots.style import STEPS, Palette, inches_of, shortened

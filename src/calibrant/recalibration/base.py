@@ -15,10 +15,10 @@ from calibrant._files import read_json, write_whole
 from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.quadrature import crps_by_cells, has_levels
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.recalibration.maps import Map, NamedClasses
 from calibrant.results import Table, how_many, number
 from calibrant.results.result import SCHEMA, Result

@@ -14,8 +14,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_distribution
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.results import brief
 from calibrant.results import text as markup
 from calibrant.results.result import jsonable

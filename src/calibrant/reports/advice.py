@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import Advice, Picture, Reason, Verdict
 from calibrant.reports.core.problem import ReportProblem

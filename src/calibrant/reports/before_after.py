@@ -8,9 +8,9 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.jobs import TEST_WORK, affordable
 from calibrant.recalibration.base import FLOORED, HeldOut, effective_rows, impossible, nats, scores

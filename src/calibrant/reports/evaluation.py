@@ -12,8 +12,9 @@ import numpy as np
 
 import calibrant
 from calibrant._validate import check_count
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.jobs import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from calibrant._array import to_numpy
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.dependence import Memory

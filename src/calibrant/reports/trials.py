@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import Quantiles, forecast_at
 from calibrant.distributions.multivariate import dimensions

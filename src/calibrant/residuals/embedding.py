@@ -10,10 +10,10 @@ import numpy as np
 from calibrant._array import matched, namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.characteristic_functions import ShortenedLine, around, cosines_and_sines, origin_of
+from calibrant.distributions.composite.mixture import Mixture
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
-from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.multivariate import dimensions
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import expectation, registered

@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.continuous.location_scale import Normal
+from calibrant.distributions.discrete.categorical import Categorical
 
 
 def class_numbers(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -11,8 +11,9 @@ from calibrant._names import Words
 from calibrant._numerics.sums import UNIT, dot, from_text, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_part
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_part
 from calibrant.kernels import Kernel
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike

@@ -15,8 +15,8 @@ from calibrant._compiled.choice import accounted
 from calibrant._numerics.sums import UNIT, dot, from_text, sum_any, to_float, to_text, total
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_part, as_problem
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_part, as_problem
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolve_problem
 from calibrant.estimators.kernel_errors.kernel_sums import block_sums, notes_on_blocks
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE

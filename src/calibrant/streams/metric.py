@@ -5,7 +5,7 @@ from typing import Any
 
 from calibrant._validate import InputError, as_array
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import is_fractional
+from calibrant.distributions.reading.conversion import is_fractional
 from calibrant.streams.states import from_dict, state
 from calibrant.typing import ArrayLike
 

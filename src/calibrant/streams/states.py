@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_part, as_problem
+from calibrant.distributions.reading.conversion import as_part, as_problem
 from calibrant.estimators.binned.binned_state import BinnedState
 from calibrant.estimators.binned.binning import Edges
 from calibrant.estimators.binned.debiased import DebiasedECE

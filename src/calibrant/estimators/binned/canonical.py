@@ -10,7 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.bin_sums import lp_norm
 from calibrant.estimators.binned.binning import unit_of

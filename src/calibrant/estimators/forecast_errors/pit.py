@@ -10,10 +10,10 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution, needed
-from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
 from calibrant.distributions.multivariate import coordinate, dimensions
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.scoring_rules.forecast_scores import even_members
 from calibrant.typing import Array, ArrayLike
 

@@ -9,8 +9,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution, needed
-from calibrant.distributions.conversion import as_distribution
 from calibrant.distributions.empirical.ensemble import Ensemble
+from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.limits import MeanLimits, ReckonedLimits

@@ -8,8 +8,8 @@ import numpy as np
 from calibrant._array import as_double, is_traced, matched, namespace
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.characteristic_functions import around, origin_of
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.kernels import Gaussian, Identity, Kernel
 from calibrant.kernels.base import as_points
 from calibrant.kernels.metrics import MAX_ROWS, by_value, where_they_are

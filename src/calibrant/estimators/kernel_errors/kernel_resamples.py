@@ -11,9 +11,9 @@ from calibrant._array import matched, on_gpu, to_numpy
 from calibrant._compiled.choice import has_triton
 from calibrant._pairwise import Pairwise
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.characteristic_functions import around, origin_of
 from calibrant.distributions.continuous.location_scale import Laplace
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, coordinates, unit_weights
 from calibrant.estimators.kernel_errors.kernel_sums import (

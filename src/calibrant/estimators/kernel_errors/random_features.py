@@ -9,8 +9,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
 from calibrant.distributions.characteristic_functions import around, origin_of
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels, unit_weights
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix

@@ -10,8 +10,9 @@ from scipy.special import ndtri
 from calibrant._array import as_number, namespace, to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.count_families import Counts
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.discrete.count_families import Counts
 from calibrant.estimators.base import BaseEstimator, EachDraw
 from calibrant.estimators.kernel_errors.kernel_problem import (
     KernelForm,

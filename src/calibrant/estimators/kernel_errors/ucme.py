@@ -8,7 +8,7 @@ import numpy as np
 from calibrant._array import as_number, matched, namespace, to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_problem
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.base import BaseEstimator, EachDraw
 from calibrant.estimators.kernel_errors.kernel_problem import coordinates, resolve_kernels
 from calibrant.kernels import Exponential, Kernel

@@ -9,7 +9,7 @@ from scipy.special import xlog1py, xlogy
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import View, check_lens
 from calibrant.estimators.simplex.kde import TangentKDE
 from calibrant.estimators.simplex.local import Question, questions

@@ -11,7 +11,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many

@@ -11,7 +11,7 @@ from calibrant._array import as_double, as_number, is_traced, matched, namespace
 from calibrant._softmax import Softmax
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.estimators.simplex.dirichlet import Bandwidth, likeliest_bandwidth
 from calibrant.lenses.class_lenses import Event, Lens

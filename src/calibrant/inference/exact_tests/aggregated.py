@@ -11,9 +11,10 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import as_estimate
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE

@@ -9,8 +9,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, EachDraw, as_estimate
 from calibrant.estimators.forecast_errors.pit import PIT
 from calibrant.inference.monte_carlo import (

@@ -9,9 +9,9 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_array, check_count, check_fraction, check_one_of, check_same_length
 from calibrant.distributions.base import Distribution, as_numbers
-from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.forecast_errors.pit import MemberRanks, Prerank, check_prerank, pit_of, randomised
 from calibrant.inference.monte_carlo import draw, upper_rank
 from calibrant.inference.pit_bands import histogram_table

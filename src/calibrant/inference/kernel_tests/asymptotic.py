@@ -8,8 +8,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import gammaincc, ndtr
 
 from calibrant._validate import InputError, check_count
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.inference.kernel_tests.kernel_matrix import (
     MIN_SURPRISES_OF_BLOCKS,

@@ -7,8 +7,8 @@ from functools import singledispatch
 import numpy as np
 
 from calibrant._validate import InputError
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import Product, Radial, Scaled, Sum

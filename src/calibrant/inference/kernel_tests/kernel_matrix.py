@@ -14,9 +14,9 @@ from calibrant._pairwise import Moments, Pairwise
 from calibrant._tasks import elsewhere
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, resolve_problem
 from calibrant.estimators.kernel_errors.kernel_resamples import STORED
 from calibrant.estimators.kernel_errors.kernel_sums import accelerated_matmul, moments_of, tile_of

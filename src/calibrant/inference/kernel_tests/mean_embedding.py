@@ -10,8 +10,8 @@ from scipy.special import chdtrc, fdtrc
 from calibrant._array import matched, to_numpy
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.kernel_errors.ucme import UCME, Locations, SampledLocations
 from calibrant.inference.monte_carlo import draw, upper_rank
 from calibrant.kernels import Exponential, Kernel

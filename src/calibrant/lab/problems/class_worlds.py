@@ -8,7 +8,7 @@ from scipy.special import betainc, betaincinv, expit, logit
 
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.lab.problems.world import World, check_positive
 
 

@@ -15,7 +15,7 @@ from scipy.special import betaincinv, betaln, expit, log_expit
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_probabilities, did_you_mean
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.bin_sums import lp_norm
 from calibrant.lab.problems.world import World, check_positive, looks_at_positive_class
 

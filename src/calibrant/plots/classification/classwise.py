@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from calibrant._validate import InputError, check_count
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.lenses.class_lenses import ClassWise, Event, MultiLabel

@@ -8,7 +8,8 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import Binning, EqualMass, EqualWidth
 from calibrant.estimators.smooth.fitted_curves import Curve, IsotonicCurve, KernelSmooth
 from calibrant.inference.reliability_curve import ReliabilityCurve

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.binned.binning import Binning
 from calibrant.inference.reliability_curve import beyond_chance
 from calibrant.lenses.class_lenses import Lens

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Self
 
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_distribution
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.plots.base import Display, Drawing, Layout, Legend, Tables, plotter
 from calibrant.plots.classification.reliability import ReliabilityDisplay, draw_pair
 from calibrant.plots.forecasting.pit_histogram import PITHistogramDisplay

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from calibrant._validate import InputError
-from calibrant.distributions.conversion import as_distribution
+from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.intervals import WithInterval
 from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter

@@ -12,11 +12,12 @@ from calibrant._array import to_numpy
 from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
-from calibrant.distributions.categorical import Bernoulli, Categorical
-from calibrant.distributions.conversion import as_weighted_problem
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.forecast_errors.spread import moments_of
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter
 from calibrant.plots.classification.event_curves import floor_of, resamples

@@ -7,9 +7,9 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant.distributions.continuous.finite_interval import Uniform
-from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.forecast_errors.pit import PIT
 from calibrant.inference.proportions import coverage as measured
 from calibrant.plots.base import Drawing, PredictionDisplay, Tables, plotter

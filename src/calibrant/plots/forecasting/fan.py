@@ -7,9 +7,9 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_column, as_levels, check_count, check_one_of, check_same_length
-from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of, forecast_at
 from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.scoring_rules.forecast_scores import central_interval
 from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, plotter
 from calibrant.plots.style import Palette, dress

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from calibrant.distributions.conversion import as_distribution
+from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.estimators.forecast_errors.pit import usual_prerank
 from calibrant.inference.pit_bands import PITCurve, PITHistogram
 from calibrant.inference.reliability_curve import beyond_chance

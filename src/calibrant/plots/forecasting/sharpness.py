@@ -6,8 +6,8 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count, check_fraction
-from calibrant.distributions.conversion import as_problem
 from calibrant.distributions.multivariate import dimensions
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.scoring_rules.forecast_scores import central_interval
 from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, plotter

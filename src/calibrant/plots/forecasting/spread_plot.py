@@ -8,9 +8,9 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_weighted_problem
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.forecast_errors.spread import ENCE, Spreads
 from calibrant.inference.monte_carlo import draw as drawn
 from calibrant.inference.reliability_curve import beyond_chance, outward

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.conversion import as_distribution
+from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.recalibration.base import Found, Recalibrator, in_rows
 from calibrant.recalibration.maps import ClassMap, two_classes
 from calibrant.typing import ArrayLike

@@ -13,7 +13,7 @@ from calibrant._array import to_numpy
 from calibrant._numerics.newton import newton
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator, in_rows
 from calibrant.recalibration.maps import ClassMap, check_classes
 from calibrant.recalibration.nonparametric.spline import averaged, cubic_basis, roughness

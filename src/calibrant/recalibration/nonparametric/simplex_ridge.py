@@ -8,7 +8,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator, in_rows
 from calibrant.recalibration.maps import ClassMap, Map, check_classes
 from calibrant.recalibration.nonparametric.shared_spline import SharedMap, SharedSpline

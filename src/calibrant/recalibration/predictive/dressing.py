@@ -10,9 +10,9 @@ from scipy.special import logsumexp
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.distributions.empirical.ensemble import Ensemble
-from calibrant.distributions.mixture import Mixture
 from calibrant.recalibration.base import Found, Recalibrator, shares
 from calibrant.recalibration.maps import Map
 

@@ -10,11 +10,11 @@ from scipy.special import ndtr, ndtri
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.composite.truncated import HAIR, SYMMETRIC, above
 from calibrant.distributions.continuous.location_scale import LocationScale, Normal
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.quadrature import LEVELS, crps_by_cells, edges_of, moments_by_cells
-from calibrant.distributions.truncated import HAIR, SYMMETRIC, above
 from calibrant.recalibration.base import Found, Recalibrator, in_rows
 from calibrant.recalibration.maps import Map
 from calibrant.results import how_many

@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator, shares
 from calibrant.recalibration.maps import ClassMap, check_classes, check_least, least_probability
 from calibrant.recalibration.scaling.softmax_regression import DiagonalForm, Form, FullForm, SoftmaxLoss, minimised

@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator, shares
 from calibrant.recalibration.maps import Map, check_least, check_number, least_probability
 from calibrant.results import how_many, number

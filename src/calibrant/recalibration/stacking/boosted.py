@@ -15,7 +15,7 @@ from calibrant._array import to_numpy
 from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator, folds_of_rows, in_rows
 from calibrant.recalibration.maps import ClassMap, Map, check_classes
 from calibrant.recalibration.nonparametric.shared_spline import floored_logs

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator
 from calibrant.recalibration.maps import check_classes
 from calibrant.recalibration.nonparametric.shared_spline import SharedSpline

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Categorical
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator, folds_of_rows, held_out
 from calibrant.recalibration.maps import ClassMap, Map, check_classes
 

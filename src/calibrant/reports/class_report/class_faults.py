@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant._array import to_numpy
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, claims, event_claims
 from calibrant.reports.core.evidence import Fault

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.binned.tail_scan import TailScan

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli
+from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.bin_sums import BinnedStatistic
 from calibrant.estimators.binned.tail_scan import TailStatistic

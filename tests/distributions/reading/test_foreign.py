@@ -8,7 +8,7 @@ from calibrant import CRPS, SKCE, ExactTest, LogLoss
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
 from calibrant.distributions import Foreign
-from calibrant.distributions.conversion import adapted
+from calibrant.distributions.reading.conversion import adapted
 from calibrant.residuals import Route
 
 LOC, SCALE = np.array([0.0, 1.0, 5.0, -2.0]), np.array([1.0, 2.0, 0.5, 1.0])

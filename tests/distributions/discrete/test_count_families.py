@@ -4,7 +4,7 @@ from scipy import stats
 
 from calibrant import Ensemble, Gamma, NegativeBinomial, Poisson
 from calibrant._validate import InputError
-from calibrant.distributions.count_families import LONGEST, check_rate
+from calibrant.distributions.discrete.count_families import LONGEST, check_rate
 from calibrant.kernels import Energy, Exponential, Gaussian, Matern, expectation
 
 KERNELS = [Gaussian(1.3), Exponential(2.0), Matern(1.5, 2.0), Energy()]

@@ -9,10 +9,11 @@ import numpy as np
 from calibrant._array import matched, namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
 from calibrant.distributions.base import Distribution, as_shares, one_a_row
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.composite.truncated import Bounded
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.quadrature import crps_by_cells, edges_of, least_reaching
-from calibrant.distributions.truncated import Bounded
 from calibrant.kernels import Kernel
 from calibrant.kernels.base import closed_form, expectation
 from calibrant.results import how_many

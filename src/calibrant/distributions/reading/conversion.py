@@ -10,18 +10,19 @@ import numpy as np
 from calibrant._array import is_array, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.categorical import Bernoulli, Categorical
+from calibrant.distributions.composite.mixture import Mixture
+from calibrant.distributions.composite.truncated import Truncated
 from calibrant.distributions.continuous.finite_interval import Beta, Uniform
 from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
 from calibrant.distributions.continuous.positive import Gamma, LogNormal
 from calibrant.distributions.continuous.student_t import StudentT
-from calibrant.distributions.count_families import NegativeBinomial, Poisson
+from calibrant.distributions.discrete.bernoulli import Bernoulli
+from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.discrete.count_families import NegativeBinomial, Poisson
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import Quantiles
-from calibrant.distributions.foreign import Foreign, batch_shape, frozen_parameters, is_frozen, rows_of
-from calibrant.distributions.mixture import Mixture
 from calibrant.distributions.multivariate import MultivariateNormal
-from calibrant.distributions.truncated import Truncated
+from calibrant.distributions.reading.foreign import Foreign, batch_shape, frozen_parameters, is_frozen, rows_of
 from calibrant.typing import Array, ArrayLike
 
 Lookup: TypeAlias = Callable[[str], Any]
@@ -297,7 +298,7 @@ SWAPPED = "the arguments look swapped: calibrant takes the truth first, f(y_true
 def as_distribution(y_pred: ArrayLike) -> Distribution:
     """Predictions as a distribution; bare ``(n,)`` and ``(n, k)`` numbers are class probabilities.
 
-    Distributions of other libraries are read, too: :func:`~calibrant.distributions.conversion.adapted`.
+    Distributions of other libraries are read, too: :func:`~calibrant.distributions.reading.conversion.adapted`.
 
     >>> as_distribution([0.2, 0.9])
     <Categorical: 2 predictions of 2 classes>

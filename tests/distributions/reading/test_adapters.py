@@ -7,8 +7,8 @@ from scipy import stats
 from calibrant import CRPS, SKCE, Categorical, Ensemble, ExactTest, MultivariateNormal, Normal, Quantiles
 from calibrant._validate import InputError
 from calibrant.distributions import Foreign, as_distribution, as_problem
-from calibrant.distributions.conversion import adapted, is_distribution
-from calibrant.distributions.foreign import batch_shape, frozen_parameters, is_frozen, rows_of
+from calibrant.distributions.reading.conversion import adapted, is_distribution
+from calibrant.distributions.reading.foreign import batch_shape, frozen_parameters, is_frozen, rows_of
 
 
 def stand_in(name, module, **attributes):

@@ -9,7 +9,7 @@ from calibrant import SKCE, Bernoulli, Categorical, Ensemble, ExactTest, Laplace
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
 from calibrant.distributions import Censored
-from calibrant.distributions.mixture import kind_of_targets
+from calibrant.distributions.composite.mixture import kind_of_targets
 from calibrant.kernels import Energy, Exponential, Gaussian, Matern, expectation
 from calibrant.residuals import Route, residuals
 

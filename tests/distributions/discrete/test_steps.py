@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.distributions.categorical import CACHED, MAX_STEPS, bisected, steps_below
+from calibrant.distributions.discrete.categorical import CACHED, MAX_STEPS, bisected, steps_below
 
 
 @pytest.mark.parametrize("count", [1, 2, 9, MAX_STEPS, MAX_STEPS + 1, 300])

@@ -4,7 +4,6 @@ from scipy.special import expit, softmax
 
 from calibrant import (
     ECE,
-    Bernoulli,
     Bootstrap,
     Brier,
     Categorical,
@@ -146,7 +145,7 @@ def test_sampling_by_bisection_is_inversion(k):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_gpu_draws_the_classes_that_the_host_draws(k, dtype, monkeypatch):
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr("calibrant.distributions.categorical.on_gpu", lambda x: isinstance(x, torch.Tensor))
+    monkeypatch.setattr("calibrant.distributions.discrete.categorical.on_gpu", lambda x: isinstance(x, torch.Tensor))
     p = np.random.default_rng(k).dirichlet(np.full(k, 0.3), 200).astype(dtype)
     there, here = (Categorical(x).sample(np.random.default_rng(1), 30) for x in (torch.tensor(p), p))
     assert isinstance(there, np.ndarray)
@@ -210,38 +209,3 @@ def test_two_classes_are_numbers_and_more_are_names(rng):
         assert batch.crps(y) == pytest.approx((p - y) ** 2)
     three = Categorical(rng.dirichlet(np.ones(3), 2))
     assert all(x is NotImplemented for x in (three.mean, three.std, three.crps(np.array([0, 1]))))
-
-
-def test_scores_are_those_of_the_single_labels(rng):
-    p, y = rng.random((40, 3)), rng.integers(0, 2, (40, 3))
-    singles = [Brier()(y[:, c], p[:, c]).value for c in range(3)]
-    assert Brier()(y, Bernoulli(p)).value == pytest.approx(np.mean(singles), rel=1e-13)
-    singles = [LogLoss()(y[:, c], p[:, c]).value for c in range(3)]
-    assert LogLoss()(y, Bernoulli(p)).value == pytest.approx(np.sum(singles), rel=1e-13)
-
-
-def test_one_column_is_the_binary_problem(rng):
-    p, y = rng.random(40), rng.integers(0, 2, 40)
-    assert ECE()(y, Bernoulli(p)).value == pytest.approx(ECE()(y, p).value, rel=1e-13)
-
-
-def test_every_library(convert, rng):
-    p, y = rng.random((40, 3)), rng.integers(0, 2, (40, 3))
-    assert Brier()(convert(y), Bernoulli(convert(p))).value == pytest.approx(Brier()(y, Bernoulli(p)).value, rel=1e-6)
-
-
-def test_booleans_are_labels():
-    assert Bernoulli([[0.5, 0.5]]).as_targets(np.array([[True, False]])).tolist() == [[1, 0]]
-
-
-def test_shapes_and_names_are_checked():
-    with pytest.raises(InputError, match=r"y_pred must be \(n, k\); got shape \(1, 1, 1\)"):
-        Bernoulli([[[0.5]]])
-    with pytest.raises(InputError, match="labels must be 2 different names"):
-        Bernoulli([[0.5, 0.5]], labels=["a"])
-
-
-def test_moments_are_those_of_zeros_and_ones(rng):
-    batch = Bernoulli(rng.random((5, 3)))
-    assert batch.mean is batch.probs
-    assert batch.std**2 == pytest.approx(batch.probs * (1 - batch.probs))

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from calibrant._validate import InputError
-from calibrant.distributions.foreign import Reader
+from calibrant.distributions.reading.foreign import Reader
 
 RATE = np.array([1.0, 2.0, 0.5])
 
@@ -71,7 +71,7 @@ class Noise:
 
 def test_keys_of_other_libraries(monkeypatch):
     seen = []
-    monkeypatch.setattr("calibrant.distributions.foreign.random_key", lambda rng: seen.append(rng) or "key")
+    monkeypatch.setattr("calibrant.distributions.reading.foreign.random_key", lambda rng: seen.append(rng) or "key")
 
     class Keyed(Noise):
         def sample(self, key, shape):

@@ -7,7 +7,7 @@ from scipy import stats
 from calibrant import Bernoulli, Categorical, Gamma, Mixture, MultivariateNormal, NegativeBinomial, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.distributions import as_distribution, as_problem
-from calibrant.distributions.conversion import Parameters, Unlike, adapted
+from calibrant.distributions.reading.conversion import Parameters, Unlike, adapted
 
 
 def test_a_distribution_passes_as_it_is():

@@ -4,7 +4,7 @@ from scipy import stats
 
 from calibrant import Ensemble, Laplace, Mixture, Normal, Quantiles
 from calibrant.distributions import Logistic
-from calibrant.distributions.truncated import above, at_least, value_above, value_at
+from calibrant.distributions.composite.truncated import above, at_least, value_above, value_at
 
 BATCHES = [
     Normal([0.0, 5.0], [1.0, 3.0]),

@@ -1,0 +1,1 @@
+"""Predictions made of other predictions: mixtures, and families kept within a range."""

@@ -1,0 +1,1 @@
+"""Families of classes, labels and counts."""
