@@ -11,7 +11,7 @@ from calibrant._numerics.sums import BLOCK, UNIT, from_text, sum_any, to_float, 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import View
-from calibrant.estimators.binned.bin_sums import Tally, tally
+from calibrant.estimators.binned.binning import Tally, tally
 from calibrant.estimators.binned.debiased import BinWeights, DebiasedECE
 from calibrant.estimators.limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import INFINITE_LOSS, Score

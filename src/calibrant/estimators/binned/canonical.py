@@ -12,8 +12,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.binned.bin_sums import lp_norm
-from calibrant.estimators.binned.binning import unit_of
+from calibrant.estimators.binned.binning import lp_norm, unit_of
 from calibrant.estimators.limits import ErrorLimits, RootOfSquares, Slack, SumOfGaps, noise_of_rows, scaled
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array, Statistic

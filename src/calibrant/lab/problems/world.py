@@ -11,7 +11,7 @@ from scipy.stats.qmc import Sobol
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.estimators.binned.bin_sums import lp_norm
+from calibrant.estimators.binned.binning import lp_norm
 from calibrant.estimators.binned.canonical import CanonicalECE
 from calibrant.estimators.binned.debiased import DebiasedECE
 from calibrant.estimators.binned.ece import ECE

@@ -63,7 +63,7 @@ class ClaimCells:
         """From claims ``(n,)`` and the number of each one's cell; cells without rows hold zeros.
 
         >>> cells = ClaimCells.of(np.array([0.2, 0.4, 0.9]), np.array([0, 1, 1]), None, np.array([0, 0, 1]), 2)
-        >>> cells.claimed, cells.happened
+        >>> cells.predicted, cells.observed
         (array([0.3, 0.9]), array([0.5, 1. ]))
         """
         p = probability.astype(np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.binned.bin_sums import BinnedStatistic
+from calibrant.estimators.binned.ece import BinnedStatistic
 from calibrant.estimators.binned.tail_scan import TailStatistic
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.estimators.kernel_errors.skce import SKCE
