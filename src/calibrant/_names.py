@@ -190,14 +190,14 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "sklearn.scoring": "scorer",
     },
     "lab": {
+        "lab.class_worlds": "Localised RareTop Sharp Sigmoid Smooth Tempered TwiceTempered TwoClasses",
         "lab.fits": "fit_curves fit_scores fit_world",
-        "lab.problems.class_worlds": "Localised RareTop Sharp Sigmoid Smooth Tempered TwiceTempered TwoClasses",
-        "lab.problems.regression_worlds": "LeastSquares SyntheticNormal WrongScale",
-        "lab.problems.score_worlds": (
+        "lab.regression_worlds": "LeastSquares SyntheticNormal WrongScale",
+        "lab.score_worlds": (
             "BetaScores Diagonal EmpiricalScores GLM LogisticCurve Power ScoreWorld Scores Shifted TrueCurve tce"
         ),
-        "lab.problems.world": "World",
         "lab.study": "Study bias_study power_study",
+        "lab.world": "World",
     },
 }
 """By package and the module where they live; ``*`` marks the everyday ones, which ``calibrant`` itself has, too."""

@@ -19,7 +19,7 @@ from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.inference.proportions import interval_of_share
-from calibrant.lab.problems.world import World
+from calibrant.lab.world import World
 from calibrant.results import Estimate, Table, TestResult, jsonable
 from calibrant.results.text import brief
 from calibrant.typing import Engine

@@ -17,7 +17,7 @@ from calibrant._validate import InputError, as_probabilities, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import lp_norm
-from calibrant.lab.problems.world import World, check_positive, looks_at_positive_class
+from calibrant.lab.world import World, check_positive, looks_at_positive_class
 
 SCALES = ("logit", "log", "logflip")
 """The log-odds, the logarithm of a probability, and the logarithm of what is missing to one."""

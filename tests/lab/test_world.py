@@ -17,7 +17,7 @@ from calibrant.lab import (
     World,
     WrongScale,
 )
-from calibrant.lab.problems.world import check_positive
+from calibrant.lab.world import check_positive
 
 NORMAL = SKCE(Exponential(1.0), Gaussian(1.0))
 CLASSES = SKCE(Exponential(0.5))

@@ -7,7 +7,7 @@ from calibrant import SKCE, ExactTest
 from calibrant._validate import InputError
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab import LeastSquares, SyntheticNormal, WrongScale
-from calibrant.lab.problems.regression_worlds import TRUTH
+from calibrant.lab.regression_worlds import TRUTH
 
 BINS = 20
 

@@ -8,7 +8,7 @@ from calibrant._validate import check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.distributions.multivariate import MultivariateNormal
-from calibrant.lab.problems.world import World, check_positive
+from calibrant.lab.world import World, check_positive
 
 TRUTH = {
     ("calibrated", 1): 0.0,

@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 from calibrant._validate import InputError
 from calibrant.lab import GLM, Diagonal, LogisticCurve, Power, Shifted
-from calibrant.lab.problems.score_worlds import SCALES, from_scale, on_scale
+from calibrant.lab.score_worlds import SCALES, from_scale, on_scale
 
 F = np.array([0.01, 0.3, 0.5, 0.77, 0.999])
 

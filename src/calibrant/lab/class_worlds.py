@@ -9,7 +9,7 @@ from scipy.special import betainc, betaincinv, expit, logit
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.lab.problems.world import World, check_positive
+from calibrant.lab.world import World, check_positive
 
 
 @dataclass(frozen=True)
