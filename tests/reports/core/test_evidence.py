@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import binom
 
-from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, EqualMass
+from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, EqualMass, ExactTest
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.reports import KeyNumber, judge
-from calibrant.reports.core.evidence import EACH, Evidence, LabelEvidence, gather, largest_left
+from calibrant.reports.core.evidence import EACH, Evidence, LabelEvidence, gather, include_null, largest_left
 from calibrant.reports.core.problem import slicings_of
-from calibrant.results import Interval
+from calibrant.results import Interval, TestResult
 
 
 def test_errors_of_single_classes_come_with_their_mean(rng, problem_of):
@@ -185,3 +186,26 @@ def test_a_slice_alone_may_be_wrong(rng):
     verdict = judge(y, p, by={"site": site}, n_resamples=199)
     assert verdict.finding == "slice"
     assert "too high where site = west" in verdict.headline
+
+
+def test_include_null_reaches_zero_only_when_the_test_allows():
+    interval = Interval(0.02, 0.08, 0.95, "normal noise")
+    weak, strong = (TestResult(0.05, p, 10, None, None, np.zeros(1)) for p in (0.3, 0.01))
+    assert tuple(include_null(interval, weak)) == (0.0, 0.08)
+    assert include_null(interval, strong) is interval
+
+
+@pytest.mark.study
+@pytest.mark.parametrize(("slope", "shift"), [(1, 0), (0.8, 0), (0.4, 0.3)])
+def test_the_interval_of_the_report_covers_the_error_of_its_bins(slope, shift):
+    rng, covered, estimator = np.random.default_rng(5), 0, ECE(EqualMass(15))
+    for seed in range(400):
+        p = rng.beta(0.5, 0.5, 1000)
+        truth = expit(slope * logit(p) + shift)
+        y = (rng.random(1000) < truth).astype(int)
+        interval = estimator(y, p).confidence_interval()
+        joined = include_null(interval, ExactTest(estimator, n_resamples=99)(y, p, rng=seed))
+        cell = estimator.bins.bins(p).of_rows(p, slice(None))
+        covered += np.abs(np.bincount(cell, weights=p - truth)).sum() / 1000 in joined
+    print(f"slope {slope}, shift {shift}: {covered / 400:.3f}")
+    assert covered >= binom.ppf(0.0005, 400, 0.95)

@@ -16,12 +16,11 @@ from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.inference.exact_tests.aggregated import Pool, TargetSampler, scales_around
 from calibrant.inference.exact_tests.exact_test import within_budget
-from calibrant.inference.intervals import include_null
 from calibrant.planning.jobs import KERNEL_WORK, work_of
 from calibrant.plots.comparisons.null import NullDisplay
 from calibrant.reports.core.model import KeyNumber, Picture, Step, Verdict
 from calibrant.reports.core.problem import FoundSlice, ReportProblem, Slicing
-from calibrant.results import Finding, TestResult, how_many, number, percent
+from calibrant.results import Finding, Interval, TestResult, how_many, number, percent
 from calibrant.typing import Statistic
 
 
@@ -202,6 +201,22 @@ class KeyMeasure(NamedTuple):
     def step(self) -> Step:
         """The work of measuring it."""
         return Step(self.label, 7.0) if self.key == "kernel" else Step(self.label)
+
+
+def include_null(interval: Interval, test: TestResult) -> Interval:
+    """The interval of a non-negative error, down to zero exactly when the exact test cannot rule zero out.
+
+    >>> import numpy as np
+    >>> from calibrant import ECE, ExactTest
+    >>> y_pred = np.linspace(0.05, 0.95, 60)
+    >>> y_true = (np.random.default_rng(3).random(60) < y_pred) * 1
+    >>> interval = ECE()(y_true, y_pred).confidence_interval()
+    >>> include_null(interval, ExactTest(ECE())(y_true, y_pred)).low
+    0.0
+    """
+    if test.pvalue <= 1 - interval.level:
+        return interval
+    return interval if interval.low <= 0 else replace(interval, low=0.0, method=f"{interval.method} with exact test")
 
 
 def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) -> KeyNumber:
