@@ -1,4 +1,4 @@
-"""What work costs, and how much of it a report may spend: reports and :func:`calibrant.planning.plan` choose by these numbers."""
+"""The table of what work costs: for each job what makes it, its operations by kind, and the numbers that it holds in memory."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,22 +6,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
-from calibrant.distributions.base import Distribution
-from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.binning import EqualMass, EqualWidth
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.forecast_errors.pit_error import PITError
-from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
-from calibrant.estimators.kernel_errors.kernel_resamples import work_of_labels, work_of_numbers, work_of_resample
-from calibrant.estimators.kernel_errors.random_features import (
-    MIN_FEATURES,
-    RandomFeatureSKCE,
-    target_features,
-    work_of_features,
-)
+from calibrant.estimators.kernel_errors.kernel_resamples import work_of_labels, work_of_numbers
+from calibrant.estimators.kernel_errors.random_features import MIN_FEATURES, RandomFeatureSKCE, work_of_features
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
@@ -32,66 +21,12 @@ from calibrant.inference.exact_tests.exact_test import BUDGET, ExactTest
 from calibrant.inference.monte_carlo import CHUNK
 from calibrant.kernels.metrics import MAX_ROWS
 from calibrant.lenses.class_lenses import ClassWise, Lens, TopLabel
+from calibrant.planning.affordable import KERNEL_WORK, PAIRS, TEST_WORK, affordable
 from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.predictive.dressing import Dressing
 from calibrant.recalibration.predictive.variance import VarianceScaling
 from calibrant.recalibration.scaling.temperature import Temperature
 from calibrant.recalibration.stacking.default import MAX_CLASSES, Default
-
-TEST_WORK = 40_000_000
-"""Resampled targets a report may cost before it makes do with fewer resamples."""
-
-PAIRS = 500_000_000
-"""Pairs of rows the kernel error may cost before a report takes it block by block."""
-
-BOOTSTRAP_WORK = 40_000_000
-"""Resampled rows an interval may cost before a report makes do with fewer resamples."""
-
-KERNEL_WORK = 4e10
-"""Multiplications that all resamples of kernel errors may cost: a few seconds."""
-
-ON_A_LINE = 10
-"""How much longer a multiplication takes where rows are summed along a line, one after the other."""
-
-
-def affordable(wanted: int, size: int, work: int, *, least: int) -> int:
-    """How many repetitions over ``size`` numbers stay within the work, between the least and the wanted number.
-
-    >>> [affordable(999, size, TEST_WORK, least=199) for size in (100, 100_000, 10**7)]
-    [999, 400, 199]
-    """
-    return min(wanted, max(least, work // size))
-
-
-def affordable_kernel(n: int, pairs: int, *, is_line: bool, in_blocks: bool = True) -> SKCE | None:
-    """The kernel error of n rows within so many pairs: of all of them, of blocks of rows, or none.
-
-    On a line there are no pairs. Weights have no blocks.
-
-    >>> [affordable_kernel(n, PAIRS, is_line=False).block for n in (10_000, 100_000)]
-    [None, 5000]
-    """
-    if n < 2:
-        return None
-    if is_line or n**2 <= pairs:
-        return SKCE()
-    return SKCE(block=pairs // n) if in_blocks and pairs // n > 1 else None
-
-
-def work_of(estimator: BaseEstimator, predictions: Distribution) -> float:
-    """Multiplications that one resample of a kernel error costs, roughly.
-
-    >>> work_of(SKCE(), Categorical(np.full((1000, 3), 1 / 3)))
-    3000000.0
-    """
-    assert isinstance(estimator, SKCE | RandomFeatureSKCE)
-    on_predictions, on_targets, coords = resolve_kernels(estimator.on_predictions, estimator.on_targets, predictions)
-    if isinstance(estimator, RandomFeatureSKCE):
-        features = target_features(on_targets, predictions[:2], np.random.default_rng(0))
-        return work_of_features(len(predictions), features.width, estimator.n_features)
-    is_line = isinstance(predictions, Categorical) and coords.shape[1] == 1
-    return work_of_resample(on_predictions, predictions, coords.shape[1]) * (ON_A_LINE if is_line else 1)
-
 
 Kind: TypeAlias = Literal["classes", "binary", "numbers", "ensemble"]
 KINDS: tuple[Kind, ...] = ("classes", "binary", "numbers", "ensemble")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError, check_one_of
-from calibrant.planning.jobs import JOBS, KINDS, PAIRS, TEST_WORK, Job, Kind, Load, affordable, affordable_kernel
+from calibrant.planning.affordable import PAIRS, TEST_WORK, affordable, affordable_kernel
+from calibrant.planning.jobs import JOBS, KINDS, Job, Kind, Load
 from calibrant.results import SCHEMA, Result, brief, how_many, number
 
 __all__ = ["Plan", "plan"]

@@ -12,7 +12,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
-from calibrant.planning.jobs import TEST_WORK, affordable
+from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.recalibration.base import FLOORED, HeldOut, effective_rows, impossible, nats, scores
 from calibrant.reports.class_report.class_outline import MEANINGS, reliability_of
 from calibrant.reports.class_report.class_problem import ClassProblem

@@ -16,7 +16,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
-from calibrant.planning.jobs import TEST_WORK, affordable
+from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem

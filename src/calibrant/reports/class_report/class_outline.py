@@ -16,7 +16,7 @@ from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
 from calibrant.inference.exact_tests.aggregated import AggregatedTest, Pool
 from calibrant.inference.monte_carlo import holm
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens, MultiLabel, TopLabel
-from calibrant.planning.jobs import TEST_WORK, affordable
+from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.plots.classification.classwise import ClasswiseDisplay
 from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay, beyond_of, settings_of

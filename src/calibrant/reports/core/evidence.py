@@ -16,7 +16,7 @@ from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.inference.exact_tests.aggregated import Pool, TargetSampler, scales_around
 from calibrant.inference.exact_tests.exact_test import within_budget
-from calibrant.planning.jobs import KERNEL_WORK, work_of
+from calibrant.planning.affordable import KERNEL_WORK, work_of
 from calibrant.plots.comparisons.null import NullDisplay
 from calibrant.reports.core.model import KeyNumber, Picture, Step, Verdict
 from calibrant.reports.core.problem import FoundSlice, ReportProblem, Slicing

@@ -14,7 +14,7 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.inference.exact_tests.exact_test import ExactTest
-from calibrant.planning.jobs import PAIRS, affordable_kernel
+from calibrant.planning.affordable import PAIRS, affordable_kernel
 from calibrant.reports.core.model import Section, Step
 from calibrant.results import Table, TestResult
 from calibrant.results.text import plain_text

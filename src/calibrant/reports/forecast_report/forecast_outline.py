@@ -16,7 +16,7 @@ from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.inference.monte_carlo import holm
 from calibrant.inference.proportions import equal_rows
-from calibrant.planning.jobs import affordable
+from calibrant.planning.affordable import affordable
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
 from calibrant.plots.forecasting.coverage import CoverageDisplay
 from calibrant.plots.forecasting.fan import FanDisplay
