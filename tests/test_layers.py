@@ -208,6 +208,7 @@ WORDS = {
 """What displayed texts are called."""
 
 READERS = {
+    "cli/__init__.py": "lines of an error message are joined",
     "cli/manual.py": "the manual is made of docstrings",
     "cli/pipes.py": "formats are told by their first bytes",
     "cli/program.py": "homes of commands are written module:function",

@@ -93,7 +93,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "inference.kernel_tests.bound_test": "BoundTest",
         "inference.kernel_tests.kernel_matrix": "BootstrapTest MatrixTest Outcome WildBootstrapTest",
         "inference.kernel_tests.mean_embedding": "CMETest",
-        "inference.monte_carlo": "benjamini_hochberg holm westfall_young",
+        "inference.multiplicity": "benjamini_hochberg holm westfall_young",
         "inference.paired_difference": "Difference PairedDifference* compare",
         "inference.pit_bands": "PITCurve PITHistogram",
         "inference.proportions": "coverage* interval_of_share",

@@ -1,6 +1,7 @@
 """The command line: thin commands over the library."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -9,13 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
-from calibrant.results.text import one_line
+from calibrant.results.text import visible
 
 GATE_FAILED, UNUSABLE, MISTAKE, HUNG_UP, INTERRUPTED, NO_READER, TERMINATED = 1, 2, 70, 129, 130, 141, 143
 """What the program leaves with where not all is well; ``calibrant --help`` explains each."""
 
 DASH = ":-:"
 """The standard input or output. A dash alone looks like an option to the parser, so it comes by this name."""
+
+MAX_QUOTED = 200
+"""Letters of a word or a quotation that messages show."""
 
 
 class Stopped(BaseException):
@@ -158,6 +162,18 @@ def _fail(message: str, name: str) -> int:
     with suppress(OSError):  # who reads the complaints has left
         print(f"{name}: {one_line(message)}", file=sys.stderr, flush=True)
     return UNUSABLE
+
+
+def one_line(message: str) -> str:
+    """A message on one line, in which long words and quotations are shortened.
+
+    >>> one_line("no\\nfile " + "x" * 300) == "no file " + "x" * 200 + "…"
+    True
+    """
+    line = visible(" ".join(message.split()))
+    for kind in (r"\S", "(?<=')[^']"):
+        line = re.sub(f"{kind}{{{MAX_QUOTED + 1},}}", lambda found: f"{found[0][:MAX_QUOTED]}…", line)
+    return line
 
 
 def _forget_output() -> None:

@@ -20,9 +20,9 @@ from calibrant.inference.kernel_tests.kernel_matrix import MatrixTest as MatrixT
 from calibrant.inference.kernel_tests.kernel_matrix import Outcome as Outcome
 from calibrant.inference.kernel_tests.kernel_matrix import WildBootstrapTest as WildBootstrapTest
 from calibrant.inference.kernel_tests.mean_embedding import CMETest as CMETest
-from calibrant.inference.monte_carlo import benjamini_hochberg as benjamini_hochberg
-from calibrant.inference.monte_carlo import holm as holm
-from calibrant.inference.monte_carlo import westfall_young as westfall_young
+from calibrant.inference.multiplicity import benjamini_hochberg as benjamini_hochberg
+from calibrant.inference.multiplicity import holm as holm
+from calibrant.inference.multiplicity import westfall_young as westfall_young
 from calibrant.inference.paired_difference import Difference as Difference
 from calibrant.inference.paired_difference import PairedDifference as PairedDifference
 from calibrant.inference.paired_difference import compare as compare

@@ -18,7 +18,8 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.intervals import value_of_rows
-from calibrant.inference.monte_carlo import CHUNK, ROUNDING, benjamini_hochberg, draw, holm
+from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
+from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 

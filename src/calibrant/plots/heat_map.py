@@ -11,7 +11,8 @@ from calibrant._numerics.sums import cell_sums
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.canonical import CellCounts
-from calibrant.inference.monte_carlo import draw, westfall_young
+from calibrant.inference.monte_carlo import draw
+from calibrant.inference.multiplicity import westfall_young
 from calibrant.plots.style import STEPS, Palette, inches_of, shortened
 from calibrant.typing import Engine, Seed
 

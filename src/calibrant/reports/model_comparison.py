@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import central_levels
-from calibrant.inference.monte_carlo import holm
+from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import coverage
 from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem

@@ -18,7 +18,7 @@ from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.debiased import DebiasedECE
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, Pinball
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss, Score
-from calibrant.inference.monte_carlo import holm
+from calibrant.inference.multiplicity import holm
 from calibrant.inference.paired_difference import PairedDifference, likely_difference, paired_limits, pvalue_of_zero
 from calibrant.planning.affordable import BOOTSTRAP_WORK, affordable
 from calibrant.reports.class_report.class_problem import ClassProblem

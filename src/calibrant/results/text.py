@@ -174,10 +174,6 @@ def _cell(text: str) -> str:
     return f"<bdi>{escape(plain_text(text))}</bdi>"
 
 
-MAX_QUOTED = 200
-"""Letters of a word or a quotation that messages show."""
-
-
 def visible(text: str) -> str:
     r"""A text that can be shown as it is: no character in it commands the terminal, or turns the direction of others.
 
@@ -189,15 +185,3 @@ def visible(text: str) -> str:
 
 def _spelt(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
-
-
-def one_line(message: str) -> str:
-    """A message on one line, in which long words and quotations are shortened.
-
-    >>> one_line("no\\nfile " + "x" * 300) == "no file " + "x" * 200 + "…"
-    True
-    """
-    line = visible(" ".join(message.split()))
-    for kind in (r"\S", "(?<=')[^']"):
-        line = re.sub(f"{kind}{{{MAX_QUOTED + 1},}}", lambda found: f"{found[0][:MAX_QUOTED]}…", line)
-    return line

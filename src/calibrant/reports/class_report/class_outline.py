@@ -14,7 +14,7 @@ from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.binned.tail_scan import TailScan
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
 from calibrant.inference.exact_tests.aggregated import AggregatedTest, Pool
-from calibrant.inference.monte_carlo import holm
+from calibrant.inference.multiplicity import holm
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens, MultiLabel, TopLabel
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.plots.classification.classwise import ClasswiseDisplay

@@ -14,7 +14,7 @@ from calibrant.estimators.forecast_errors.quantile_cells import CellResamples, S
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, Pinball
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.aggregated import Pool
-from calibrant.inference.monte_carlo import holm
+from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import equal_rows
 from calibrant.planning.affordable import affordable
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay

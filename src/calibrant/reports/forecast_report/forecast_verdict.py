@@ -13,7 +13,7 @@ from calibrant.distributions.empirical.quantiles import SAME_LEVEL
 from calibrant.distributions.multivariate import dimensions
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
-from calibrant.inference.monte_carlo import holm
+from calibrant.inference.multiplicity import holm
 from calibrant.reports.core.evidence import DOUBT, Evidence, Fault, alarmed, consistent, gather, slice_fault
 from calibrant.reports.core.model import KeyNumber, Verdict
 from calibrant.reports.core.problem import Slicing, clearest_slice, told_apart
