@@ -54,7 +54,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "lenses.thresholds": "Exceeds Within exceeds within",
     },
     "estimators": {
-        "estimators.base": "BaseEstimator EachDraw EventEstimator LensedEstimator MeanOverEvents OfEvent",
+        "estimators.base": "BaseEstimator EachDraw EventEstimator LensedEstimator MeanOverEvents OfEvent Statistic",
         "estimators.binned.binned_state": "BinnedState",
         "estimators.binned.binning": "Binning Edges EqualMass* EqualWidth*",
         "estimators.binned.canonical": "CanonicalECE Grid KMeans MedianVariance Partition",
@@ -80,7 +80,6 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.smooth.smooth_ece": "DensityECE SmoothECE*",
         "estimators.smooth.weak_calibration": "CalibrationIntercept CalibrationRatio CalibrationSlope",
         "estimators.variational": "Variational*",
-        "typing": "Statistic",
     },
     "inference": {
         "inference.classical": "ConsistencyTest HosmerLemeshow Spiegelhalter",

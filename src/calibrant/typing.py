@@ -6,8 +6,6 @@ Anything with the right shape takes part: an estimator is a callable value, an e
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
-
 from calibrant.results import Estimate, TestResult
 
 Array: TypeAlias = Any
@@ -18,9 +16,6 @@ ArrayLike: TypeAlias = Any
 
 Seed: TypeAlias = Any
 """``None`` (the fixed seed 0), an integer, a ``numpy.random.SeedSequence`` or a ``numpy.random.Generator``."""
-
-Statistic: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""Targets of m resamples, ``(m, n, ...)``, to the m values of a statistic."""
 
 
 @runtime_checkable

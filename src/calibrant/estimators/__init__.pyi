@@ -6,6 +6,7 @@ from calibrant.estimators.base import EventEstimator as EventEstimator
 from calibrant.estimators.base import LensedEstimator as LensedEstimator
 from calibrant.estimators.base import MeanOverEvents as MeanOverEvents
 from calibrant.estimators.base import OfEvent as OfEvent
+from calibrant.estimators.base import Statistic as Statistic
 from calibrant.estimators.binned.binned_state import BinnedState as BinnedState
 from calibrant.estimators.binned.binning import Binning as Binning
 from calibrant.estimators.binned.binning import Edges as Edges
@@ -70,4 +71,3 @@ from calibrant.estimators.smooth.weak_calibration import CalibrationIntercept as
 from calibrant.estimators.smooth.weak_calibration import CalibrationRatio as CalibrationRatio
 from calibrant.estimators.smooth.weak_calibration import CalibrationSlope as CalibrationSlope
 from calibrant.estimators.variational import Variational as Variational
-from calibrant.typing import Statistic as Statistic

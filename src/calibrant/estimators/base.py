@@ -17,7 +17,10 @@ from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.limits import ErrorLimits, Slack
 from calibrant.lenses.class_lenses import Event, Lens, PositiveClass, default_lens
 from calibrant.results import Estimate, Interval, Table
-from calibrant.typing import Array, ArrayLike, Engine, Statistic
+from calibrant.typing import Array, ArrayLike, Engine
+
+Statistic: TypeAlias = Callable[[np.ndarray], np.ndarray]
+"""Targets of m resamples, ``(m, n, ...)``, to the m values of a statistic."""
 
 LINES = "rests on straight lines between the quantiles, which were not forecast"
 """What is said of numbers that need whole distributions, where quantiles alone were forecast."""

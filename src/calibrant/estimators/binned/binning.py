@@ -5,7 +5,7 @@ otherwise, equal scores share a bin, so that no result depends on the order of t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Literal, Self, TypeAlias
@@ -15,7 +15,6 @@ import numpy as np
 from calibrant._numerics.sums import BLOCK, ROWS, add_shares, joined, sum_any, to_float, wholes
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.lenses.class_lenses import Event
-from calibrant.typing import Statistic
 
 Ties: TypeAlias = Literal["together", "split"]
 """Whether equal scores share a bin, or are dealt out in the order of the rows."""
@@ -94,7 +93,9 @@ class Binning(ABC):
         """What a reader must know of the bins of each event."""
         return ()
 
-    def statistic(self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float) -> Statistic:
+    def statistic(
+        self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float
+    ) -> Callable[[np.ndarray], np.ndarray]:
         """The binned error as a function of resampled targets; needed of rules that are adaptive."""
         raise NotImplementedError
 

@@ -11,11 +11,11 @@ from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.binned.binning import lp_norm, unit_of
 from calibrant.estimators.limits import ErrorLimits, RootOfSquares, Slack, SumOfGaps, noise_of_rows, scaled
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 ROUNDS = 100
 """Rounds of k-means at most."""

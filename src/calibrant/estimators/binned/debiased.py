@@ -8,13 +8,13 @@ from scipy.special import erf
 
 from calibrant._validate import InputError, check_one_of
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import LensedEstimator
+from calibrant.estimators.base import LensedEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass, Tally, tally
 from calibrant.estimators.binned.ece import ADAPTIVE, ECE, EventCounts, bin_table
 from calibrant.estimators.limits import ErrorLimits, Moved, RootOfSquares, Slack, SumOfGaps, binned_slack
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import LensedEstimator
+from calibrant.estimators.base import LensedEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, Bins, EqualWidth, Tally, lp_norm, tally
 from calibrant.estimators.limits import ErrorLimits, binned_slack, noise_of, noise_of_rows
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 ADAPTIVE = "the bins depend on what happened; bins that do not, such as EqualMass(15), have one"
 """Why an error of adaptive bins has no interval."""

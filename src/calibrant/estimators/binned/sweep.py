@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from calibrant._validate import InputError, check_one_of
+from calibrant.estimators.base import Statistic
 from calibrant.estimators.binned.binning import (
     Binning,
     Bins,
@@ -21,7 +22,6 @@ from calibrant.estimators.binned.binning import (
     with_ends,
 )
 from calibrant.lenses.class_lenses import Event
-from calibrant.typing import Statistic
 
 SLACK = 1e-12
 """Frequencies of rows with fractional weights are rounded: how much one may lie below the one before."""

@@ -8,12 +8,12 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, EqualMass, lp_norm
 from calibrant.estimators.binned.ece import ECE
 from calibrant.lenses.thresholds import Exceeds, as_thresholds
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 LEVELS = (np.arange(19) + 0.5) / 19
 """Levels of the quantiles of each row from which thresholds are taken."""

@@ -9,7 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import as_levels, check_fraction, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import fan_of, forecast_at
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.forecast_errors.pit import (
     PITValues,
     Prerank,
@@ -21,7 +21,7 @@ from calibrant.estimators.forecast_errors.pit import (
 from calibrant.estimators.forecast_errors.quantile_cells import SharesBelow, judged_at
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 Distance: TypeAlias = Literal["kolmogorov", "cramer-von-mises", "kuiper"]
 

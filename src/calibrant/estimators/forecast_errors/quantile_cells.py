@@ -9,9 +9,9 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import Quantiles, fan_of, forecast_at, in_percent
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.results import Estimate
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 
 def judged_at(fan: Quantiles) -> str:

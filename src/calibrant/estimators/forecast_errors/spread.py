@@ -11,13 +11,13 @@ from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.reading.conversion import as_distribution
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.limits import MeanLimits, ReckonedLimits
 from calibrant.estimators.scoring_rules.forecast_scores import central_interval
 from calibrant.estimators.scoring_rules.proper_scores import MIN_ROWS, Score, likely_loss, thinned
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array, ArrayLike, Statistic
+from calibrant.typing import Array, ArrayLike
 
 MIN_MEMBERS = 10
 """Members below which the squares of z-scores have tails too heavy for an interval of their mean."""

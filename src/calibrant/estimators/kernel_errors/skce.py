@@ -13,7 +13,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.discrete.count_families import Counts
-from calibrant.estimators.base import BaseEstimator, EachDraw
+from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.kernel_errors.kernel_problem import (
     KernelForm,
     notes_on_kernel,
@@ -35,7 +35,7 @@ from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.residuals.embedding import Route
 from calibrant.results import Estimate, Interval
-from calibrant.typing import Array, Engine, Statistic
+from calibrant.typing import Array, Engine
 
 NORMAL_FROM = 5.0
 """Spreads of chance from zero at which an error is far enough from calibration for the normal limit."""

@@ -9,12 +9,12 @@ from calibrant._array import as_number, matched, namespace, to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.reading.conversion import as_problem
-from calibrant.estimators.base import BaseEstimator, EachDraw
+from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.kernel_errors.kernel_problem import coordinates, resolve_kernels
 from calibrant.kernels import Exponential, Kernel
 from calibrant.residuals.embedding import seen_from
 from calibrant.results import Estimate
-from calibrant.typing import Array, ArrayLike, Statistic
+from calibrant.typing import Array, ArrayLike
 
 Problem = tuple[Array, Distribution]
 """Targets and predictions."""

@@ -10,9 +10,10 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.ensemble import Ensemble, distance_from, mean_distance
 from calibrant.distributions.empirical.quantiles import fan_of, forecast_at
 from calibrant.distributions.quadrature import crps_by_cells
+from calibrant.estimators.base import Statistic
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.results import Estimate, Table
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 ROWS = 512
 """Rows at a time, few enough to stay in the cache."""

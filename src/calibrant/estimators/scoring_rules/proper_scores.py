@@ -13,10 +13,10 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many
-from calibrant.typing import Array, Statistic
+from calibrant.typing import Array
 
 MIN_ROWS = 50
 """Rows below which the spread of losses of numbers, which have no largest one, is not known well enough for an interval."""

@@ -12,11 +12,11 @@ from calibrant._softmax import Softmax
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.estimators.base import BaseEstimator, View, check_lens
+from calibrant.estimators.base import BaseEstimator, Statistic, View, check_lens
 from calibrant.estimators.simplex.dirichlet import Bandwidth, likeliest_bandwidth
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate, Table, how_many
-from calibrant.typing import Array, Engine, Statistic
+from calibrant.typing import Array, Engine
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.base import as_estimate
+from calibrant.estimators.base import Statistic, as_estimate
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.binned.tail_scan import TailScan
@@ -29,7 +29,7 @@ from calibrant.kernels.base import Radial
 from calibrant.lenses.class_lenses import ClassWise, TopLabel
 from calibrant.results import Interval, TestResult, brief
 from calibrant.results.result import USUAL_LEVEL, central_band
-from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed, Statistic
+from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 
 class TargetSampler(Protocol):

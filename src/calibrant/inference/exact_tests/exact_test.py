@@ -11,7 +11,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.base import BaseEstimator, EachDraw, as_estimate
+from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic, as_estimate
 from calibrant.estimators.forecast_errors.pit import PIT
 from calibrant.inference.monte_carlo import (
     at_least,
@@ -24,7 +24,7 @@ from calibrant.inference.monte_carlo import (
     shuffled_rows,
 )
 from calibrant.results import TestResult, brief
-from calibrant.typing import ArrayLike, Engine, Estimator, Seed, Statistic
+from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
 BUDGET = 2e11
 """Multiplications that resamples may cost by default: some ten seconds on two cores."""

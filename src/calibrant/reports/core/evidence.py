@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.binned.ece import BinnedStatistic
 from calibrant.estimators.binned.tail_scan import TailStatistic
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
@@ -21,7 +21,6 @@ from calibrant.plots.comparisons.null import NullDisplay
 from calibrant.reports.core.model import KeyNumber, Picture, Step, Verdict
 from calibrant.reports.core.problem import FoundSlice, ReportProblem, Slicing
 from calibrant.results import Finding, Interval, TestResult, how_many, number, percent
-from calibrant.typing import Statistic
 
 
 def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_resamples: int) -> dict[str, BaseEstimator]:

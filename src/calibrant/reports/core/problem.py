@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._validate import InputError, as_column, as_weights, check_same_length
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.inference.exact_tests.exact_test import ExactTest
@@ -18,7 +18,7 @@ from calibrant.planning.affordable import PAIRS, affordable_kernel
 from calibrant.reports.core.model import Section, Step
 from calibrant.results import Table, TestResult
 from calibrant.results.text import plain_text
-from calibrant.typing import Array, ArrayLike, Engine, Estimator, Statistic
+from calibrant.typing import Array, ArrayLike, Engine, Estimator
 
 T = TypeVar("T")
 
