@@ -16,7 +16,6 @@ NEED_SKLEARN = [
 
 NEED_TORCH = [
     "src/calibrant/_compiled/cuda*.py",
-    "src/calibrant/_compiled/memory.py",
     "src/calibrant/engines/devices.py",
     "src/calibrant/losses/*",
     "studies/widmann/regressions.py",

@@ -8,7 +8,7 @@ from gpu_data import residuals, simplex
 
 from calibrant._compiled import cuda_moments, cuda_torch
 from calibrant._compiled.cuda_launch import Shape
-from calibrant._compiled.cuda_layout import filled, in_three, scaled, upright
+from calibrant._compiled.cuda_memory import filled, in_three, scaled, upright
 from calibrant._compiled.cuda_moments import feature_triangle, triangle
 from calibrant._compiled.cuda_products import product_triangle
 

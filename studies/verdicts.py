@@ -25,7 +25,7 @@ from scipy.stats import binom
 
 from calibrant import __version__, evaluate
 from calibrant.inference import interval_of_share
-from calibrant.lab.record import StudyRecord
+from calibrant.lab.study import StudyRecord
 from calibrant.reports import Advice, Reason
 from calibrant.results import Table
 from studies.verdict_worlds import CASES, Case

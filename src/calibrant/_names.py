@@ -14,17 +14,12 @@ from typing import Any
 PUBLIC: Mapping[str, Mapping[str, str]] = {
     "": {"_validate": "InputError*"},
     "results": {
-        "results.base": "Result SCHEMA jsonable",
-        "results.estimate": "Estimate Interval",
-        "results.finding": "Finding",
-        "results.table": "Table",
-        "results.test_result": "TestResult",
-        "results.words": "brief how_many number percent",
+        "results.result": "Estimate Finding Interval Result SCHEMA Table TestResult jsonable",
+        "results.text": "brief how_many number percent",
     },
     "kernels": {
         "distributions.wasserstein": "BuresWasserstein MixtureWasserstein",
-        "kernels.base": "Kernel Product Radial Scaled Sum",
-        "kernels.closed_forms": "closed_form expectation",
+        "kernels.base": "Kernel Product Radial Scaled Sum closed_form expectation",
         "kernels.distance_kernels": "Energy Exponential Gaussian Matern",
         "kernels.label_kernels": "Identity LabelMatrix",
         "kernels.metrics": "Cityblock Euclidean Metric",
@@ -59,7 +54,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "lenses.thresholds": "Exceeds Within exceeds within",
     },
     "estimators": {
-        "estimators.base": "BaseEstimator EachDraw Statistic",
+        "estimators.base": "BaseEstimator EachDraw EventEstimator LensedEstimator MeanOverEvents OfEvent Statistic",
         "estimators.binned.binned_state": "BinnedState",
         "estimators.binned.binning": "Binning Edges EqualMass* EqualWidth*",
         "estimators.binned.canonical": "CanonicalECE Grid KMeans MedianVariance Partition",
@@ -68,7 +63,6 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.binned.sweep": "Sweep*",
         "estimators.binned.tail_scan": "TailScan",
         "estimators.distances": "ConvexDistance Lp",
-        "estimators.events": "EventEstimator LensedEstimator MeanOverEvents OfEvent",
         "estimators.forecast_errors.marginal": "MarginalError ThresholdError",
         "estimators.forecast_errors.pit": "PIT",
         "estimators.forecast_errors.pit_error": "CentralCoverage PITError* QuantileError",
@@ -80,11 +74,9 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.scoring_rules.decomposition": "Decomposition decompose decompose_by_kernel",
         "estimators.scoring_rules.forecast_scores": "CRPS* EnergyScore IntervalScore Pinball*",
         "estimators.scoring_rules.proper_scores": "Brier* LogLoss* Score",
-        "estimators.simplex.kde": "KDE* Sharpness",
-        "estimators.simplex.tangent": "TangentKDE",
+        "estimators.simplex.kde": "KDE* Sharpness TangentKDE",
         "estimators.smooth.cumulative": "KolmogorovSmirnov Kuiper",
-        "estimators.smooth.fitted_curves": "Curve FittedCurve IsotonicCurve KernelSmooth",
-        "estimators.smooth.ici": "ICI",
+        "estimators.smooth.fitted_curves": "Curve FittedCurve ICI IsotonicCurve KernelSmooth",
         "estimators.smooth.smooth_ece": "DensityECE SmoothECE*",
         "estimators.smooth.weak_calibration": "CalibrationIntercept CalibrationRatio CalibrationSlope",
         "estimators.variational": "Variational*",
@@ -97,9 +89,8 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "inference.exact_tests.rank_test": "RankTest",
         "inference.intervals": "Bootstrap* Jackknife WithInterval",
         "inference.kernel_tests.asymptotic": "BlockTest GammaTest SpectralTest",
-        "inference.kernel_tests.bootstrap_test": "BootstrapTest WildBootstrapTest",
         "inference.kernel_tests.bound_test": "BoundTest",
-        "inference.kernel_tests.kernel_matrix": "MatrixTest Outcome",
+        "inference.kernel_tests.kernel_matrix": "BootstrapTest MatrixTest Outcome WildBootstrapTest",
         "inference.kernel_tests.mean_embedding": "CMETest",
         "inference.multiplicity": "benjamini_hochberg holm westfall_young",
         "inference.paired_difference": "Difference PairedDifference* compare",
@@ -170,9 +161,8 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
     "reports": {
         "reports.before_after": "BeforeAfter before_and_after",
         "reports.core.model": "Advice KeyNumber Picture Reason Section Verdict",
-        "reports.evaluation": "evaluate* judge report*",
+        "reports.evaluation": "Report evaluate* judge report*",
         "reports.model_comparison": "Comparison compare*",
-        "reports.render.report": "Report",
         "reports.stream_report": "MonitorReport monitor_report*",
     },
     "io": {
@@ -180,9 +170,8 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "io.dataset": "Dataset Predictions example read read_predictions",
     },
     "engines": {
-        "_compiled.precision": "precision",
-        "engines.cluster": "DaskEngine",
-        "engines.connecting": "connect",
+        "_compiled.choice": "precision",
+        "engines.cluster": "DaskEngine connect",
         "engines.devices": "DevicePool",
         "engines.streaming": "stream",
     },
@@ -200,14 +189,14 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "sklearn.scoring": "scorer",
     },
     "lab": {
+        "lab.class_worlds": "Localised RareTop Sharp Sigmoid Smooth Tempered TwiceTempered TwoClasses",
         "lab.fits": "fit_curves fit_scores fit_world",
-        "lab.problems.class_worlds": "Localised RareTop Sharp Sigmoid Smooth Tempered TwiceTempered TwoClasses",
-        "lab.problems.regression_worlds": "LeastSquares SyntheticNormal WrongScale",
-        "lab.problems.score_worlds": (
+        "lab.regression_worlds": "LeastSquares SyntheticNormal WrongScale",
+        "lab.score_worlds": (
             "BetaScores Diagonal EmpiricalScores GLM LogisticCurve Power ScoreWorld Scores Shifted TrueCurve tce"
         ),
-        "lab.problems.world": "World",
         "lab.study": "Study bias_study power_study",
+        "lab.world": "World",
     },
 }
 """By package and the module where they live; ``*`` marks the everyday ones, which ``calibrant`` itself has, too."""

@@ -67,7 +67,7 @@ class Pairwise:
 
     >>> import numpy as np
     >>> outer = Pairwise(lambda a, b: a[:, None] * b[None, :], np.array([1.0, 2.0, 3.0]))
-    >>> float(outer.moments().total), outer.diagonal().tolist()
+    >>> float(outer.moments().total), outer.moments().diagonal.tolist()
     (22.0, [1.0, 4.0, 9.0])
     """
 
@@ -80,12 +80,6 @@ class Pairwise:
         """Row sums and sum of squares over i != j, and the diagonal, in one pass."""
         return moments_of_panels(partial(tiled_corner, self.form, self.tile), self.rows, self.tile, self.engine)
 
-    def diagonal(self) -> Array:
-        """``H_ii``, from small blocks on the diagonal."""
-        blocks = [self.rows[cut] for cut in cuts(len(self.rows), 16)]
-        values = [_diagonal(self.form(block, block)) for block in blocks]
-        return namespace(values[0]).concat(values)
-
     def block_sums(self, size: int) -> Array:
         """Sums over pairs i != j within consecutive blocks of so many rows; an incomplete last block is left out."""
         whole = len(self.rows) // size * size
@@ -93,13 +87,12 @@ class Pairwise:
         values = list(self._map(partial(_block_sums, self.form, self.tile, size), groups))
         return namespace(values[0]).concat(values)
 
-    def matmul(self, v: Array, *, diagonal: bool = True) -> Array:
-        """``H @ v`` for v ``(n, q)``, with or without the diagonal; an engine that can ``share`` gets the rows once for all v."""
+    def matmul(self, v: Array) -> Array:
+        """``H @ v`` for v ``(n, q)``; an engine that can ``share`` gets the rows once for all v."""
         some, there = pieces(len(self.rows), self.tile), sharing(self.engine)(v)
         work = partial(_product_of_piece, self.form, self.tile)
         parts = list(mapping(self.engine)(work, [self._everywhere] * len(some), [there] * len(some), some))
-        product = namespace(parts[0]).concat(parts)
-        return product if diagonal else product - self.diagonal()[:, None] * v
+        return namespace(parts[0]).concat(parts)
 
     @cached_property
     def _everywhere(self) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from calibrant import Variational, __version__
 from calibrant.estimators import Lp
 from calibrant.inference import interval_of_share
-from calibrant.lab.record import StudyRecord, resumed
+from calibrant.lab.study import StudyRecord, resumed
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from calibrant import __version__
-from calibrant.lab.record import StudyRecord, resumed
+from calibrant.lab.study import StudyRecord, resumed
 from calibrant.typing import Engine
 from studies.berta.data import RUNS, SCENARIOS, data_sets
 from studies.berta.methods import METHODS

@@ -23,7 +23,7 @@ from zlib import crc32
 import numpy as np
 
 from calibrant import __version__
-from calibrant.lab.record import StudyRecord, resumed
+from calibrant.lab.study import StudyRecord, resumed
 from calibrant.results import Table, how_many
 from calibrant.typing import Engine
 from studies.coverage.catalogue import CLAIMS

@@ -12,7 +12,7 @@ from calibrant import ECE, KCE, KDE, SKCE, Brier, Categorical, DebiasedECE, LogL
 from calibrant._validate import InputError
 from calibrant.distributions import Distribution
 from calibrant.estimators import MMCE, UCME, CanonicalECE, Lp, Score, TangentKDE, ZVariance
-from calibrant.estimators.events import View
+from calibrant.estimators.base import View
 from studies.coverage.worlds import Setting
 
 POINTS = 2**16

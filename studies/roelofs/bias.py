@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant.lab import tce
-from calibrant.lab.record import StudyRecord
+from calibrant.lab.study import StudyRecord
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures

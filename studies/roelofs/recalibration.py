@@ -16,7 +16,7 @@ from calibrant._validate import check_count
 from calibrant.distributions import as_problem
 from calibrant.estimators import IsotonicCurve
 from calibrant.lab.fits import Likelihood
-from calibrant.lab.problems.score_worlds import on_scale
+from calibrant.lab.score_worlds import on_scale
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
 

@@ -1,6 +1,6 @@
 """Errors and variances of SKCE estimators: figures 6 to 9 of Widmann, Lindsten & Zachariah (2021), appendix A.2.
 
-The worlds are those of :class:`~calibrant.lab.problems.SyntheticNormal`, the kernel ``exp(-W2) exp(-|y - y'|^2 / 2)``.
+The worlds are those of :class:`~calibrant.lab.SyntheticNormal`, the kernel ``exp(-W2) exp(-|y - y'|^2 / 2)``.
 """
 
 import csv
@@ -18,8 +18,8 @@ from calibrant.distributions import Distribution
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolve_problem
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab import SyntheticNormal
-from calibrant.lab.problems.regression_worlds import TRUTH
-from calibrant.lab.record import StudyRecord, resumed
+from calibrant.lab.regression_worlds import TRUTH
+from calibrant.lab.study import StudyRecord, resumed
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.lab.record import StudyRecord, resumed
+from calibrant.lab.study import StudyRecord, resumed
 from calibrant.typing import Engine
 from studies.widmann.data import DATA, EXACT, MEASURED, QUANTITIES, SKCES, Data, Models, Published, friedman, networks
 from studies.widmann.models import evaluate

@@ -4,7 +4,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from calibrant._compiled import cpu, cuda  # noqa: E402
-from calibrant._compiled.memory import GPUMemoryError  # noqa: E402
+from calibrant._compiled.cuda_memory import GPUMemoryError  # noqa: E402
 from calibrant.engines import precision  # noqa: E402
 
 

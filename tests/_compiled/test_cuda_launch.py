@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 from calibrant._compiled import cuda_launch as launch  # noqa: E402
-from calibrant._compiled.cuda_layout import SPAN  # noqa: E402
+from calibrant._compiled.cuda_memory import SPAN  # noqa: E402
 
 
 @pytest.fixture

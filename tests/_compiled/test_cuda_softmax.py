@@ -4,8 +4,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
+from calibrant._compiled.cuda_memory import GPUMemoryError  # noqa: E402
 from calibrant._compiled.cuda_softmax import class_averages  # noqa: E402
-from calibrant._compiled.memory import GPUMemoryError  # noqa: E402
 from calibrant.estimators.simplex.dirichlet import DirichletRows, log_kernel  # noqa: E402
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}

@@ -9,7 +9,7 @@ from calibrant import Ensemble, Mixture, MultivariateNormal, NegativeBinomial, N
 from calibrant.checks import check_expectation
 from calibrant.distributions import Counts, Distribution
 from calibrant.kernels import Energy, Exponential, Gaussian, Identity, Kernel, LabelMatrix, Matern
-from calibrant.kernels import closed_forms as expectation
+from calibrant.kernels import base as expectation
 
 KERNELS = {
     Gaussian: [Gaussian(0.8)],

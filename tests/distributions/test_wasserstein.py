@@ -10,7 +10,7 @@ from calibrant._validate import InputError
 from calibrant.checks import check_kernel
 from calibrant.distributions import check_positive_definite
 from calibrant.kernels import BuresWasserstein, Exponential, Gaussian, MixtureWasserstein
-from calibrant.residuals.spectral import mean_embedding
+from calibrant.residuals.embedding import mean_embedding
 
 TURNED = MultivariateNormal(
     np.zeros((4, 2)),

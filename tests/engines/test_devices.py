@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from calibrant import SKCE, Categorical, ExactTest, Normal, _pairwise, evaluate  # noqa: E402
-from calibrant._compiled.precision import precision_in_force  # noqa: E402
+from calibrant._compiled.choice import precision_in_force  # noqa: E402
 from calibrant._pairwise import moments_of_panels  # noqa: E402
 from calibrant._validate import InputError  # noqa: E402
 from calibrant.checks import check_engine  # noqa: E402

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import SKCE, Categorical, Normal
-from calibrant._compiled.precision import precision_in_force
+from calibrant._compiled.choice import precision_in_force
 from calibrant.engines import devices
 from calibrant.engines.devices import moved, on_gpu, there
 from calibrant.estimators.kernel_errors.kernel_problem import KernelRows

@@ -7,7 +7,7 @@ import pytest
 from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import connect
-from calibrant.engines.connecting import ParallelEngine, PoolEngine
+from calibrant.engines.cluster import ParallelEngine, PoolEngine
 
 
 def test_a_pool_is_ended_with_its_engine():

@@ -5,7 +5,7 @@ from scipy.stats import binom
 
 from calibrant import ECE, Bernoulli, ClassWise, DebiasedECE, EqualMass, EqualWidth, SmoothECE, Sweep, TopLabel
 from calibrant.estimators import CanonicalECE, KolmogorovSmirnov, Kuiper
-from calibrant.estimators.binned.bin_sums import lp_norm, tally
+from calibrant.estimators.binned.binning import lp_norm, tally
 from calibrant.estimators.limits import above, noise_of, noise_of_rows, squares_within
 
 WORLDS = {

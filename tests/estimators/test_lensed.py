@@ -4,7 +4,7 @@ import pytest
 from calibrant import Categorical, ClassWise, PositiveClass, TopLabel
 from calibrant._validate import InputError
 from calibrant.estimators import KolmogorovSmirnov
-from calibrant.estimators.events import View
+from calibrant.estimators.base import View
 
 
 def test_looking_settles_the_lens_and_names_the_reduction(rng):

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy.special import expit, logit
 from scipy.stats import binom
 
 from calibrant import (
@@ -12,8 +11,6 @@ from calibrant import (
     Bootstrap,
     Brier,
     DebiasedECE,
-    EqualMass,
-    ExactTest,
     Normal,
     StudentT,
     Sweep,
@@ -22,8 +19,7 @@ from calibrant import (
 from calibrant._validate import InputError
 from calibrant.estimators import ICI, UCME, CalibrationSlope
 from calibrant.inference import WithInterval
-from calibrant.inference.intervals import include_null
-from calibrant.results import Estimate, Interval, TestResult
+from calibrant.results import Estimate
 
 
 def test_bootstrap_of_a_mean_agrees_with_its_standard_error(rng):
@@ -112,29 +108,6 @@ def test_weights_and_foreign_estimators(rng):
     ours, theirs = (Bootstrap(each, 99)(y, p, sample_weight=w) for each in (Brier(), doubled))
     assert theirs.standard_error == pytest.approx(2 * ours.standard_error, rel=1e-10)
     assert 2 * ours.interval.low <= theirs.interval.low < theirs.interval.high <= 2 * ours.interval.high
-
-
-def test_include_null_reaches_zero_only_when_the_test_allows():
-    interval = Interval(0.02, 0.08, 0.95, "normal noise")
-    weak, strong = (TestResult(0.05, p, 10, None, None, np.zeros(1)) for p in (0.3, 0.01))
-    assert tuple(include_null(interval, weak)) == (0.0, 0.08)
-    assert include_null(interval, strong) is interval
-
-
-@pytest.mark.study
-@pytest.mark.parametrize(("slope", "shift"), [(1, 0), (0.8, 0), (0.4, 0.3)])
-def test_the_interval_of_the_report_covers_the_error_of_its_bins(slope, shift):
-    rng, covered, estimator = np.random.default_rng(5), 0, ECE(EqualMass(15))
-    for seed in range(400):
-        p = rng.beta(0.5, 0.5, 1000)
-        truth = expit(slope * logit(p) + shift)
-        y = (rng.random(1000) < truth).astype(int)
-        interval = estimator(y, p).confidence_interval()
-        joined = include_null(interval, ExactTest(estimator, n_resamples=99)(y, p, rng=seed))
-        cell = estimator.bins.bins(p).of_rows(p, slice(None))
-        covered += np.abs(np.bincount(cell, weights=p - truth)).sum() / 1000 in joined
-    print(f"slope {slope}, shift {shift}: {covered / 400:.3f}")
-    assert covered >= binom.ppf(0.0005, 400, 0.95)
 
 
 @pytest.mark.parametrize(

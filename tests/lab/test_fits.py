@@ -9,7 +9,7 @@ from calibrant import Categorical, ClassWise, TopLabel
 from calibrant._validate import InputError
 from calibrant.lab import GLM, BetaScores, EmpiricalScores, Power, ScoreWorld, fit_curves, fit_scores, fit_world, tce
 from calibrant.lab.fits import PAIRS, Likelihood, _log_tail
-from calibrant.lab.problems.score_worlds import on_scale
+from calibrant.lab.score_worlds import on_scale
 from studies.roelofs.fits import FITS
 
 NAMES = [f"{link}_{transform}_{free}" for link, transform in PAIRS for free in ("b0_b1", "b1", "b0")]

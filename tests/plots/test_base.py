@@ -6,7 +6,7 @@ import pytest
 
 from calibrant import Normal, evaluate
 from calibrant.plots.base import Drawing, Layout
-from calibrant.plots.drawings import DRAWINGS
+from calibrant.reports.render.html import DRAWINGS
 
 
 @pytest.fixture(scope="module")

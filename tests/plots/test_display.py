@@ -81,7 +81,7 @@ def test_every_public_name_is_there():
 
 def test_importing_and_preparing_load_no_matplotlib():
     code = (
-        "import sys, calibrant.plots, calibrant.plots.drawings\n"
+        "import sys, calibrant.plots, calibrant.reports.render.html\n"
         "calibrant.plots.ReliabilityDisplay.from_predictions([0, 1], [0.2, 0.9], n_resamples=39)\n"
         "assert 'matplotlib' not in sys.modules"
     )

@@ -27,8 +27,8 @@ from calibrant.plots import (
     WindowsDisplay,
     WitnessDisplay,
 )
-from calibrant.plots.drawings import DRAWINGS
 from calibrant.plots.style import DARK
+from calibrant.reports.render.html import DRAWINGS
 from calibrant.results import Table
 
 to_hex = pytest.importorskip("matplotlib.colors").to_hex

@@ -2,7 +2,7 @@ import pytest
 
 from calibrant import Monitor
 from calibrant.monitoring.control import Limits
-from calibrant.plots.drawings import DRAWINGS
+from calibrant.reports.render.html import DRAWINGS
 from calibrant.reports.stream_report import stream_pictures
 
 LIMITS = Limits(n_resamples=99)

@@ -5,7 +5,7 @@ from calibrant import Monitor
 from calibrant.monitoring.bets import ClassBets, EventBets, LabelBets
 from calibrant.monitoring.control import Limits
 from calibrant.monitoring.pit_bets import PITBets
-from calibrant.reports.stream_verdict import evalue, judge_stream
+from calibrant.reports.stream_report import evalue, judge_stream
 
 LIMITS = Limits(n_resamples=199)
 

@@ -6,7 +6,7 @@ from calibrant import Monitor, Normal, Pinball, Quantiles, compare, evaluate
 from calibrant.recalibration import QuantileRecalibration
 from calibrant.reports import judge
 from calibrant.reports.evaluation import planned
-from calibrant.reports.forecast_report.forecast_pictures import histogram_of
+from calibrant.reports.forecast_report.forecast_outline import histogram_of
 
 P10_50_90 = np.array([0.1, 0.5, 0.9])
 TWENTIETHS = np.arange(1, 20) / 20

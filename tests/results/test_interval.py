@@ -1,7 +1,7 @@
 import pytest
 
 from calibrant.results import Interval
-from calibrant.results.estimate import check_level
+from calibrant.results.result import check_level
 
 
 def test_an_interval_unpacks_and_holds_its_ends():

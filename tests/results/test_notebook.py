@@ -1,7 +1,8 @@
 import numpy as np
 
 from calibrant import ECE, ExactTest
-from calibrant.results import Interval, Table, markup
+from calibrant.results import Interval, Table
+from calibrant.results import text as markup
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 

@@ -5,8 +5,7 @@ from calibrant import CRPS, ECE, KDE, SKCE, ClassWise, DebiasedECE, EqualMass, N
 from calibrant._validate import InputError
 from calibrant.estimators import UCME, BinnedState, CalibrationRatio, RandomFeatureSKCE
 from calibrant.streams import from_dict
-from calibrant.streams.block_state import BlockState
-from calibrant.streams.feature_states import LocationState, RandomFeatureState
+from calibrant.streams.block_state import BlockState, LocationState, RandomFeatureState
 from calibrant.streams.score_states import DebiasedState, RatioState, ScoreState
 from calibrant.streams.states import SeveralStates
 

@@ -5,8 +5,8 @@ from calibrant import SKCE, Normal, state
 from calibrant._validate import InputError
 from calibrant.estimators import UCME, GivenLocations
 from calibrant.kernels import Exponential
-from calibrant.streams import feature_states as locations
-from calibrant.streams.feature_states import LocationState
+from calibrant.streams import block_state as locations
+from calibrant.streams.block_state import LocationState
 
 
 def test_rows_in_small_groups(rng, monkeypatch):

@@ -10,10 +10,8 @@ from typing import Any, TypeAlias
 import torch
 
 from calibrant._compiled import cuda_torch
-from calibrant._compiled.choice import has_triton
-from calibrant._compiled.cuda_layout import joined
-from calibrant._compiled.memory import memory_for
-from calibrant._compiled.precision import precision_in_force, tell_of_shortening
+from calibrant._compiled.choice import has_triton, precision_in_force, tell_of_shortening
+from calibrant._compiled.cuda_memory import joined, memory_for
 
 WIDE = 512
 """Columns of coordinates and residuals from which on products of matrices are faster than differences in registers."""

@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 
 from calibrant._compiled.cuda_launch import SHAPES, SOME, Shape, place, shape_of
-from calibrant._compiled.cuda_layout import LARGEST, SPAN, far_apart, filled, in_panels, scaled, step_of, upright
+from calibrant._compiled.cuda_memory import LARGEST, SPAN, far_apart, filled, in_panels, scaled, step_of, upright
 
 
 @triton.jit

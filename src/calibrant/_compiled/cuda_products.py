@@ -1,7 +1,7 @@
 """Triton: the same sums over one triangle of all pairs, by products of matrices on tensor cores.
 
 Squared distances are ``|x_i|^2 + |x_j|^2 - 2 <x_i, x_j>``. Each number is the sum of two that tensor cores multiply exactly,
-and three of the four products of those are added up (:func:`calibrant._compiled.cuda_layout.in_three`). Distances of rows that
+and three of the four products of those are added up (:func:`calibrant._compiled.cuda_memory.in_three`). Distances of rows that
 nearly coincide lose digits: about ``1e-3`` of the length of the coordinates is left of a distance of zero.
 
 A block of columns stays and rows pass by: what one thread holds is a few rows by many columns, so that sums along rows are
@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 from calibrant._compiled.cuda_launch import SOME, Shape, shape_of
-from calibrant._compiled.cuda_layout import filled, in_panels, in_three, scaled
+from calibrant._compiled.cuda_memory import filled, in_panels, in_three, scaled
 from calibrant._compiled.cuda_moments import columns_of, kernel_of, triangle
 
 STEP = 32

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 
 from calibrant._compiled.cuda_launch import Shape, place, shape_of
-from calibrant._compiled.cuda_layout import SPAN, filled, scaled, step_of, upright
+from calibrant._compiled.cuda_memory import SPAN, filled, scaled, step_of, upright
 from calibrant._compiled.cuda_moments import kernel_of, matmul, square_distances
 
 

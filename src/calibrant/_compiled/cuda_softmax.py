@@ -13,8 +13,7 @@ import triton
 import triton.language as tl
 
 from calibrant._compiled.cuda_launch import Shape, place, shape_of
-from calibrant._compiled.cuda_layout import SPAN, Sorted, by_label, step_of, upright
-from calibrant._compiled.memory import memory_for
+from calibrant._compiled.cuda_memory import SPAN, Sorted, by_label, memory_for, step_of, upright
 
 MIN_LOG = tl.constexpr(-1e38)
 

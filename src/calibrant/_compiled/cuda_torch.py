@@ -14,8 +14,7 @@ from typing import Any
 
 import torch
 
-from calibrant._compiled.cuda_layout import scaled
-from calibrant._compiled.memory import in_smaller
+from calibrant._compiled.cuda_memory import in_smaller, scaled
 
 _lock = Lock()
 _inside: list[Any] = []

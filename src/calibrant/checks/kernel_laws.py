@@ -9,8 +9,7 @@ from calibrant._array import to_numpy
 from calibrant.checks.distribution import DIGITS, EDGES, Values, log_prob, mean, quadrature
 from calibrant.distributions.base import Distribution
 from calibrant.kernels import Kernel
-from calibrant.kernels.base import as_points
-from calibrant.kernels.closed_forms import expectation
+from calibrant.kernels.base import as_points, expectation
 
 N_FREQUENCIES = 4_000
 """Random frequencies of a kernel that is checked."""

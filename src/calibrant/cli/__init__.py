@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
+from calibrant.results.text import visible
+
 GATE_FAILED, UNUSABLE, MISTAKE, HUNG_UP, INTERRUPTED, NO_READER, TERMINATED = 1, 2, 70, 129, 130, 141, 143
 """What the program leaves with where not all is well; ``calibrant --help`` explains each."""
 
@@ -160,19 +162,6 @@ def _fail(message: str, name: str) -> int:
     with suppress(OSError):  # who reads the complaints has left
         print(f"{name}: {one_line(message)}", file=sys.stderr, flush=True)
     return UNUSABLE
-
-
-def visible(text: str) -> str:
-    r"""A text that can be shown as it is: no character in it commands the terminal, or turns the direction of others.
-
-    >>> visible("red\x1b[31m, one\nline")
-    'red\\u001b[31m, one\nline'
-    """
-    return re.sub(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", _spelt, text)
-
-
-def _spelt(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
 
 
 def one_line(message: str) -> str:

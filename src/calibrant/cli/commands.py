@@ -31,7 +31,7 @@ from calibrant.inference.exact_tests.aggregated import AggregatedTest
 from calibrant.inference.intervals import WithInterval
 from calibrant.lenses.class_lenses import groups
 from calibrant.results import Estimate, Table, TestResult, brief, number
-from calibrant.results.markup import escaped, table
+from calibrant.results.text import escaped, table
 from calibrant.typing import Engine
 
 COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}

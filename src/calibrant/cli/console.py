@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from calibrant.cli import visible
+from calibrant.results.text import visible
 
 NARROWEST = 20
 """Columns of a terminal, whatever it says itself."""

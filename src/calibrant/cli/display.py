@@ -18,17 +18,17 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from calibrant.cli import console, visible
+from calibrant.cli import console
 from calibrant.cli.console import aside, complain, err, is_watched, say, shown
 from calibrant.results import Estimate, Table, TestResult, brief, number
-from calibrant.results.markup import plain_text
+from calibrant.results.text import plain_text, visible
 
 if TYPE_CHECKING:
     from calibrant.reports.before_after import BeforeAfter
     from calibrant.reports.core.model import Advice, Verdict
+    from calibrant.reports.evaluation import Report
     from calibrant.reports.model_comparison import Comparison
     from calibrant.reports.render.markdown import Standout
-    from calibrant.reports.render.report import Report
 
 
 SMALL = 0.3

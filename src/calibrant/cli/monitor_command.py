@@ -22,8 +22,7 @@ from calibrant.io.batches import Batches
 from calibrant.monitoring.control import Window, Windows
 from calibrant.monitoring.monitor import Monitor
 from calibrant.reports.render.pdf import check_browser
-from calibrant.reports.stream_report import MonitorReport, monitor_report
-from calibrant.reports.stream_verdict import evalue
+from calibrant.reports.stream_report import MonitorReport, evalue, monitor_report
 from calibrant.results import how_many, jsonable, number, percent
 
 HEADINGS = (

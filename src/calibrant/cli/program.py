@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Group, Parameter
 
+import calibrant.cli.console as console
+import calibrant.cli.manual as manual
 from calibrant import __version__
-from calibrant.cli import console, manual
 
 HOMES = {
     "demo": "demo:demo",

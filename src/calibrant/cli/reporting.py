@@ -14,10 +14,9 @@ from calibrant.cli.commands import Gate, judge
 from calibrant.cli.flags import Comment, Data, File, Gates, Others, Place, Seed, check_outputs, check_writable, opened
 from calibrant.cli.pipes import DASH, beside, name_of, pour
 from calibrant.cli.program import DATA, OUTPUT
-from calibrant.reports.evaluation import evaluate
+from calibrant.reports.evaluation import Report, evaluate
 from calibrant.reports.model_comparison import Comparison
 from calibrant.reports.render.pdf import check_browser, to_pdf
-from calibrant.reports.render.report import Report
 from calibrant.typing import Engine
 
 

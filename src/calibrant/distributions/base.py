@@ -1,7 +1,6 @@
 """What every family of predictive distributions provides."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Self
 
@@ -188,17 +187,6 @@ def one_a_row(x: ArrayLike, name: str) -> Array:
     if values.ndim != 1:
         raise InputError(f"{name} must be one number a row; got shape {tuple(values.shape)}")
     return values
-
-
-def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
-    """Labels as text, each different: where two would look the same, as code writes them.
-
-    >>> names_of([0, 1]), names_of([1, "1"])
-    (('0', '1'), ('1', "'1'"))
-    """
-    labels = tuple(labels)
-    names = tuple(map(str, labels))
-    return names if len(set(names)) == len(names) else tuple(map(repr, labels))
 
 
 def check_temperature(temperature: float) -> None:

@@ -14,7 +14,7 @@ from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.continuous.location_scale import Normal, as_scale
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.kernels import Gaussian
-from calibrant.kernels.closed_forms import closed_form
+from calibrant.kernels.base import closed_form
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 

@@ -15,7 +15,7 @@ from weakref import WeakSet
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._compiled.precision import precision
+from calibrant._compiled.choice import precision
 from calibrant._tasks import check_plain
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
@@ -37,7 +37,7 @@ def on_gpu(fn: Callable[..., Any], *arguments: Any, within: str = "float32") -> 
 
     if not torch.cuda.is_available():
         return fn(*arguments)
-    from calibrant._compiled.memory import memory_for
+    from calibrant._compiled.cuda_memory import memory_for
 
     with precision(within), memory_for("a task and the rows that it needs"):
         return moved(fn(*moved(arguments, partial(there, "cuda"))), here)
@@ -211,7 +211,7 @@ class DevicePool:
         """What the task gives; where there is no memory for it, once more without the shared values that others need."""
         import torch
 
-        from calibrant._compiled.memory import GPUMemoryError, OutOfMemoryError, memory_for
+        from calibrant._compiled.cuda_memory import GPUMemoryError, OutOfMemoryError, memory_for
 
         def result() -> Any:
             values = [part.on(device) if isinstance(part, Placed) else part for part in arguments]

@@ -2,6 +2,10 @@
 
 from calibrant.estimators.base import BaseEstimator as BaseEstimator
 from calibrant.estimators.base import EachDraw as EachDraw
+from calibrant.estimators.base import EventEstimator as EventEstimator
+from calibrant.estimators.base import LensedEstimator as LensedEstimator
+from calibrant.estimators.base import MeanOverEvents as MeanOverEvents
+from calibrant.estimators.base import OfEvent as OfEvent
 from calibrant.estimators.base import Statistic as Statistic
 from calibrant.estimators.binned.binned_state import BinnedState as BinnedState
 from calibrant.estimators.binned.binning import Binning as Binning
@@ -19,10 +23,6 @@ from calibrant.estimators.binned.sweep import Sweep as Sweep
 from calibrant.estimators.binned.tail_scan import TailScan as TailScan
 from calibrant.estimators.distances import ConvexDistance as ConvexDistance
 from calibrant.estimators.distances import Lp as Lp
-from calibrant.estimators.events import EventEstimator as EventEstimator
-from calibrant.estimators.events import LensedEstimator as LensedEstimator
-from calibrant.estimators.events import MeanOverEvents as MeanOverEvents
-from calibrant.estimators.events import OfEvent as OfEvent
 from calibrant.estimators.forecast_errors.marginal import MarginalError as MarginalError
 from calibrant.estimators.forecast_errors.marginal import ThresholdError as ThresholdError
 from calibrant.estimators.forecast_errors.pit import PIT as PIT
@@ -57,14 +57,14 @@ from calibrant.estimators.scoring_rules.proper_scores import LogLoss as LogLoss
 from calibrant.estimators.scoring_rules.proper_scores import Score as Score
 from calibrant.estimators.simplex.kde import KDE as KDE
 from calibrant.estimators.simplex.kde import Sharpness as Sharpness
-from calibrant.estimators.simplex.tangent import TangentKDE as TangentKDE
+from calibrant.estimators.simplex.kde import TangentKDE as TangentKDE
 from calibrant.estimators.smooth.cumulative import KolmogorovSmirnov as KolmogorovSmirnov
 from calibrant.estimators.smooth.cumulative import Kuiper as Kuiper
 from calibrant.estimators.smooth.fitted_curves import Curve as Curve
 from calibrant.estimators.smooth.fitted_curves import FittedCurve as FittedCurve
+from calibrant.estimators.smooth.fitted_curves import ICI as ICI
 from calibrant.estimators.smooth.fitted_curves import IsotonicCurve as IsotonicCurve
 from calibrant.estimators.smooth.fitted_curves import KernelSmooth as KernelSmooth
-from calibrant.estimators.smooth.ici import ICI as ICI
 from calibrant.estimators.smooth.smooth_ece import DensityECE as DensityECE
 from calibrant.estimators.smooth.smooth_ece import SmoothECE as SmoothECE
 from calibrant.estimators.smooth.weak_calibration import CalibrationIntercept as CalibrationIntercept

@@ -22,7 +22,7 @@ from typing import Self
 import numpy as np
 from scipy.special import betaincinv, gammaincinv, ndtri, stdtrit
 
-from calibrant.estimators.binned.bin_sums import Tally, lp_norm
+from calibrant.estimators.binned.binning import Tally, lp_norm
 from calibrant.results import Interval
 
 SYMMETRIC = 1e-3

@@ -15,9 +15,8 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.estimators.distances import ConvexDistance, Lp
-from calibrant.estimators.events import View, check_lens
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.recalibration.base import Recalibrator, folds_of_rows

@@ -12,10 +12,9 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.base import BaseEstimator, as_estimate
+from calibrant.estimators.base import BaseEstimator, View, as_estimate, check_lens
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
-from calibrant.estimators.events import View, check_lens
 from calibrant.estimators.scoring_rules.proper_scores import Brier
 from calibrant.inference.monte_carlo import at_least, draw
 from calibrant.lenses.class_lenses import Lens

@@ -15,7 +15,7 @@ from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, as_estimate
 from calibrant.estimators.limits import MeanLimits, skewed_quantile
 from calibrant.inference.monte_carlo import as_seed_sequence, block_rows, check_blocks, draw
-from calibrant.results import Estimate, Interval, TestResult
+from calibrant.results import Estimate, Interval
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 
@@ -137,22 +137,6 @@ class WithInterval:
                 estimate, withheld=f"none is known, and the bootstrap does not suit it: {self.estimator.resampling}"
             )
         return Bootstrap(self.estimator, self.n_resamples)(y_true, y_pred, **options)
-
-
-def include_null(interval: Interval, test: TestResult) -> Interval:
-    """The interval of a non-negative error, down to zero exactly when the exact test cannot rule zero out.
-
-    >>> import numpy as np
-    >>> from calibrant import ECE, ExactTest
-    >>> y_pred = np.linspace(0.05, 0.95, 60)
-    >>> y_true = (np.random.default_rng(3).random(60) < y_pred) * 1
-    >>> interval = ECE()(y_true, y_pred).confidence_interval()
-    >>> include_null(interval, ExactTest(ECE())(y_true, y_pred)).low
-    0.0
-    """
-    if test.pvalue <= 1 - interval.level:
-        return interval
-    return interval if interval.low <= 0 else replace(interval, low=0.0, method=f"{interval.method} with exact test")
 
 
 def value_of_rows(

@@ -13,9 +13,8 @@ from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.binned.bin_sums import EventCounts
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass
-from calibrant.estimators.binned.ece import ECE
+from calibrant.estimators.binned.ece import ECE, EventCounts
 from calibrant.estimators.smooth.fitted_curves import (
     FINE,
     Curve,
@@ -25,8 +24,8 @@ from calibrant.estimators.smooth.fitted_curves import (
     IsotonicCurve,
     SmoothCurve,
     cells_of,
+    quantiles,
 )
-from calibrant.estimators.smooth.ici import quantiles
 from calibrant.inference.monte_carlo import draw
 from calibrant.inference.proportions import Band, clopper_pearson
 from calibrant.lenses.class_lenses import Event, Lens, PositiveClass, default_lens

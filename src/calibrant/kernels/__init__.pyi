@@ -7,8 +7,8 @@ from calibrant.kernels.base import Product as Product
 from calibrant.kernels.base import Radial as Radial
 from calibrant.kernels.base import Scaled as Scaled
 from calibrant.kernels.base import Sum as Sum
-from calibrant.kernels.closed_forms import closed_form as closed_form
-from calibrant.kernels.closed_forms import expectation as expectation
+from calibrant.kernels.base import closed_form as closed_form
+from calibrant.kernels.base import expectation as expectation
 from calibrant.kernels.distance_kernels import Energy as Energy
 from calibrant.kernels.distance_kernels import Exponential as Exponential
 from calibrant.kernels.distance_kernels import Gaussian as Gaussian

@@ -28,7 +28,7 @@ def exponential_product(
 
 def exponential_pair_sums(x: np.ndarray, v: np.ndarray, rate: float, coefficients: Sequence[float]) -> np.ndarray:
     """``sum_{i < j} p(s) exp(-s) v_i v_j`` of each column of v ``(n, q)``, in one compiled pass."""
-    from calibrant._compiled.running_sums import pair_sums
+    from calibrant._compiled.cpu import pair_sums
 
     return pair_sums(rate * (x - x[:1]), v, np.asarray(coefficients))
 
@@ -55,7 +55,7 @@ def _both_sides(x: Array, v: Array, coefficients: np.ndarray) -> Array:
     """Sums over the points to the left and to the right of each."""
     xp = namespace(x, v)
     if isinstance(v, np.ndarray) and isinstance(x, np.ndarray):
-        from calibrant._compiled.running_sums import running_sums
+        from calibrant._compiled.cpu import running_sums
 
         return running_sums(x, v, coefficients)
     left = _doubled(x, v, coefficients)

@@ -189,7 +189,7 @@ def from_lowest(points: Array) -> Array:
     return values - xp.where(xp.isfinite(lowest), lowest, 0.0)
 
 
-def by_value(points: Array, most: int = MAX_ROWS) -> Array:
+def by_value(points: Array) -> Array:
     """At most so many row numbers, evenly spread in the order of the column with the widest range.
 
     Rows that agree there are in an order that their other digits decide, as good as random. The order in which they are given
@@ -204,9 +204,9 @@ def by_value(points: Array, most: int = MAX_ROWS) -> Array:
     order = xp.argsort(_hashed(values.view(xp.int64)))
     for keys in (_coarse(values), column):
         order = order[xp.argsort(keys[order], stable=True)]
-    if n <= most:
+    if n <= MAX_ROWS:
         return order
-    return order[(2 * xp.arange(most, device=getattr(order, "device", None)) + 1) * n // (2 * most)]
+    return order[(2 * xp.arange(MAX_ROWS, device=getattr(order, "device", None)) + 1) * n // (2 * MAX_ROWS)]
 
 
 def thinned(points: Array, most: int = MAX_ROWS) -> Array:

@@ -16,7 +16,7 @@ from calibrant._array import to_numpy
 from calibrant._numerics.newton import Derivatives, newton
 from calibrant._validate import InputError, as_probabilities
 from calibrant.distributions.reading.conversion import as_problem
-from calibrant.lab.problems.score_worlds import GLM, BetaScores, ScoreWorld, on_scale
+from calibrant.lab.score_worlds import GLM, BetaScores, ScoreWorld, on_scale
 from calibrant.lenses.class_lenses import Lens, default_lens
 from calibrant.results import Table
 from calibrant.typing import ArrayLike

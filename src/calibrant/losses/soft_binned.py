@@ -7,8 +7,7 @@ import numpy as np
 from calibrant._array import as_double, as_number, matched, namespace
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.events import View, check_lens
+from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.lenses.class_lenses import Event, Lens, TopLabel
 from calibrant.results import Estimate
 from calibrant.typing import Array

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
-from calibrant._validate import InputError, check_one_of
+from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.distributions.discrete.categorical import Categorical
@@ -252,6 +252,18 @@ def predictions_of(estimator: Any, X: Any) -> Distribution:
         "estimator must have predict_proba(X), predict_dist(X) or predict(X, return_std=True); "
         f"{type(estimator).__name__} has none of them"
     )
+
+
+def resamples(wanted: int | None, n: int, work: int) -> int:
+    """As many as wanted; else 999, or fewer where rows are many: not fewer than 99.
+
+    >>> [resamples(None, n, 200_000_000) for n in (10, 500_000, 10**8)]
+    [999, 400, 99]
+    """
+    if wanted is None:
+        return min(999, max(99, work // n))
+    check_count(wanted, "n_resamples")
+    return wanted
 
 
 D = TypeVar("D", bound=Display)

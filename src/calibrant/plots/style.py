@@ -142,13 +142,13 @@ def settings(palette: Palette) -> dict[Any, Any]:
     }
 
 
-def dress(axes: "Axes", palette: Palette, *, grid: bool = True) -> None:
+def dress(axes: "Axes", palette: Palette) -> None:
     """Quiet lines behind what is drawn, no frame above and to the right, and numbers written out."""
     axes.set_facecolor("none")
     for side, spine in axes.spines.items():
         spine.set_visible(side in ("left", "bottom"))
         spine.set_color(palette.grid)
-    axes.grid(visible=grid, color=palette.grid, linewidth=0.7)
+    axes.grid(visible=True, color=palette.grid, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.tick_params(length=0, colors=palette.muted, which="both", labelsize=10, pad=5)
     for axis in (axes.xaxis, axes.yaxis):

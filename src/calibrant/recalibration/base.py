@@ -21,8 +21,8 @@ from calibrant.distributions.quadrature import crps_by_cells, has_levels
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.recalibration.maps import Map, NamedClasses
 from calibrant.results import Table, how_many, number
-from calibrant.results.base import SCHEMA, Result
-from calibrant.results.words import brief
+from calibrant.results.result import SCHEMA, Result
+from calibrant.results.text import brief
 from calibrant.typing import ArrayLike, Engine
 
 

@@ -16,8 +16,9 @@ from calibrant._validate import InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_distribution
-from calibrant.results import brief, markup
-from calibrant.results.base import jsonable
+from calibrant.results import brief
+from calibrant.results import text as markup
+from calibrant.results.result import jsonable
 from calibrant.typing import ArrayLike
 
 

@@ -8,11 +8,11 @@ from calibrant.reports.core.model import Picture as Picture
 from calibrant.reports.core.model import Reason as Reason
 from calibrant.reports.core.model import Section as Section
 from calibrant.reports.core.model import Verdict as Verdict
+from calibrant.reports.evaluation import Report as Report
 from calibrant.reports.evaluation import evaluate as evaluate
 from calibrant.reports.evaluation import judge as judge
 from calibrant.reports.evaluation import report as report
 from calibrant.reports.model_comparison import Comparison as Comparison
 from calibrant.reports.model_comparison import compare as compare
-from calibrant.reports.render.report import Report as Report
 from calibrant.reports.stream_report import MonitorReport as MonitorReport
 from calibrant.reports.stream_report import monitor_report as monitor_report

@@ -14,14 +14,13 @@ from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.recalibration.base import FLOORED, HeldOut, effective_rows, impossible, nats, scores
-from calibrant.reports.class_report.class_outline import MEANINGS
-from calibrant.reports.class_report.class_pictures import reliability_of
+from calibrant.reports.class_report.class_outline import MEANINGS, reliability_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import KeyNumber, Page, Picture, Verdict
 from calibrant.reports.core.problem import ReportProblem
 from calibrant.reports.evaluation import settings_of
 from calibrant.reports.forecast_report.forecast_outline import MEANINGS as FORECAST_MEANINGS
-from calibrant.reports.forecast_report.forecast_pictures import coverage_of, histogram_of
+from calibrant.reports.forecast_report.forecast_outline import coverage_of, histogram_of
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, PITProblem
 from calibrant.reports.trials import ODDS, problem_after
 from calibrant.results import SCHEMA, Table, number

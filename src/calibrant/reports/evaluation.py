@@ -1,7 +1,8 @@
-"""From targets and predictions to the report, as plain data."""
+"""The report, from targets and predictions to plain data, and the forms in which it is shown."""
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,12 +20,38 @@ from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
-from calibrant.reports.core.model import LAST, Outline, Progress, Step, Verdict, announcer
+from calibrant.reports.core.model import LAST, Outline, Progress, ReportData, Step, Verdict, announcer
 from calibrant.reports.core.problem import ReportProblem, columns_of
 from calibrant.reports.forecast_report.forecast_outline import outline_of_forecasts
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
-from calibrant.reports.render.report import Report
 from calibrant.typing import ArrayLike, Engine, Seed
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(ReportData):
+    """Everything the page shows, as data; :func:`calibrant.evaluate` makes it.
+
+    ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` one table of classes
+    and one per column of slices. ``settings`` repeat the run.
+    """
+
+    def to_html(self) -> str:
+        """One self-contained page."""
+        from calibrant.reports.render.html import to_html
+
+        return to_html(self)
+
+    def to_markdown(self) -> str:
+        """A summary in GitHub's Markdown, for a comment on a pull request."""
+        from calibrant.reports.render.markdown import to_markdown
+
+        return to_markdown(self)
+
+    def _repr_html_(self) -> str:
+        from calibrant.reports.render.notebook import to_notebook
+
+        return to_notebook(self)
+
 
 T = TypeVar("T")
 

@@ -10,12 +10,12 @@ from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import central_levels
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import coverage
-from calibrant.reports.class_report.class_pictures import curve_of
+from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Page, Picture, Progress, Section, Step, Verdict
 from calibrant.reports.core.problem import ReportProblem, Slicing, columns_of, slicings_of
-from calibrant.reports.evaluation import planned, report_of, settings_of, silent
-from calibrant.reports.forecast_report.forecast_pictures import COVERED
+from calibrant.reports.evaluation import Report, planned, report_of, settings_of, silent
+from calibrant.reports.forecast_report.forecast_outline import COVERED
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.reports.model_differences import (
     CRPS_LOSS,
@@ -29,9 +29,8 @@ from calibrant.reports.model_differences import (
     table_of,
 )
 from calibrant.reports.render.html import charts_of, rendered
-from calibrant.reports.render.report import Report
 from calibrant.results import SCHEMA, Table, how_many
-from calibrant.results.markup import escaped
+from calibrant.results.text import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
 MAX_MODELS = 12

@@ -24,8 +24,8 @@ from calibrant.planning.affordable import BOOTSTRAP_WORK, affordable
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import Verdict
 from calibrant.reports.core.problem import ReportProblem
+from calibrant.reports.evaluation import Report
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
-from calibrant.reports.render.report import Report
 from calibrant.results import Estimate, Table, number, percent
 from calibrant.typing import Array
 

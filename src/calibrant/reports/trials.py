@@ -42,11 +42,11 @@ from calibrant.recalibration.scaling.log_odds import BetaScaling, Intercept, Pla
 from calibrant.recalibration.scaling.matrix import VectorScaling
 from calibrant.recalibration.scaling.temperature import Temperature
 from calibrant.recalibration.stacking.default import Default
-from calibrant.reports.class_report.class_pictures import reliability_of
+from calibrant.reports.class_report.class_outline import reliability_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import Picture
 from calibrant.reports.core.problem import ReportProblem
-from calibrant.reports.forecast_report.forecast_pictures import histogram_of
+from calibrant.reports.forecast_report.forecast_outline import histogram_of
 from calibrant.reports.forecast_report.forecast_problem import (
     ForecastProblem,
     PITOfParts,

@@ -18,18 +18,16 @@ from calibrant.results import how_many
 from calibrant.sklearn.held_out import (
     HeldOutPart,
     RecalibrationWarning,
+    as_categorical,
     as_rows,
     check_recalibrator,
+    class_numbers,
     features_of,
     fitted,
+    gives_probabilities,
     held_out,
     learnt,
     pooled,
-)
-from calibrant.sklearn.outputs import (
-    as_categorical,
-    class_numbers,
-    gives_probabilities,
     probabilities,
     response,
     spread,

@@ -15,8 +15,16 @@ from calibrant.recalibration.base import Recalibrator
 from calibrant.recalibration.predictive.quantile import QuantileRecalibration
 from calibrant.recalibration.predictive.variance import VarianceScaling
 from calibrant.recalibration.stacking.stack import Best
-from calibrant.sklearn.held_out import as_rows, check_recalibrator, features_of, fitted, held_out, learnt, pooled
-from calibrant.sklearn.outputs import means_and_spreads
+from calibrant.sklearn.held_out import (
+    as_rows,
+    check_recalibrator,
+    features_of,
+    fitted,
+    held_out,
+    learnt,
+    means_and_spreads,
+    pooled,
+)
 
 DEFAULT = Best((VarianceScaling(), QuantileRecalibration()))
 

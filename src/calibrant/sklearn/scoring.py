@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.sklearn.outputs import as_categorical, class_numbers, distribution, response
+from calibrant.sklearn.held_out import as_categorical, class_numbers, distribution, response
 
 
 @dataclass(frozen=True)

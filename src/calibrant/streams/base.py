@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from calibrant._names import Words
-from calibrant._numerics.exact_sums import UNIT, dot, from_text, to_text, total
+from calibrant._numerics.sums import UNIT, dot, from_text, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli

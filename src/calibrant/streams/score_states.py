@@ -7,12 +7,12 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._numerics.exact_sums import BLOCK, UNIT, from_text, sum_any, to_float, to_text, total
+from calibrant._numerics.sums import BLOCK, UNIT, from_text, sum_any, to_float, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.binned.bin_sums import Tally, tally
+from calibrant.estimators.base import View
+from calibrant.estimators.binned.binning import Tally, tally
 from calibrant.estimators.binned.debiased import BinWeights, DebiasedECE
-from calibrant.estimators.events import View
 from calibrant.estimators.limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import INFINITE_LOSS, Score
 from calibrant.estimators.smooth.weak_calibration import CalibrationRatio

@@ -22,8 +22,7 @@ from calibrant.estimators.smooth.weak_calibration import CalibrationRatio
 from calibrant.results import Estimate
 from calibrant.spec import parse
 from calibrant.streams.base import NAMES
-from calibrant.streams.block_state import BlockState
-from calibrant.streams.feature_states import LocationState, RandomFeatureState
+from calibrant.streams.block_state import BlockState, LocationState, RandomFeatureState
 from calibrant.streams.score_states import DebiasedState, RatioState, ScoreState
 from calibrant.typing import Array, ArrayLike
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from calibrant import Categorical, ClassWise, EqualMass
-from calibrant.estimators.binned.bin_sums import ClassCounts, EventCounts, Stretches, lp_norm
+from calibrant.estimators.binned.binning import lp_norm
+from calibrant.estimators.binned.ece import ClassCounts, EventCounts, Stretches
 
 
 def test_both_ways_of_counting_agree(rng):
@@ -24,7 +25,7 @@ def test_many_resamples_are_counted_like_few(rng, monkeypatch):
     for weights in (None, rng.random(80)):
         counts = ClassCounts.of(events, [EqualMass(5).bins(e.probability, weights) for e in events], weights)
         at_once = counts.observed(drawn)
-        monkeypatch.setattr("calibrant.estimators.binned.bin_sums.CACHED", 200)
+        monkeypatch.setattr("calibrant.estimators.binned.ece.CACHED", 200)
         np.testing.assert_array_equal(counts.observed(drawn), at_once)
         monkeypatch.undo()
 

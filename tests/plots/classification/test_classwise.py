@@ -5,7 +5,7 @@ from calibrant import Bernoulli, Normal, PositiveClass, ReliabilityCurve
 from calibrant._validate import InputError
 from calibrant.plots import ClasswiseDisplay, classwise
 from calibrant.plots.classification.classwise import evidence_of
-from calibrant.plots.classification.event_curves import bins_of
+from calibrant.plots.classification.reliability import bins_of
 
 
 @pytest.fixture

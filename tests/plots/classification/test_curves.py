@@ -3,7 +3,8 @@ import pytest
 
 from calibrant import EqualMass, EqualWidth
 from calibrant._validate import InputError
-from calibrant.plots.classification.event_curves import bins_of, floor_for, resamples
+from calibrant.plots.base import resamples
+from calibrant.plots.classification.reliability import bins_of, floor_for
 
 
 def test_resamples_grow_fewer_where_rows_are_many():

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from calibrant.plots.comparisons.comparison import curves_in, curves_layout
-from calibrant.plots.drawings import DRAWINGS
+from calibrant.reports.render.html import DRAWINGS
 from calibrant.results import Table
 
 pytest.importorskip("matplotlib")

@@ -2,9 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from calibrant.plots.drawings import DRAWINGS
 from calibrant.reports import Picture
-from calibrant.reports.render.html import Chart, chart_of, charts_of, drawn, placed
+from calibrant.reports.render.html import DRAWINGS, Chart, chart_of, charts_of, drawn, placed
 from calibrant.results import Table
 
 LEVELS = Table(lower=[0.0, 0.5], upper=[0.5, 1.0], observed=[0.4, 0.6], low=[0.3, 0.3], high=[0.7, 0.7])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from calibrant import evaluate
-from calibrant.reports.render.html import json_for_script, shortened, visible
+from calibrant.reports.render.html import DRAWINGS, json_for_script, shortened, visible
 
 
 def test_every_control_character_becomes_visible():
@@ -42,3 +42,10 @@ def test_json_cannot_leave_its_script_element():
     assert not set(text) & set("<>&\u2028\u2029")
     text.encode("utf-8")
     assert json.loads(text)["title"] == title
+
+
+@pytest.mark.parametrize("kind", DRAWINGS)
+def test_words_of_a_legend_stand_beside_known_marks(kind):
+    for mark, words in DRAWINGS[kind].legend:
+        assert mark in ("dot", "diamond", "band", "line", "dashed", "bar")
+        assert words

@@ -68,7 +68,7 @@ def test_colours_follow_the_notebook(report):
 def test_without_what_draws_pictures(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "calibrant.reports.charts", raising=False)
-    monkeypatch.delitem(sys.modules, "calibrant.plots.drawings", raising=False)
+    monkeypatch.delitem(sys.modules, "calibrant.reports.render.html", raising=False)
     text = report._repr_html_()
     assert "<svg" not in text
     assert "What to do" in text

@@ -15,7 +15,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.quadrature import crps_by_cells, edges_of, least_reaching
 from calibrant.kernels import Kernel
-from calibrant.kernels.closed_forms import closed_form, expectation
+from calibrant.kernels.base import closed_form, expectation
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 

@@ -15,7 +15,7 @@ from calibrant.distributions.base import check_temperature
 from calibrant.distributions.continuous.positive import SMALLEST
 from calibrant.distributions.parametric import Parametric, check_positive
 from calibrant.kernels import Energy, Exponential
-from calibrant.kernels.closed_forms import closed_form
+from calibrant.kernels.base import closed_form
 from calibrant.typing import Array, ArrayLike
 
 BELOW_ONE = 1 - 2.0**-53

@@ -17,7 +17,7 @@ from calibrant.distributions.continuous.kernel_means import (
 )
 from calibrant.distributions.parametric import Parametric, check_positive, is_single, single
 from calibrant.kernels import Energy, Exponential, Gaussian
-from calibrant.kernels.closed_forms import closed_form
+from calibrant.kernels.base import closed_form
 from calibrant.typing import Array, ArrayLike
 
 

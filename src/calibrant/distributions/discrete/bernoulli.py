@@ -9,7 +9,8 @@ import numpy as np
 
 from calibrant._array import is_integer, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_probabilities, check_not_empty, frame_columns
-from calibrant.distributions.base import Distribution, names_of
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.discrete.categorical import names_of
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 

@@ -1,7 +1,7 @@
 """Class probabilities: binary and multi-class classifiers."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -19,9 +19,9 @@ from calibrant._validate import (
     check_rows_sum_to_one,
     frame_columns,
 )
-from calibrant.distributions.base import Distribution, check_temperature, names_of
+from calibrant.distributions.base import Distribution, check_temperature
 from calibrant.kernels import Identity, LabelMatrix
-from calibrant.kernels.closed_forms import closed_form
+from calibrant.kernels.base import closed_form
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
@@ -350,6 +350,17 @@ def _looked_up(y: np.ndarray, names: tuple[Any, ...]) -> np.ndarray:
 
 def _given(labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if labels is None else tuple(labels)
+
+
+def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
+    """Labels as text, each different: where two would look the same, as code writes them.
+
+    >>> names_of([0, 1]), names_of([1, "1"])
+    (('0', '1'), ('1', "'1'"))
+    """
+    labels = tuple(labels)
+    names = tuple(map(str, labels))
+    return names if len(set(names)) == len(names) else tuple(map(repr, labels))
 
 
 @closed_form(Identity, Categorical, Categorical)

@@ -14,7 +14,7 @@ from calibrant._validate import InputError, check_finite
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.parametric import Parametric, as_columns, check_positive
 from calibrant.kernels import Kernel
-from calibrant.kernels.closed_forms import closed_form
+from calibrant.kernels.base import closed_form
 from calibrant.typing import Array, ArrayLike
 
 TAIL = 1e-16

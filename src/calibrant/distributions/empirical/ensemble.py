@@ -11,7 +11,7 @@ from calibrant._array import is_floating, is_traced, matched, namespace, to_nump
 from calibrant._validate import InputError, as_array
 from calibrant.distributions.base import Distribution, as_numbers, as_shares, displaced
 from calibrant.kernels import Kernel
-from calibrant.kernels.closed_forms import closed_form, expectation
+from calibrant.kernels.base import closed_form, expectation
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._names import Words
-from calibrant._numerics.exact_sums import sum_any
+from calibrant._numerics.sums import sum_any
 from calibrant._validate import InputError, as_real
 from calibrant.distributions.reading.conversion import as_part
-from calibrant.estimators.binned.bin_sums import Tally, tally
-from calibrant.estimators.binned.binning import Edges
+from calibrant.estimators.binned.binning import Edges, Tally, tally
 from calibrant.estimators.binned.ece import ECE, binned_estimate, with_limits
 from calibrant.lenses.class_lenses import PositiveClass
 from calibrant.results import Estimate

@@ -1,18 +1,19 @@
-"""Cutting probabilities into bins.
+"""Cutting probabilities into bins, and exact tallies of what falls into each.
 
 The rules hold for the whole library: bins are right-closed, 0 belongs to the first and 1 to the last, and, unless asked
 otherwise, equal scores share a bin, so that no result depends on the order of the rows.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
+from calibrant._numerics.sums import BLOCK, ROWS, add_shares, joined, sum_any, to_float, wholes
 from calibrant._validate import InputError, check_count, check_one_of
-from calibrant.estimators.base import Statistic
 from calibrant.lenses.class_lenses import Event
 
 Ties: TypeAlias = Literal["together", "split"]
@@ -92,7 +93,9 @@ class Binning(ABC):
         """What a reader must know of the bins of each event."""
         return ()
 
-    def statistic(self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float) -> Statistic:
+    def statistic(
+        self, events: tuple[Event, ...], weights: np.ndarray | None, norm: float
+    ) -> Callable[[np.ndarray], np.ndarray]:
         """The binned error as a function of resampled targets; needed of rules that are adaptive."""
         raise NotImplementedError
 
@@ -282,3 +285,96 @@ def _totals(values: np.ndarray, ends: np.ndarray, dtype: type | None = None) -> 
     total = np.cumsum(values, axis=-1, dtype=dtype)
     at = total if len(ends) == total.shape[-1] else total[..., ends - 1]
     return np.concatenate([np.zeros((*at.shape[:-1], 1), at.dtype), at], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Weight, sum of probabilities, and weight of the rows where the event happened, in each bin.
+
+    Sums are exact integers of :mod:`~calibrant._numerics.sums` in even cells for rows where the event did not
+    happen, and in odd cells for those where it did; so tallies of parts add up to the tally of the whole.
+    """
+
+    bins: Bins
+    mass: np.ndarray
+    score: np.ndarray
+
+    @classmethod
+    def empty(cls, bins: Bins) -> Self:
+        """Before any row."""
+        return cls(bins, np.zeros(2 * len(bins), dtype=object), np.zeros(2 * len(bins), dtype=object))
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return replace(self, mass=self.mass + other.mass, score=self.score + other.score)
+
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """Weight of the rows in each bin."""
+        return to_float(self.mass[::2] + self.mass[1::2])
+
+    @cached_property
+    def predicted(self) -> np.ndarray:
+        """Sum of their probabilities."""
+        return to_float(self.score[::2] + self.score[1::2])
+
+    @cached_property
+    def observed(self) -> np.ndarray:
+        """Weight of the rows where the event happened."""
+        return to_float(self.mass[1::2])
+
+    @cached_property
+    def predicted_where_observed(self) -> np.ndarray:
+        """Sum of the probabilities of the rows where the event happened."""
+        return to_float(self.score[1::2])
+
+    @cached_property
+    def gap(self) -> np.ndarray:
+        """Mean probability minus observed frequency; zero in empty bins."""
+        weight = self.weight
+        return to_float(self.score[::2] + self.score[1::2] - self.mass[1::2]) / np.where(weight > 0, weight, 1)
+
+
+def tally(
+    scores: np.ndarray, observed: np.ndarray, bins: Bins, weights: np.ndarray | None, cell: np.ndarray | None = None
+) -> Tally:
+    """One pass over the rows, a block at a time; the ``cell`` of each row need not be found where it is known."""
+    total = Tally.empty(bins)
+    for start in range(0, len(observed), ROWS):
+        rows = range(start, min(start + ROWS, len(observed)), BLOCK)
+        cells = ((slice(i, i + BLOCK), _cells(scores, observed, bins, cell, slice(i, i + BLOCK))) for i in rows)
+        total += _shares(bins, scores, cells) if weights is None else _weighted(bins, scores, weights, cells)
+    return total
+
+
+def _cells(scores: np.ndarray, observed: np.ndarray, bins: Bins, cell: np.ndarray | None, rows: slice) -> np.ndarray:
+    """Even cells for rows where the event did not happen, odd ones for those where it did."""
+    found = (bins.of_rows(scores, rows) if cell is None else cell[rows]) << 1
+    found += observed[rows]
+    return found
+
+
+def _shares(bins: Bins, scores: np.ndarray, cells: Iterable[tuple[slice, np.ndarray]]) -> Tally:
+    """Every row counts once."""
+    totals = np.zeros((3, 2 * len(bins)), dtype=np.int64)
+    for rows, cell in cells:
+        add_shares(totals, scores[rows].astype(np.float64, copy=False), cell)
+    return Tally(bins, wholes(totals[0]), joined(totals))
+
+
+def _weighted(bins: Bins, scores: np.ndarray, weights: np.ndarray, cells: Iterable[tuple[slice, np.ndarray]]) -> Tally:
+    """Rows count as much as their weights."""
+    total = Tally.empty(bins)
+    for rows, cell in cells:
+        w, size = weights[rows], 2 * len(bins)
+        total += Tally(bins, sum_any(w, cell, size), sum_any(w * scores[rows], cell, size))
+    return total
+
+
+def lp_norm(gap: np.ndarray, weight: np.ndarray, norm: float) -> np.ndarray:
+    """Weighted Lp norm over the last axis; entries without weight do not count."""
+    size = np.where(weight > 0, np.abs(gap), 0.0)
+    largest = size.max(axis=-1)
+    if np.isinf(norm):
+        return largest
+    unit = np.where(largest > 0, largest, 1.0)  # powers of shares of the largest cannot vanish
+    return unit * (((size / unit[..., None]) ** norm @ weight) / weight.sum()) ** (1 / norm)

@@ -7,13 +7,12 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._numerics.cell_sums import cell_sums
+from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.binned.bin_sums import lp_norm
-from calibrant.estimators.binned.binning import unit_of
+from calibrant.estimators.binned.binning import lp_norm, unit_of
 from calibrant.estimators.limits import ErrorLimits, RootOfSquares, Slack, SumOfGaps, noise_of_rows, scaled
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array

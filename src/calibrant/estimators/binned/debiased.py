@@ -8,11 +8,9 @@ from scipy.special import erf
 
 from calibrant._validate import InputError, check_one_of
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import Statistic
-from calibrant.estimators.binned.bin_sums import EventCounts, Tally, tally
-from calibrant.estimators.binned.binning import Binning, Bins, EqualMass
-from calibrant.estimators.binned.ece import ADAPTIVE, ECE, bin_table
-from calibrant.estimators.events import LensedEstimator
+from calibrant.estimators.base import LensedEstimator, Statistic
+from calibrant.estimators.binned.binning import Binning, Bins, EqualMass, Tally, tally
+from calibrant.estimators.binned.ece import ADAPTIVE, ECE, EventCounts, bin_table
 from calibrant.estimators.limits import ErrorLimits, Moved, RootOfSquares, Slack, SumOfGaps, binned_slack
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate, Table

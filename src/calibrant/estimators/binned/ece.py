@@ -1,16 +1,16 @@
-"""The expected calibration error over bins of the predicted probability."""
+"""The expected calibration error over bins of the predicted probability, of the data and of many resamples at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import Protocol, Self
 
 import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.base import Statistic
-from calibrant.estimators.binned.bin_sums import BinnedStatistic, ClassCounts, EventCounts, Tally, lp_norm, tally
-from calibrant.estimators.binned.binning import Binning, EqualWidth
-from calibrant.estimators.events import LensedEstimator
+from calibrant.estimators.base import LensedEstimator, Statistic
+from calibrant.estimators.binned.binning import Binning, Bins, EqualWidth, Tally, lp_norm, tally
 from calibrant.estimators.limits import ErrorLimits, binned_slack, noise_of, noise_of_rows
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
@@ -149,3 +149,151 @@ def bin_table(names: list[str], tallies: list[Tally]) -> Table:
     }
     name = {} if len(names) == 1 else {"event": np.repeat(names, [f.sum() for f in full])}
     return Table({**name, **{key: np.concatenate(parts) for key, parts in columns.items()}})
+
+
+CACHED = 1 << 16
+"""Classes that are looked up at a time, so that they stay in the cache."""
+
+
+class BinCounts(Protocol):
+    """Events with equally many bins: weights and sums of probabilities ``(events, bins)``, and counts of resamples."""
+
+    @property
+    def weight(self) -> np.ndarray:
+        """Weight of the rows in each bin."""
+        ...
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """Sum of their probabilities."""
+        ...
+
+    def observed(self, targets: np.ndarray) -> np.ndarray:
+        """Weight of the rows where each event happened, ``(m, events, bins)``, for targets ``(m, n, ...)``."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class EventCounts:
+    """Counts of one event: rows are put in the order of their bins, and each stretch is summed.
+
+    A product with the indicator matrix of bins takes two to three times as long, and much more room.
+    """
+
+    event: Event
+    stretches: "Stretches"
+    weights: np.ndarray | None
+    weight: np.ndarray
+    predicted: np.ndarray
+
+    @classmethod
+    def of(cls, event: Event, bins: Bins, weights: np.ndarray | None) -> Self:
+        """Prepare the resamples of an event."""
+        p = event.probability
+        stretches = Stretches.of(bins.of_rows(p, slice(None)), len(bins))
+        w = stretches.ordered(np.ones(len(p)) if weights is None else weights)
+        predicted = stretches.sums(w * stretches.ordered(p.astype(np.float64)))
+        return cls(event, stretches, None if weights is None else w, stretches.sums(w)[None], predicted[None])
+
+    def observed(self, targets: np.ndarray) -> np.ndarray:
+        """Weight of the rows where the event happened, ``(m, 1, bins)``."""
+        observed = self.stretches.ordered(self.event.observed(targets))
+        return self.stretches.sums(observed if self.weights is None else observed * self.weights)[:, None, :]
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Rows in the order of their cells: what that order is, where the stretch of each filled cell starts, and how many there are.
+
+    >>> stretches = Stretches.of(np.array([2, 0, 2]), 4)
+    >>> stretches.sums(stretches.ordered(np.array([[0.5, 1.0, 2.0]])))
+    array([[1. , 0. , 2.5, 0. ]])
+    """
+
+    order: np.ndarray | None
+    filled: np.ndarray
+    starts: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, cell: np.ndarray, size: int) -> Self:
+        """From the number of each row's cell, of so many; small integers are sorted in O(n)."""
+        count = np.bincount(cell, minlength=size)
+        filled = np.flatnonzero(count)
+        order = np.argsort(cell.astype(np.min_scalar_type(size)), kind="stable") if len(filled) > 1 else None
+        return cls(order, filled, (np.cumsum(count) - count)[filled], size)
+
+    def ordered(self, values: np.ndarray) -> np.ndarray:
+        """Rows on the last axis, put in order; not to ask whether they exist is faster."""
+        return values if self.order is None else np.take(values, self.order, axis=-1, mode="clip")
+
+    def sums(self, ordered: np.ndarray) -> np.ndarray:
+        """The sum over each cell, ``(..., size)``; truth values are counted."""
+        total = np.zeros((*ordered.shape[:-1], self.size))
+        dtype = np.uint32 if ordered.dtype == bool else np.float64
+        total[..., self.filled] = np.add.reduceat(ordered, self.starts, axis=-1, dtype=dtype)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCounts:
+    """Counts of all classes of a categorical problem: each row adds to one bin of one class, whatever their number."""
+
+    cell: np.ndarray
+    weights: np.ndarray | None
+    weight: np.ndarray
+    predicted: np.ndarray
+
+    @classmethod
+    def of(cls, events: Sequence[Event], bins: Sequence[Bins], weights: np.ndarray | None) -> Self:
+        """Prepare the resamples of k events, one a class."""
+        width = max(map(len, bins))
+        cells = [
+            b.of_rows(e.probability, slice(None)) + i * width for i, (e, b) in enumerate(zip(events, bins, strict=True))
+        ]
+        size = len(events) * width
+        w = np.ones(len(cells[0])) if weights is None else weights
+        weight = sum(np.bincount(c, weights=w, minlength=size) for c in cells)
+        predicted = sum(
+            np.bincount(c, weights=w * e.probability, minlength=size) for c, e in zip(cells, events, strict=True)
+        )
+        shape = (len(events), width)
+        return cls(np.stack(cells, axis=1), weights, np.reshape(weight, shape), np.reshape(predicted, shape))
+
+    def observed(self, targets: np.ndarray) -> np.ndarray:
+        """Weight of the rows of each class that occurred, ``(m, k, bins)``."""
+        n, k = self.cell.shape
+        every, first = self.cell.reshape(-1), np.arange(n) * k
+        size = max(1, CACHED // n)
+        parts = [self._counts(every, first + targets[i : i + size]) for i in range(0, len(targets), size)]
+        return np.concatenate(parts)
+
+    def _counts(self, every: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Of some resamples, from all cells and where those of the classes that occurred stand among them."""
+        m, size = len(index), self.weight.size
+        cell = np.take(every, index, mode="clip") + size * np.arange(m)[:, None]
+        w = None if self.weights is None else np.broadcast_to(self.weights, index.shape).ravel()
+        return np.bincount(cell.ravel(), weights=w, minlength=m * size).reshape(m, *self.weight.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedStatistic:
+    """The binned error as a function of resampled targets."""
+
+    norm: float
+    counts: tuple[BinCounts, ...]
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The error of each resample, ``(m,)``."""
+        errors = self.each(targets)
+        return lp_norm(errors, np.ones(errors.shape[1]), self.norm)
+
+    def each(self, targets: np.ndarray) -> np.ndarray:
+        """The error of each event in each resample, ``(m, events)``."""
+        return np.concatenate([self._errors(c, targets) for c in self.counts], axis=1)
+
+    def _errors(self, counts: BinCounts, targets: np.ndarray) -> np.ndarray:
+        """The error of each event, ``(m, events)``."""
+        gap = (counts.predicted - counts.observed(targets)) / np.where(counts.weight > 0, counts.weight, 1)
+        pairs = zip(np.moveaxis(gap, 1, 0), counts.weight, strict=True)
+        return np.stack([lp_norm(g, w, self.norm) for g, w in pairs], axis=1)

@@ -9,7 +9,6 @@ import numpy as np
 
 from calibrant._validate import InputError, check_one_of
 from calibrant.estimators.base import Statistic
-from calibrant.estimators.binned.bin_sums import lp_norm
 from calibrant.estimators.binned.binning import (
     Binning,
     Bins,
@@ -17,6 +16,7 @@ from calibrant.estimators.binned.binning import (
     EqualWidth,
     Ordered,
     Ties,
+    lp_norm,
     rows_below,
     unit_of,
     with_ends,

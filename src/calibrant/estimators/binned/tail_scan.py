@@ -8,9 +8,9 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant.distributions.base import Distribution
-from calibrant.estimators.binned.bin_sums import BinCounts, ClassCounts, EventCounts
+from calibrant.estimators.base import LensedEstimator
 from calibrant.estimators.binned.binning import Bins, with_ends
-from calibrant.estimators.events import LensedEstimator
+from calibrant.estimators.binned.ece import BinCounts, ClassCounts, EventCounts
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array

@@ -9,8 +9,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.binned.bin_sums import lp_norm
-from calibrant.estimators.binned.binning import Binning, EqualMass
+from calibrant.estimators.binned.binning import Binning, EqualMass, lp_norm
 from calibrant.estimators.binned.ece import ECE
 from calibrant.lenses.thresholds import Exceeds, as_thresholds
 from calibrant.results import Estimate, Table

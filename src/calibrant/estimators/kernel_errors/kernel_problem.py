@@ -13,8 +13,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.kernels import Gaussian, Identity, Kernel
 from calibrant.kernels.base import as_points
 from calibrant.kernels.metrics import MAX_ROWS, by_value, where_they_are
-from calibrant.residuals.embedding import Residuals, Route, residuals
-from calibrant.residuals.spectral import mean_embedding
+from calibrant.residuals.embedding import Residuals, Route, mean_embedding, residuals
 from calibrant.typing import Array
 
 

@@ -23,10 +23,8 @@ from calibrant.estimators.kernel_errors.kernel_sums import (
     is_compiled,
 )
 from calibrant.kernels import Identity, Kernel, LabelMatrix
-from calibrant.kernels.base import as_points
-from calibrant.kernels.closed_forms import expectation
-from calibrant.residuals.embedding import Route, quantile_nodes, residuals
-from calibrant.residuals.spectral import SpectralFeatures, spectral_features
+from calibrant.kernels.base import as_points, expectation
+from calibrant.residuals.embedding import Route, SpectralFeatures, quantile_nodes, residuals, spectral_features
 from calibrant.typing import Array
 
 
@@ -87,7 +85,7 @@ class GpuLabelResamples:
 
     def _in_batches(self, made: Callable[[Array], Array], labels: Array) -> np.ndarray:
         """What is made of all resamples at once, or of fewer where the GPU has no memory for that."""
-        from calibrant._compiled.memory import in_smaller, memory_for
+        from calibrant._compiled.cuda_memory import in_smaller, memory_for
 
         def batches(size: int) -> np.ndarray:
             return np.concatenate([to_numpy(made(labels[i : i + size])) for i in range(0, len(labels), size)])

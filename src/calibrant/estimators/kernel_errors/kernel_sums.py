@@ -224,7 +224,7 @@ def compiled_corner(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | 
 
 def _large_tiles(form: KernelForm, tile: int, a: KernelRows, b: KernelRows | None) -> Corner:
     """Tiles for a GPU; where it has no memory for them, smaller ones."""
-    from calibrant._compiled.memory import in_smaller, memory_for
+    from calibrant._compiled.cuda_memory import in_smaller, memory_for
 
     def corner(size: int) -> Corner:
         return tiled_corner(form, size, a, b)

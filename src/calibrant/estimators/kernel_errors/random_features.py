@@ -14,7 +14,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels, unit_weights
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
-from calibrant.residuals.spectral import extent
+from calibrant.residuals.embedding import extent
 from calibrant.results import Estimate
 from calibrant.typing import Array
 

@@ -10,13 +10,13 @@ from scipy.special import xlog1py, xlogy
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.events import View, check_lens
+from calibrant.estimators.base import View, check_lens
+from calibrant.estimators.simplex.kde import TangentKDE
 from calibrant.estimators.simplex.local import Question, questions
-from calibrant.estimators.simplex.tangent import TangentKDE
 from calibrant.estimators.smooth.fitted_curves import IsotonicCurve
 from calibrant.lenses.class_lenses import Lens
 from calibrant.results import Table, how_many, number
-from calibrant.results.base import SCHEMA, Result
+from calibrant.results.result import SCHEMA, Result
 from calibrant.typing import ArrayLike
 
 

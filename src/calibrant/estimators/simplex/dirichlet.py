@@ -111,7 +111,7 @@ def _compiled(rows: DirichletRows, labels: np.ndarray, n_classes: int, engine: E
 def _on_gpu(rows: DirichletRows, labels: Array, n_classes: int) -> Any:
     """With gradients; not where there are too many classes for the registers of a GPU, or too many rows for its memory."""
     from calibrant._compiled.cuda import class_averages
-    from calibrant._compiled.memory import GPUMemoryError
+    from calibrant._compiled.cuda_memory import GPUMemoryError
 
     try:
         averages = class_averages(rows.queries, rows.keys, matched(labels, rows.queries), n_classes)

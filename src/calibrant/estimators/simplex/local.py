@@ -12,8 +12,7 @@ from calibrant._softmax import Softmax
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.events import View, check_lens
+from calibrant.estimators.base import BaseEstimator, Statistic, View, check_lens
 from calibrant.estimators.simplex.dirichlet import Bandwidth, likeliest_bandwidth
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate, Table, how_many

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from calibrant.estimators.base import Answers, MeanOverEvents
 from calibrant.estimators.binned.binning import Ordered
-from calibrant.estimators.events import Answers, MeanOverEvents
 from calibrant.estimators.limits import Slack, WalkGap, noise_of_all
 from calibrant.lenses.class_lenses import Lens
 

@@ -9,7 +9,7 @@ from scipy.sparse import csc_array
 
 from calibrant._numerics.reflected_smoothing import GridPlaces, cosine_sums
 from calibrant._validate import InputError
-from calibrant.estimators.events import Answers, MeanOverEvents
+from calibrant.estimators.base import Answers, MeanOverEvents
 from calibrant.estimators.limits import Slack, SmoothedGap, noise_of_all
 from calibrant.lenses.class_lenses import Lens
 

@@ -28,7 +28,7 @@ from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
 from calibrant.lenses.class_lenses import ClassWise, TopLabel
 from calibrant.results import Interval, TestResult, brief
-from calibrant.results.test_result import central_band
+from calibrant.results.result import USUAL_LEVEL, central_band
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 
@@ -96,9 +96,9 @@ class Pool:
         values = self.values[name]
         return values[-1] - values[:-1].mean(axis=0)
 
-    def null_band(self, name: str, column: int = 0, level: float = 0.95) -> Interval:
+    def null_band(self, name: str, column: int = 0) -> Interval:
         """The central range of what a calibrated model shows."""
-        return central_band(self.null(name, column), level)
+        return central_band(self.null(name, column), USUAL_LEVEL)
 
     def pvalue(self, name: str, column: int = 0) -> float:
         """Of one statistic by itself."""

@@ -12,8 +12,16 @@ from calibrant.estimators.binned.binning import EqualMass
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.lenses.class_lenses import ClassWise, Event, MultiLabel
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import Axis, Band, Curves, Method, floor_for
-from calibrant.plots.classification.reliability import draw_curve, legend_of, settings_of
+from calibrant.plots.classification.reliability import (
+    Axis,
+    Band,
+    Curves,
+    Method,
+    draw_curve,
+    floor_for,
+    legend_of,
+    settings_of,
+)
 from calibrant.plots.style import Palette, dress, frame_probabilities, inches_of, limits_of, shortened
 from calibrant.results import Table, number
 from calibrant.typing import Array, ArrayLike, Engine, Seed

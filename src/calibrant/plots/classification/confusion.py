@@ -8,8 +8,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import resamples
+from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter, resamples
 from calibrant.plots.heat_map import (
     ALPHA,
     WORK,

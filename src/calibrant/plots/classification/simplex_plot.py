@@ -10,8 +10,7 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.binned.canonical import Grid
-from calibrant.plots.base import Drawing, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import resamples
+from calibrant.plots.base import Drawing, PredictionDisplay, Tables, plotter, resamples
 from calibrant.plots.heat_map import ALPHA, WORK, CellGaps
 from calibrant.plots.style import Palette, shortened
 from calibrant.results import Table

@@ -9,8 +9,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.intervals import WithInterval
-from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter
-from calibrant.plots.classification.event_curves import resamples
+from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter, resamples
 from calibrant.plots.style import MARKERS, SERIES, Palette, dress, label_ends, limits_of, shortened
 from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed

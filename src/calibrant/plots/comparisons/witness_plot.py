@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logit
 
 from calibrant._array import to_numpy
-from calibrant._numerics.cell_sums import cell_sums
+from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -19,8 +19,8 @@ from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.multivariate import dimensions
 from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.forecast_errors.spread import moments_of
-from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import floor_of, resamples
+from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter, resamples
+from calibrant.plots.classification.reliability import floor_of
 from calibrant.plots.heat_map import (
     ALPHA,
     WORK,

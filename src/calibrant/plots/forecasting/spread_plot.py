@@ -14,8 +14,7 @@ from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.forecast_errors.spread import ENCE, Spreads
 from calibrant.inference.monte_carlo import draw as drawn
 from calibrant.inference.reliability_curve import beyond_chance, outward
-from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, level_in, plotter
-from calibrant.plots.classification.event_curves import resamples
+from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, level_in, plotter, resamples
 from calibrant.plots.style import Palette, dress
 from calibrant.results import Table
 from calibrant.typing import ArrayLike, Engine, Seed

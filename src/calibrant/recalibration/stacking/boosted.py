@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
 from calibrant._array import to_numpy
-from calibrant._numerics.cell_sums import cell_sums
+from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical

@@ -10,7 +10,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, claims, event_claims
-from calibrant.reports.core.verdict import Fault
+from calibrant.reports.core.evidence import Fault
 from calibrant.results import Finding, how_many, percent
 
 

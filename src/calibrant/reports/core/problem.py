@@ -17,7 +17,7 @@ from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.planning.affordable import PAIRS, affordable_kernel
 from calibrant.reports.core.model import Section, Step
 from calibrant.results import Table, TestResult
-from calibrant.results.markup import plain_text
+from calibrant.results.text import plain_text
 from calibrant.typing import Array, ArrayLike, Engine, Estimator
 
 T = TypeVar("T")

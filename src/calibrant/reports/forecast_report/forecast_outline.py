@@ -8,18 +8,30 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
-from calibrant.distributions.empirical.quantiles import Quantiles, in_percent
+from calibrant.distributions.empirical.quantiles import Quantiles, central_levels, fan_of, in_percent
 from calibrant.distributions.multivariate import dimensions
 from calibrant.estimators.forecast_errors.quantile_cells import CellResamples, SharesBelow
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, Pinball
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.inference.multiplicity import holm
-from calibrant.reports.core.evidence import EACH, KeyMeasure, number_of, resamples
-from calibrant.reports.core.model import KeyNumber, Outline, Section, Step
-from calibrant.reports.core.problem import Slicing, by_column, ranked, slicings_of
-from calibrant.reports.forecast_report.forecast_pictures import forecast_pictures
-from calibrant.reports.forecast_report.forecast_problem import CENTRAL, ForecastProblem, coordinate_pit
+from calibrant.inference.proportions import equal_rows
+from calibrant.planning.affordable import affordable
+from calibrant.plots.comparisons.witness_plot import WitnessDisplay
+from calibrant.plots.forecasting.coverage import CoverageDisplay
+from calibrant.plots.forecasting.fan import FanDisplay
+from calibrant.plots.forecasting.pit_histogram import PITCurveDisplay, PITHistogramDisplay
+from calibrant.plots.forecasting.spread_plot import SpreadDisplay
+from calibrant.reports.core.evidence import EACH, KeyMeasure, null_of, number_of, resamples
+from calibrant.reports.core.model import KeyNumber, Outline, Picture, Section, Step
+from calibrant.reports.core.problem import ReportProblem, Slicing, by_column, ranked, slicings_of
+from calibrant.reports.forecast_report.forecast_problem import (
+    CENTRAL,
+    ForecastProblem,
+    PITProblem,
+    coordinate_pit,
+    spread_of,
+)
 from calibrant.reports.forecast_report.forecast_verdict import (
     AUTOMATIC,
     ForecastEvidence,
@@ -28,7 +40,216 @@ from calibrant.reports.forecast_report.forecast_verdict import (
     judge_forecasts,
 )
 from calibrant.reports.notes import forecast_notes
+from calibrant.results import Table, how_many, number, percent
 from calibrant.typing import ArrayLike
+
+COVERED = tuple(np.round(np.arange(0.05, 1.0, 0.05), 2).tolist())
+"""Levels of the intervals whose coverage is drawn."""
+
+MAP_WORK = 50_000_000
+"""Resampled targets that a picture may cost."""
+
+
+def forecast_pictures(problem: ForecastProblem) -> Sequence[tuple[Step, Callable[[ForecastEvidence], Picture]]]:
+    """The pictures by the names of their steps."""
+    is_vector, has_spread, fan = dimensions(problem.predictions) > 0, spread_of(problem) is not None, problem.fan
+    has_intervals = not is_vector if fan is None else bool(central_levels(fan))
+    found = [
+        (Step("PIT values", 2.0), _pit, True),
+        (Step("Level curve"), _level_curve, fan is None),
+        (Step("Coverage"), _coverage, has_intervals),
+        (Step("Fan"), _fan, has_intervals and (fan is None or 0.5 in fan.levels)),
+        (Step("Spread"), _spread, has_spread),
+        (Step("Witness", 10.0), _witness, has_spread and not is_vector and problem.can_resample),
+    ]
+    steps = [(step, partial(_made, make, problem)) for step, make, is_shown in found if is_shown]
+    return [*steps, (Step("Resampled errors"), partial(_null, problem))]
+
+
+def _made(make: Callable[[ForecastProblem], Picture], problem: ForecastProblem, _evidence: ForecastEvidence) -> Picture:
+    return make(problem)
+
+
+def _pit(problem: ForecastProblem) -> Picture:
+    return histogram_of(problem.pit)
+
+
+def _coverage(problem: ForecastProblem) -> Picture:
+    return coverage_of(problem.pit if problem.is_ensemble else problem)  # intervals of ensembles end between members
+
+
+def histogram_of(pit: PITProblem) -> Picture:
+    """The histogram of PIT values, with the band of even ones; of quantile forecasts, one bar per cell between their quantiles."""
+    if (fan := fan_of(pit.predictions)) is not None:
+        return _cells_of(pit, fan)
+    tables = PITHistogramDisplay.from_predictions(pit.targets, pit.predictions, sample_weight=pit.weights).tables
+    table = tables["pit_histogram"]
+    share = table["observed"]
+    ends, middle = share[0] + share[-1], share[len(share) // 2 - 1 : len(share) // 2 + 1].sum()
+    return Picture(
+        "pit_histogram",
+        "Where outcomes lie in their forecasts",
+        "Each bar is the share of outcomes at that level of their forecast. A calibrated forecast has bars of one height, "
+        "all within the band in nineteen of twenty data sets. High ends: the forecast is too sure. A hump: too timid. A "
+        "slope: too low where it rises, too high where it falls.",
+        f"Histogram of PIT values in {table.n_rows} bars, of which {int(_outside(table).sum())} leave the band: "
+        f"{percent(ends)} of outcomes lie in the two outermost bars and {percent(middle)} in the two in the middle, where "
+        f"{percent(2 / len(share))} are expected.",
+        tables,
+    )
+
+
+def _cells_of(pit: PITProblem, fan: Quantiles) -> Picture:
+    table = cell_histogram(SharesBelow.of(fan, pit.weights)(to_numpy(pit.targets)[None])[0], fan.levels, pit)
+    beyond = int(_outside(table).sum())
+    ends = table["observed"][0] + table["observed"][-1]
+    return Picture(
+        "pit_histogram",
+        "Between which quantiles outcomes lie",
+        "Each bar is the share of outcomes between two neighbouring quantiles, over the share that was promised there: its width. "
+        "A calibrated forecast has bars of height one, all within their bands in at least nineteen of twenty data sets. High ends: "
+        "the forecast is too sure. High middle: too timid. A slope: too low where it rises, too high where it falls.",
+        f"Histogram of {how_many(table.n_rows, 'cell')} between quantiles, of which {beyond} leave the band: {percent(ends)} of "
+        f"outcomes lie outside the outer quantiles, where {percent(1 - fan.levels[-1] + fan.levels[0])} are expected.",
+        {"pit_histogram": table, "settings": Table(level=[0.95])},
+    )
+
+
+def cell_histogram(below: np.ndarray, given: np.ndarray, pit: PITProblem) -> Table:
+    """Shares between quantiles, from those below each, with a band that holds all at once (Bonferroni over binomial ones)."""
+    from scipy.stats import binom
+
+    edges = np.concatenate([[0.0], given, [1.0]])
+    n, chance = equal_rows(pit.weights, len(pit)), np.diff(edges)
+    tail = 0.05 / (2 * len(chance))
+    return Table(
+        lower=edges[:-1],
+        upper=edges[1:],
+        observed=np.diff(np.concatenate([[0.0], below, [1.0]])),
+        low=binom.ppf(tail, n, chance) / n,
+        high=binom.isf(tail, n, chance) / n,
+    )
+
+
+def _level_curve(problem: ForecastProblem) -> Picture:
+    tables = PITCurveDisplay.from_predictions(*_as_levels(problem), sample_weight=problem.weights).tables
+    table = tables["pit_curve"]
+    gap = table["observed"] - table["level"]
+    worst = int(np.argmax(np.abs(gap)))
+    side = "more" if gap[worst] > 0 else "fewer"
+    return Picture(
+        "pit_curve",
+        "The same without bars",
+        "How many more outcomes than expected lie below each level. A calibrated forecast stays within the band everywhere in "
+        "nineteen of twenty data sets. First up, then down: too sure; first down, then up: too timid; all up: too high; all "
+        "down: too low.",
+        f"PIT curve less the diagonal: {int(_outside(table).sum())} of {how_many(table.n_rows, 'point')} beyond the band; "
+        f"at level {table['level'][worst]:.2g} there are {100 * abs(gap[worst]):.1f} points {side} outcomes below than expected.",
+        tables,
+    )
+
+
+def coverage_of(rows: ReportProblem) -> Picture:
+    """The coverage of central intervals of every size, or of those that quantiles were given for."""
+    fan = fan_of(rows.predictions)
+    sizes = COVERED if fan is None else central_levels(fan)
+    tables = CoverageDisplay.from_predictions(
+        rows.targets, rows.predictions, levels=sizes, sample_weight=rows.weights
+    ).tables
+    table = tables["coverage"]
+    i = int(np.argmin(np.abs(table["expected"] - 0.9)))
+    return Picture(
+        "coverage",
+        "What intervals promise, and what they hold",
+        "Share of outcomes in central intervals of every size, with its 95 % confidence interval. Below the dashed line, "
+        "intervals are too narrow.",
+        f"Coverage curve: intervals that promise {percent(table['expected'][i])} held {percent(table['observed'][i])} of outcomes.",
+        tables,
+    )
+
+
+def _fan(problem: ForecastProblem) -> Picture:
+    sizes = (0.5, 0.8, 0.95) if problem.fan is None else central_levels(problem.fan)[-3:]
+    tables, widest = FanDisplay.from_predictions(problem.targets, problem.predictions, levels=sizes).tables, sizes[-1]
+    fan = tables["fan"]
+    outside = int(((fan["outcome"] < fan[f"low_{widest:g}"]) | (fan["outcome"] > fan[f"high_{widest:g}"])).sum())
+    beyond = how_many(outside, "outcome lies outside its", "outcomes lie outside their")
+    rule, expected = (
+        f"Of outcomes, {percent(1 - widest)} should lie outside the widest.",
+        f", where {(1 - widest) * fan.n_rows:.0f} are expected",
+    )
+    if problem.is_ensemble:
+        rule, expected = "Intervals end at the outermost members, so few members leave more outcomes outside.", ""
+    return Picture(
+        "fan",
+        "Forecasts and outcomes, row by row",
+        f"Rows in the order of their medians, evenly picked: central intervals, darker for smaller ones, and what happened. {rule}",
+        f"Fan chart of {how_many(fan.n_rows, 'row')}: {beyond} {100 * widest:g} % interval{expected}.",
+        tables,
+    )
+
+
+def _spread(problem: ForecastProblem) -> Picture:
+    tables = _resampled(SpreadDisplay, problem)
+    table = tables["spread"]
+    few = " The spread of few members is itself by chance, which flattens the curve." if problem.is_ensemble else ""
+    ends = [
+        f"{number(float(table['predicted'][i]))}, errors are {number(float(table['observed'][i]))}" for i in (0, -1)
+    ]
+    return Picture(
+        "spread",
+        "How wide forecasts are, and how far off",
+        "Root mean squared error of the forecast mean against the predicted standard deviation, in groups of equally many "
+        f"rows. Above the dashed line, the forecast is surer than it should be.{few}",
+        f"Errors against predicted spread in {how_many(table.n_rows, 'group')}: where the spread is {ends[0]}; where it is "
+        f"{ends[1]}.",
+        tables,
+    )
+
+
+def _witness(problem: ForecastProblem) -> Picture:
+    tables = _resampled(WitnessDisplay, problem)
+    beyond = int((tables["cells"]["adjusted"] <= 0.05).sum())
+    return Picture(
+        "witness",
+        "Which errors come too often, and where",
+        "By predicted spread, and by error in units of it: how much more was claimed than came true. Orange: such errors are rarer "
+        "than claimed; blue: more frequent. Dots mark places beyond chance; a calibrated forecast has none in nineteen of twenty "
+        "data sets.",
+        f"Map of gaps by predicted spread and error: {beyond} of {tables['cells'].n_rows} places are beyond chance.",
+        tables,
+    )
+
+
+def _null(problem: ForecastProblem, evidence: ForecastEvidence) -> Picture:
+    return null_of(
+        problem.pit,
+        evidence.pit.pool,
+        problem.error,
+        *(("error", "PIT error") if problem.fan is None else ("quantile error", "error at the levels given")),
+    )
+
+
+def _as_levels(problem: ForecastProblem) -> tuple[np.ndarray, object]:
+    """PIT values as outcomes of even predictions: those that numbers and verdict speak of."""
+    return problem.pit.targets, problem.pit.predictions
+
+
+def _resampled(display: type[SpreadDisplay | WitnessDisplay], problem: ForecastProblem) -> dict[str, Table]:
+    """The tables of a display that resamples, with the settings of the problem."""
+    return display.from_predictions(
+        problem.targets,
+        problem.predictions,
+        n_resamples=affordable(min(199, problem.n_resamples), len(problem), MAP_WORK, least=99),
+        sample_weight=problem.weights,
+        rng=problem.fresh_seeds,
+        engine=problem.engine,
+    ).tables
+
+
+def _outside(table: Table) -> np.ndarray:
+    return (table["observed"] < table["low"]) | (table["observed"] > table["high"])
+
 
 MEANINGS = {
     "pit_histogram": "How far the PIT values of outcomes are from evenly spread, as the largest gap between the "

@@ -14,10 +14,9 @@ from calibrant.distributions.multivariate import dimensions
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
 from calibrant.inference.multiplicity import holm
-from calibrant.reports.core.evidence import Evidence, gather
+from calibrant.reports.core.evidence import DOUBT, Evidence, Fault, alarmed, consistent, gather, slice_fault
 from calibrant.reports.core.model import KeyNumber, Verdict
 from calibrant.reports.core.problem import Slicing, clearest_slice, told_apart
-from calibrant.reports.core.verdict import DOUBT, Fault, alarmed, consistent, slice_fault
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_pit
 from calibrant.results import Finding, TestResult, number, percent
 

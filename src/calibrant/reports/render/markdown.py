@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from calibrant.reports.core.model import Advice, KeyNumber, ReportData, Section
 from calibrant.results import Table, how_many, number, percent
-from calibrant.results.markup import details, escaped, table
+from calibrant.results.text import details, escaped, table
 
 LEVEL = 0.05
 """A row is flagged where its p-value, which allows for the number of rows, is not above this."""

@@ -9,7 +9,7 @@ from calibrant.reports.core.model import Advice, Picture, ReportData, Verdict
 from calibrant.reports.render.html import visible
 from calibrant.reports.render.markdown import standouts
 from calibrant.results import how_many, number
-from calibrant.results.markup import LABEL, NUMBER, TABLE, TEXT, TONES, frame, plain_text
+from calibrant.results.text import LABEL, NUMBER, TABLE, TEXT, TONES, frame, plain_text
 
 MAX_SLICES = 5
 """Flagged slices that are shown."""

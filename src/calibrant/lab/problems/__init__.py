@@ -1,1 +1,0 @@
-"""Worlds with known truth, one kind of target a file."""
