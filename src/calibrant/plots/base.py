@@ -12,7 +12,7 @@ from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.plots.style import CSS, Palette, Theme, inches_of, palette_of, settings
+from calibrant.plots.style import CSS, Palette, Theme, inches_of, palette_of, styled
 from calibrant.results import Table, how_many
 from calibrant.typing import ArrayLike
 
@@ -78,10 +78,10 @@ class Drawing:
 
     def to_svg(self, tables: Tables, palette: Palette = CSS) -> str:
         """The picture as an inline SVG element without a fixed size; its colours are CSS variables, or those of a palette."""
-        mpl = plotting_library()
+        plotting_library()
         from matplotlib.figure import Figure
 
-        with mpl.rc_context(settings(palette)):
+        with styled(palette):
             layout = self.layout(tables)
             figure = Figure(figsize=layout.size)
             self.draw(axes_within(figure, layout), tables, palette)
@@ -178,10 +178,11 @@ class Display:
 
     def plot(self, ax: "Axes | None" = None, *, theme: Theme = "light", legend: bool = True) -> Self:
         """Draw on these axes, or on a new figure of pyplot."""
-        mpl, palette = plotting_library(), palette_of(theme)
+        plotting_library()
+        palette = palette_of(theme)
         legend = legend and bool(self.drawing.marks(self.tables))
         layout, left = self.drawing.layout(self.tables, legend=legend), 0.3
-        with mpl.rc_context(settings(palette)):
+        with styled(palette):
             if ax is None:
                 from matplotlib import pyplot
 

@@ -1,7 +1,8 @@
 """One visual language: the colours of every picture, axes of probabilities, names at the ends of lines."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -127,8 +128,25 @@ def palette_of(theme: Theme) -> Palette:
     return PALETTES[theme]
 
 
-def settings(palette: Palette) -> dict[Any, Any]:
-    """Matplotlib's settings for a picture: text stays text, and the same data give the same file."""
+@contextmanager
+def styled(palette: Palette) -> Iterator[None]:
+    """Matplotlib's settings for a picture: text stays text, and the same data give the same file.
+
+    Only these settings are put back. ``rc_context`` puts back all, and so undoes what the first figure of a notebook
+    switches on: that figures are shown.
+    """
+    from matplotlib import rcParams
+
+    wanted = _settings(palette)
+    before = {name: rcParams[name] for name in wanted}
+    rcParams.update(wanted)
+    try:
+        yield
+    finally:
+        rcParams.update(before)
+
+
+def _settings(palette: Palette) -> dict[Any, Any]:
     return {
         "font.size": 11,
         "font.family": "sans-serif",
