@@ -11,13 +11,13 @@ LOSSES = [(Lp(1), "soft"), (Lp(1), "hard"), (Lp(2), "soft"), (Brier(), "soft"), 
 
 
 def spreads(k, temperature, sets=80, n=200):
-    """Over many data sets: what is removed on average, and the standard errors with and without the luck of maps."""
+    """Over many data sets: what is removed on average, and the standard errors with and without map variance."""
     rng, world, found = np.random.default_rng([k, int(10 * temperature)]), Tempered(k, temperature), []
     for _ in range(sets):
         rows = Variational()._judged(*world.draw(n, rng), None)[1][0]
         removed = np.array([rows.removed(*loss) for loss in LOSSES])
         plain = removed.var(axis=1, ddof=1) / n
-        luck = np.array([rows.luck(*loss) for loss in LOSSES]).mean(axis=1) / n
+        luck = np.array([rows.map_variance(*loss) for loss in LOSSES]).mean(axis=1) / n
         found.append((removed.mean(axis=1), plain, plain + luck))
     values, plain, whole = np.moveaxis(np.array(found), 1, 0)
     return values.std(axis=0, ddof=1), np.sqrt(plain.mean(axis=0)), np.sqrt(whole.mean(axis=0))
@@ -52,10 +52,10 @@ def test_luck_is_the_slope_in_standard_deviations():
     rows = Judged(np.array([1]), np.array([f]), np.array([g]), np.array([2 * ndtr(t) - 1]))
     step = 1e-6
     slope = (2 * ndtr(t + step) - 2 * ndtr(t - step)) / (2 * step) * (1 - f)
-    assert rows.luck(Lp(1), "soft") == pytest.approx([slope**2], rel=1e-6)
+    assert rows.map_variance(Lp(1), "soft") == pytest.approx([slope**2], rel=1e-6)
     for loss in (Brier(), LogLoss()):
         low, high = (Judged(rows.observed, rows.f, moved(f, g, t, s)).removed(loss, "soft")[0] for s in (-step, step))
-        assert rows.luck(loss, "soft") == pytest.approx([((high - low) / (2 * step)) ** 2], rel=1e-6)
+        assert rows.map_variance(loss, "soft") == pytest.approx([((high - low) / (2 * step)) ** 2], rel=1e-6)
 
 
 def moved(f, g, t, step):
@@ -92,4 +92,4 @@ def test_what_only_the_map_calls_impossible_has_an_infinite_spread_of_log_loss()
 
 def test_maps_that_know_nothing_of_themselves_have_no_luck():
     rows = Judged(np.array([1]), np.array([0.6]), np.array([0.7]))
-    assert rows.luck(Lp(1), "soft") is None
+    assert rows.map_variance(Lp(1), "soft") is None

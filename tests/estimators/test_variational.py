@@ -111,7 +111,7 @@ def test_rows_are_judged_by_maps_that_have_not_seen_them(rng):
     expected = ((observed - p.matrix) ** 2).sum(axis=1) - ((observed - g) ** 2).sum(axis=1)
     found = Variational(Brier(), Temperature(), folds=3, seed=7)(y, p)
     assert found.value == pytest.approx(expected.mean(), rel=1e-12)
-    # a temperature knows nothing of its own luck: twice the variance, of rows or of a calibrated model
+    # a temperature knows nothing of its own variance: twice the variance, of rows or of a calibrated model
     slope = 2 * (g - p.matrix)
     calibrated = (p.matrix * slope**2).sum(axis=1) - (p.matrix * slope).sum(axis=1) ** 2
     variance = max(expected.var(), calibrated.mean())
@@ -168,7 +168,7 @@ def test_the_lower_bound_covers():
 
 @pytest.mark.parametrize("sign", ["soft", "hard"])
 def test_the_lower_bound_holds_next_to_calibration(sign):
-    """Of 300 data sets. Without the luck of maps it would hold in 277 and in 269."""
+    """Of 300 data sets. Without map variance it would hold in 277 and in 269."""
     rng, world = np.random.default_rng(5), Sigmoid(concentration=0.5)
     covered = sum(Variational(Lp(1), sign=sign)(*world.draw(300, rng)).interval.low <= 0 for _ in range(300))
     assert covered >= 273  # 99.9 % of a binomial distribution with mean 285 lie above 272

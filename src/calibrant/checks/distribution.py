@@ -181,7 +181,7 @@ def _has_density(batch: Distribution, draws: np.ndarray) -> bool:
 
 
 def _error(values: np.ndarray) -> np.ndarray:
-    """Five standard errors of a mean, and room for what happens too seldom to be drawn."""
+    """Five standard errors of a mean, and more for what happens too seldom to be drawn."""
     return 5 * values.std(axis=0) / np.sqrt(len(values)) + 10 * np.abs(values).max(axis=0) / len(values) + 1e-9
 
 
@@ -255,7 +255,7 @@ DRAWS = 40_000
 
 
 def check_distribution(family: type[Distribution], rng: np.random.Generator, *, n: int = 6) -> None:
-    """Rows, targets, draws; densities, levels, moments, scores, waves and tempering against draws and each other.
+    """Rows, targets, draws; densities, levels, moments, scores, transforms and tempering against draws and each other.
 
     >>> from calibrant import Normal
     >>> check_distribution(Normal, np.random.default_rng(0))
@@ -319,10 +319,10 @@ def _check_real(batch: Distribution, draws: np.ndarray) -> None:
 def _check_waves(batch: Distribution, draws: np.ndarray) -> None:
     frequencies = np.array([0.3, 1.0])
     w = frequencies if draws.ndim == 2 else frequencies[:, None] * np.linspace(0.5, 1, draws.shape[2])
-    waves = batch.cf(w)
-    if waves is NotImplemented:
+    parts = batch.cf(w)
+    if parts is NotImplemented:
         return
-    found = np.stack([to_numpy(part) for part in waves])
+    found = np.stack([to_numpy(part) for part in parts])
     phase = draws[..., None] * w if draws.ndim == 2 else draws @ w.T
     seen = np.stack([np.cos(phase).mean(axis=0), np.sin(phase).mean(axis=0)])
     assert np.abs(found - seen).max() < 5 / np.sqrt(len(draws)), "cf does not agree with the draws"

@@ -16,7 +16,7 @@ N_FREQUENCIES = 4_000
 
 
 def check_kernel(kernel: Kernel, points: np.ndarray, *, rtol: float = 1e-12) -> None:
-    """Symmetric and positive semi-definite on these points; parts, diagonal, fast products and waves agree with the matrix.
+    """Symmetric and positive semi-definite on these points; parts, diagonal, products and random features agree with the matrix.
 
     >>> from calibrant.kernels import Gaussian
     >>> check_kernel(Gaussian(1.0), np.linspace(0, 3, 12)[:, None])
@@ -41,12 +41,14 @@ def check_kernel(kernel: Kernel, points: np.ndarray, *, rtol: float = 1e-12) -> 
 
 
 def _check_frequencies(kernel: Kernel, points: np.ndarray, matrix: np.ndarray) -> None:
-    waves = kernel.frequencies(np.random.default_rng(0), N_FREQUENCIES, points.shape[1])
-    if waves is NotImplemented:
+    frequencies = kernel.frequencies(np.random.default_rng(0), N_FREQUENCIES, points.shape[1])
+    if frequencies is NotImplemented:
         return
-    phase = points @ waves.T
-    mean = (np.cos(phase) @ np.cos(phase).T + np.sin(phase) @ np.sin(phase).T) / len(waves)
-    assert np.abs(mean - matrix).max() < 5 / np.sqrt(len(waves)), f"the random frequencies of {kernel!r} are wrong"
+    phase = points @ frequencies.T
+    mean = (np.cos(phase) @ np.cos(phase).T + np.sin(phase) @ np.sin(phase).T) / len(frequencies)
+    assert np.abs(mean - matrix).max() < 5 / np.sqrt(len(frequencies)), (
+        f"the random frequencies of {kernel!r} are wrong"
+    )
 
 
 def _check_product(kernel: Kernel, x: np.ndarray, rtol: float) -> None:
@@ -68,8 +70,8 @@ def _check_spectrum(kernel: Kernel, x: np.ndarray, size: float) -> None:
         return
     nodes, weights = spectrum
     assert weights.min() >= 0, f"the spectrum of {kernel!r} has negative weights"
-    waves = np.cos((x[:, None] - x[None, :])[..., None] * nodes) @ weights
-    assert np.abs(waves - kernel(x[:, None], x[:, None])).max() < 1e-13 * size, f"the spectrum of {kernel!r} is wrong"
+    cosines = np.cos((x[:, None] - x[None, :])[..., None] * nodes) @ weights
+    assert np.abs(cosines - kernel(x[:, None], x[:, None])).max() < 1e-13 * size, f"the spectrum of {kernel!r} is wrong"
 
 
 def check_expectation(

@@ -43,18 +43,18 @@ class _Steps:
 
     def __init__(self, bar: Progress, first: str) -> None:
         self.bar, self.task = bar, bar.add_task(first, total=None)
-        self.done, self.room = 0.0, 0.0
+        self.done, self.share = 0.0, 0.0
 
     def __call__(self, step: str, done: float, total: float) -> None:
-        """Tell of the step that begins; one that carries its work has that much room to move on in."""
-        self.done, self.room = done, getattr(step, "work", SMALL) if total > done else 0.0
+        """Tell of the step that begins; one that carries its work has that share to move on in."""
+        self.done, self.share = done, getattr(step, "work", SMALL) if total > done else 0.0
         self._move(done, description=step, total=total)
 
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
         """Apply ``fn`` to each task, here; as a step may do so more than once, the bar goes no further than it would take."""
         columns = [list(column) for column in tasks]
         for i, result in enumerate(map(fn, *columns)):
-            self._move(self.done + 0.9 * self.room * (i + 1) / len(columns[0]))
+            self._move(self.done + 0.9 * self.share * (i + 1) / len(columns[0]))
             yield result
 
     def _move(self, completed: float, **more: Any) -> None:

@@ -170,14 +170,14 @@ class _Cells:
             inside = self.weights[:, j] * (self.levels[:, j] - self.upto[:, [j]])
             terms = (inside[:, [k]] * np.exp(1j * w * self.x[:, j, [k]]) for k in range(len(NODES)))
             mass = self.upto[:, [j + 1]] - self.upto[:, [j]]
-            waves = mass * at_edges[:, j + 1] - 1j * w * sum(terms)
+            values = mass * at_edges[:, j + 1] - 1j * w * sum(terms)
             width = self.edges[:, [j + 1]] - self.edges[:, [j]]
             if np.abs(w).max() * width.max() > TURN:
                 jump = self.upto[:, [j + 1]] - self.below[:, [j + 1]]
                 middle = np.exp(1j * w * (self.edges[:, [j]] + width / 2))
                 even = (mass - jump) * middle * np.sinc(w * width / (2 * np.pi)) + jump * at_edges[:, j + 1]
-                waves = np.where(np.abs(w * width) > TURN, even, waves)
-            total = total + waves
+                values = np.where(np.abs(w * width) > TURN, even, values)
+            total = total + values
         return total
 
 
@@ -234,8 +234,8 @@ def cf_by_cells(predictions: Distribution, w: Array) -> Any:
     """
     if not has_levels(predictions):
         return NotImplemented
-    waves = np.concatenate([_Cells.of(part).cf(to_numpy(w)) for _, part in _chunks(predictions)])
-    return waves.real, waves.imag
+    values = np.concatenate([_Cells.of(part).cf(to_numpy(w)) for _, part in _chunks(predictions)])
+    return values.real, values.imag
 
 
 def _chunks(predictions: Distribution) -> Iterator[tuple[slice, Distribution]]:

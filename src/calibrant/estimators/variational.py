@@ -112,7 +112,7 @@ class Judged:
         with np.errstate(divide="ignore"):
             return -np.log(p[np.arange(len(y)), y])
 
-    def luck(self, loss: Loss, sign: Sign) -> np.ndarray | None:
+    def map_variance(self, loss: Loss, sign: Sign) -> np.ndarray | None:
         """Variances that the noise of the map adds to :meth:`removed`, ``(n,)``; ``None`` where it is not known.
 
         A row of one fold is judged by a map that a row of another fold helped to make, and the other way round: next to
@@ -221,7 +221,7 @@ class Variational(BaseEstimator):
     The result carries a lower confidence bound, ``value - 1.645 standard errors``. Few events show little or no spread by
     themselves. The standard error counts the larger of the spread that rows show and the one they would have if the model was
     calibrated or, where what is removed rules that out, the least wrong of all models between f and g that it does not rule
-    out. It allows for the luck of maps, and errs on the large side. Maps that do not know their uncertainty get twice the
+    out. It allows for map variance, and errs on the large side. Maps that do not know their uncertainty get twice the
     variance.
     A symmetric interval would be wrong for small errors. There is no bound where a log loss is infinite, or may be as the map
     calls something impossible that the model does not. ``repeats`` averages over several splits.
@@ -337,12 +337,12 @@ class Variational(BaseEstimator):
         removed = np.where(
             np.isposinf(parts).any(axis=0), np.inf, np.mean(np.where(np.isposinf(parts), 0, parts), axis=0)
         )
-        luck = [rows.luck(self.loss, self.sign) for rows in judged]
-        known = [part for part in luck if part is not None]
+        map_variance = [rows.map_variance(self.loss, self.sign) for rows in judged]
+        known = [part for part in map_variance if part is not None]
         if len(known) < len(judged):  # as much again, as next to calibration
             value, error = _mean_and_error(removed, weights, self._spread(judged, weights, None))
             return value, 2**0.5 * error
-        # the luck of maps is at most what it would be if all had the same
+        # map variance is at most what it would be if all had the same
         most = np.mean(np.sqrt(known), axis=0) ** 2
         return _mean_and_error(removed, weights, self._spread(judged, weights, most), most)
 
@@ -350,7 +350,7 @@ class Variational(BaseEstimator):
         """The standard error of the estimate, from that of its lower bound; where maps do not know their noise, it is in there."""
         return error * (SHARED if isinstance(self.loss, Lp) and all(rows.sure is not None for rows in judged) else 1.0)
 
-    def _spread(self, judged: list[Judged], weights: np.ndarray | None, luck: np.ndarray | None) -> np.ndarray:
+    def _spread(self, judged: list[Judged], weights: np.ndarray | None, map_variance: np.ndarray | None) -> np.ndarray:
         """Variances of rows if as little was wrong as what is removed does not rule out, of all from nothing to what maps say."""
         n = len(judged[0].observed)
         w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
@@ -359,7 +359,7 @@ class Variational(BaseEstimator):
             parts = [rows.expected(self.loss, self.sign, part) for rows in judged]
             # standard deviations of questions and splits add up at most
             spread = np.mean([np.sqrt(variance) for _, variance in parts], axis=0) ** 2
-            total = float(w**2 @ (spread + (spread if luck is None else luck)))
+            total = float(w**2 @ (spread + (spread if map_variance is None else map_variance)))
             excess = float(w @ np.mean([excess for excess, _ in parts], axis=0))
             return spread, excess > float(ndtri(LEVEL)) * np.sqrt(total)
 
@@ -451,11 +451,14 @@ def _certainty(found: Map, predictions: Distribution) -> np.ndarray | float:
 
 
 def _mean_and_error(
-    values: np.ndarray, weights: np.ndarray | None, spread: np.ndarray | float = 0.0, luck: np.ndarray | float = 0.0
+    values: np.ndarray,
+    weights: np.ndarray | None,
+    spread: np.ndarray | float = 0.0,
+    map_variance: np.ndarray | float = 0.0,
 ) -> tuple[float, float]:
     """The weighted mean and its standard error.
 
-    ``spread`` are variances of single rows below which their own spread is not believed, ``luck`` those that come on top.
+    ``spread`` are variances of single rows below which their own spread is not believed, ``map_variance`` those that come on top.
     """
     n = len(values)
     w = np.full(n, 1 / n) if weights is None else weights / weights.sum()
@@ -465,7 +468,7 @@ def _mean_and_error(
     if np.isinf(mean):
         return mean, np.inf
     shown = max(float(w**2 @ (values - mean) ** 2), float((w**2 * spread).sum()))
-    return mean, float(np.sqrt((shown + (w**2 * luck).sum()) * n / (n - 1)))
+    return mean, float(np.sqrt((shown + (w**2 * map_variance).sum()) * n / (n - 1)))
 
 
 def _impossible(judged: list[Judged], loss: Loss) -> str | None:

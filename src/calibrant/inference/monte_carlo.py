@@ -53,12 +53,12 @@ def draw_until(
 
 
 def _chunks(
-    task: Task, n_draws: int, size: int, rng: Seed, engine: Engine | None, wave: int | None
+    task: Task, n_draws: int, size: int, rng: Seed, engine: Engine | None, batch: int | None
 ) -> Iterator[np.ndarray]:
-    """Results of chunks of draws, each with its own seed; in waves of so many, or all at once."""
+    """Results of chunks of draws, each with its own seed; in batches of so many, or all at once."""
     sizes = [min(size, n_draws - done) for done in range(0, n_draws, size)]
     seeds = as_seed_sequence(rng).spawn(len(sizes))
-    step = len(sizes) if wave is None else wave
+    step = len(sizes) if batch is None else batch
     for start in range(0, len(sizes), step):
         yield from mapping(engine)(task, seeds[start : start + step], sizes[start : start + step])
 

@@ -32,7 +32,7 @@ class Cut(NamedTuple):
 class Spans:
     """Numbers of a stream by spans of ``width`` rows; where there are ``most`` of them, neighbours become one.
 
-    The width doubles then, so that an endless stream takes as much room as one of ``most`` spans. How rows come together
+    The width doubles then, so that an endless stream takes as much memory as one of ``most`` spans. How rows come together
     changes nothing but rounding. ``closed`` spans are complete, ``open`` is the one that is not, ``filled`` how many rows it
     has, and ``start`` how many rows came before the first. Amortised O(1) a row.
 

@@ -153,7 +153,7 @@ class Uniform(Parametric):
     """Uniform distributions between ``low`` and ``high``, ``(n,)`` each; targets may lie outside, at probability zero.
 
     Coordinates are mean and standard deviation: their Euclidean distance is the Wasserstein distance W2. Exponential and
-    energy kernels have closed forms; Gaussian kernels take waves, which are exact to rounding as nothing lies outside.
+    energy kernels have closed forms; Gaussian kernels take their spectrum, which is exact to rounding as nothing lies outside.
 
     >>> Uniform([0.0, 1.0], high=4.0).coords.round(4)
     array([[2.    , 1.1547],

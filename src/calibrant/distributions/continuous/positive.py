@@ -138,7 +138,7 @@ class Gamma(Parametric):
 
 
 REACH = 9.5
-"""Standard deviations of ``log Y`` that waves are integrated over, in either direction."""
+"""Standard deviations of ``log Y`` that the characteristic function is integrated over, in either direction."""
 
 STEP = 0.1
 """Steps of that integral; it converges geometrically, and this leaves 1e-15 up to scale 3."""
@@ -227,11 +227,14 @@ class LogNormal(LocationScale):
     def cf(self, w: Array) -> tuple[Array, Array]:
         """By the trapezoid rule along a path in the complex plane on which nothing oscillates. Gubner (2006)."""
         loc, scale = self.host
-        waves = to_numpy(w).astype(np.float64)
-        rows = max(1, CHUNK // len(waves))
-        parts = [_waves(loc[i : i + rows], scale[i : i + rows], np.abs(waves)) for i in range(0, len(loc), rows)]
+        frequencies = to_numpy(w).astype(np.float64)
+        rows = max(1, CHUNK // len(frequencies))
+        parts = [
+            _characteristic(loc[i : i + rows], scale[i : i + rows], np.abs(frequencies))
+            for i in range(0, len(loc), rows)
+        ]
         found = np.concatenate(parts)
-        return matched(found.real, self.loc), matched(np.sign(waves) * found.imag, self.loc)
+        return matched(found.real, self.loc), matched(np.sign(frequencies) * found.imag, self.loc)
 
     def temper(self, temperature: float) -> Self:
         """The variance of ``log Y`` times T."""
@@ -248,7 +251,7 @@ class LogNormal(LocationScale):
         return cls(rng.normal(size=n), rng.uniform(0.25, 1, n))
 
 
-def _waves(loc: np.ndarray, scale: np.ndarray, w: np.ndarray) -> np.ndarray:
+def _characteristic(loc: np.ndarray, scale: np.ndarray, w: np.ndarray) -> np.ndarray:
     """``E exp(i w Y)``, ``(n, m)``, for w >= 0: ``log Y`` runs along a line at the height ``angle`` above the real one."""
     t = np.arange(-REACH, REACH + STEP / 2, STEP)
     angle = np.minimum(np.pi / 2, TURN * scale)[:, None]

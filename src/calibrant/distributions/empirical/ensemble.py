@@ -112,7 +112,7 @@ def _length(difference: np.ndarray) -> np.ndarray:
 
 
 MAX_PAIRED_MEMBERS = 4
-"""Ensembles of more members than this are taken by their waves, where the kernel has some."""
+"""Ensembles of more members than this are taken by their characteristic functions, where the kernel has a spectrum."""
 
 MANY = 1 << 20
 """Pairs of members that are worth loading compiled code for."""

@@ -177,7 +177,7 @@ class BinCounts(Protocol):
 class EventCounts:
     """Counts of one event: rows are put in the order of their bins, and each stretch is summed.
 
-    A product with the indicator matrix of bins takes two to three times as long, and much more room.
+    A product with the indicator matrix of bins takes two to three times as long, and much more memory.
     """
 
     event: Event

@@ -132,7 +132,7 @@ CENTRAL = 0.9
 """The level of the intervals that words speak of."""
 
 WIDTH = 128
-"""Multiplications that a pair of forecasts costs the kernel error: so many waves stand for a residual."""
+"""Multiplications that a pair of forecasts costs the kernel error: so many features stand for a residual."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ class ForecastProblem(ReportProblem):
 
     @property
     def kernel_width(self) -> int:
-        """As many as there are waves."""
+        """As many as there are features."""
         return WIDTH
 
     @cached_property
