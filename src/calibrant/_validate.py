@@ -19,6 +19,15 @@ SUM_SLACK = 1e-3
 RANGE_SLACK = 1e-6
 """How far a probability may lie outside [0, 1] through rounding."""
 
+MAX_WEIGHT = 2.0**64
+"""The largest weight of a problem lies between one over this and this, or all are brought there."""
+
+MAX_WEIGHT_OF_PARTS = 1e90
+"""The largest weight in a stream, and one over the smallest, so that its third power is a number."""
+
+FAINT = 2.0**-200
+"""Weights below this share of the largest are 0: they change no digit, and their squares would be lost."""
+
 
 class InputError(ValueError):
     """The caller's data or settings cannot be used; the message says which, why, and what to do.
@@ -186,21 +195,45 @@ def check_same_length(a: int, b: int, name_a: str, name_b: str) -> None:
         raise InputError(f"{name_a} has {how_many(a, 'row')} and {name_b} has {b:,}: they must be equal")
 
 
-def as_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
-    """Weights as NumPy float64, or ``None`` when there are none; one non-negative number a row, not all zero."""
+def as_weights(sample_weight: ArrayLike | None, n: int, *, in_parts: bool = False) -> np.ndarray | None:
+    """Weights as NumPy float64, or ``None`` when there are none; one non-negative number a row, not all zero.
+
+    Only ratios matter, so weights that are too large or too small to be squared are multiplied by a power of two, which rounds
+    nothing. What is less than ``FAINT`` of the largest then is 0. Weights of a part stay as they are, as those of other parts
+    are not known.
+    """
     if sample_weight is None:
         return None
     w = to_numpy(as_array(sample_weight, "sample_weight"))
     if w.ndim != 1 or w.dtype.kind not in "fiub":
-        raise InputError(f"sample_weight must be one number a row; got shape {w.shape} of {w.dtype}")
+        raise InputError(
+            f"sample_weight must be one number a row; got shape {w.shape} of {w.dtype}: give {how_many(n, 'number')}"
+        )
     check_same_length(len(w), n, "sample_weight", "y_true")
     w = w.astype(np.float64)
-    check_finite(w, "sample_weight")
-    if w.min() < 0:
-        raise InputError(f"sample_weight must not be negative; found {w.min():g} in row {int(w.argmin())}")
-    if w.sum() == 0:
+    low, high = check_finite(w, "sample_weight")
+    if low < 0:
+        raise InputError(f"sample_weight must not be negative; found {low:g} in row {int(w.argmin())}")
+    if high == 0:
         raise InputError("sample_weight is zero everywhere: at least one row must count")
+    if not in_parts:
+        return _in_range(w, high)
+    least = low or float(w[w > 0].min())
+    if least < 1 / MAX_WEIGHT_OF_PARTS or high > MAX_WEIGHT_OF_PARTS:
+        raise InputError(
+            f"sample_weight of a part must lie between {1 / MAX_WEIGHT_OF_PARTS:g} and {MAX_WEIGHT_OF_PARTS:g}, or be 0; found "
+            f"{least if least < 1 / MAX_WEIGHT_OF_PARTS else high:g}: divide the weights of all parts by one number"
+        )
     return w
+
+
+def _in_range(w: np.ndarray, high: float) -> np.ndarray:
+    """Weights with the largest ``high`` where their squares, and sums of them, are numbers."""
+    if not 1 / MAX_WEIGHT <= high <= MAX_WEIGHT:
+        shift = -int(np.frexp(high)[1])
+        w, high = np.ldexp(w, shift), float(np.ldexp(high, shift))
+    faint = high * FAINT
+    return np.where(w < faint, 0.0, w) if w.min() < faint else w
 
 
 def check_count(value: int, name: str, *, least: int = 1) -> None:

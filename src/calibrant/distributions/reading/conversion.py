@@ -42,11 +42,11 @@ def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distributio
 
 
 def as_weighted_problem(
-    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, *, in_parts: bool = False
 ) -> tuple[Array, Distribution, np.ndarray | None]:
     """Targets, predictions and weights, checked; rows without weight are left out."""
     targets, predictions = as_problem(y_true, y_pred)
-    weights = as_weights(sample_weight, len(predictions))
+    weights = as_weights(sample_weight, len(predictions), in_parts=in_parts)
     if weights is None or weights.min() > 0:
         return targets, predictions, weights
     rows = np.flatnonzero(weights)
@@ -66,7 +66,7 @@ def as_part(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "class 0 never occurs")
         if weights is None or not len(weights) or weights.any():
-            return as_weighted_problem(y_true, y_pred, weights)
+            return as_weighted_problem(y_true, y_pred, weights, in_parts=True)
         as_weighted_problem(y_true, y_pred, np.ones_like(weights))  # which checks the rest
         return None
 
