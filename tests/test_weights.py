@@ -2,6 +2,7 @@
 
 import inspect
 import warnings
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 
@@ -132,7 +133,9 @@ def regressed(w, rows=ALL):
 
     model = RecalibratedRegressor(LinearRegression(), cv=2)
     x = YN[:, None] + np.sin(np.arange(N))[:, None]
-    model.fit(x[rows], YN[rows], sample_weight=w)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecalibrationWarning)
+        model.fit(x[rows], YN[rows], sample_weight=w)
     score = model.score(x[rows], YN[rows], sample_weight=w)
     return {"q": model.predict_dist(x).quantile(np.array([0.1, 0.9])), "score": score}
 
@@ -324,8 +327,8 @@ CASES = {
     "coverage": called(coverage, NUMBERS),
     "coverage by": lambda w, rows=ALL: coverage(*of_rows(NUMBERS, rows), by=BY[rows], sample_weight=w),
     "groups": lambda w, rows=ALL: groups(ECE(), *of_rows(TWO, rows), by=BY[rows], sample_weight=w),
-    "groups of a test": lambda w, rows=ALL: (
-        groups(ExactTest(ECE(), 39), *of_rows(TWO, rows), by=BY[rows], sample_weight=w, rng=1)
+    "groups of a test": lambda w, rows=ALL: groups(
+        ExactTest(ECE(), 39), *of_rows(TWO, rows), by=BY[rows], sample_weight=w, rng=1
     ),
     "decompose": called(estimators.decompose, TWO),
     "decompose log": called(estimators.decompose, TWO, score="log"),
@@ -345,9 +348,7 @@ CASES = {
     "simplex": shown("SimplexDisplay", THREE, n_resamples=39, rng=1),
     "witness": shown("WitnessDisplay", THREE, n_resamples=39, rng=1),
     "comparison": lambda w, rows=ALL: (
-        plots.ComparisonDisplay.from_predictions(
-            Brier(), *of_rows((Y3, MODELS), rows), sample_weight=w, rng=1
-        ).tables
+        plots.ComparisonDisplay.from_predictions(Brier(), *of_rows((Y3, MODELS), rows), sample_weight=w, rng=1).tables
     ),
     "coverage plot": shown("CoverageDisplay", NUMBERS),
     "pit curve": shown("PITCurveDisplay", NUMBERS),
@@ -388,3 +389,211 @@ def flat(x, path=""):
 
 def told(x):
     return dict(flat(jsonable(x)))
+
+
+LISTED = {
+    *(type(one).__name__ for _, some in [*ERRORS.values(), *MAPS.values()] for one in some),
+    *(type(test).__name__ for test, _ in TESTS),
+    *("PITCurve", "PITHistogram", "coverage", "groups", "decompose", "decompose_by_kernel", "PairedDifference"),
+    *("compare", "evaluate", "judge", "before_and_after", "ReliabilityDisplay", "ClasswiseDisplay", "ConfusionDisplay"),
+    *("SimplexDisplay", "WitnessDisplay", "ComparisonDisplay", "CoverageDisplay", "PITCurveDisplay", "SpreadDisplay"),
+    *("PITHistogramDisplay", "BinnedState", "RecalibratedClassifier", "RecalibratedRegressor", "SoftBinnedECE"),
+}
+REFUSE = {
+    "RankTest": (inference.RankTest(n_resamples=39), VECTORS),
+    "BoundTest": (inference.BoundTest(), THREE),
+    "BlockTest": (inference.BlockTest(), THREE),
+}
+ELSEWHERE = {
+    "report": "evaluate, and a file",
+    **dict.fromkeys(
+        ("reliability", "classwise", "confusion", "simplex", "witness", "comparison"), "the display, drawn"
+    ),
+    **dict.fromkeys(("coverage", "pit_curve", "pit_histogram", "spread"), "the display, drawn"),
+    "State": "a protocol",
+    "StreamMetric": "a state",
+    "frame_states": "takes the name of a column",
+    "bin_query": "takes the name of a column",
+    "read": "takes the name of a column",
+    "Learned": "what it means to a model of the caller is up to that",
+    "ShuffleTest": "an ExactTest with other resamples; tested with it",
+}
+
+
+def takers():
+    """Public names that take weights, but those that others derive from."""
+    for package in PUBLIC:
+        for name, home in homes(package).items():
+            found = getattr(import_module(home), name)
+            methods = [getattr(found, m, None) for m in ("__call__", "fit", "update", "from_predictions")]
+            calls = methods if inspect.isclass(found) else [found]
+            if not inspect.isabstract(found) and any(
+                "sample_weight" in inspect.signature(call).parameters for call in calls if inspect.isroutine(call)
+            ):
+                yield name
+
+
+def test_all_that_takes_weights_is_in_the_list():
+    missing = set(takers()) - LISTED - set(REFUSE) - set(ELSEWHERE)
+    assert missing <= {"MatrixTest", "LensedEstimator", "MeanOverEvents", "Score"}, missing
+
+
+@pytest.mark.parametrize("name", REFUSE)
+def test_what_counts_rows_refuses_weights(name):
+    test, problem = REFUSE[name]
+    with pytest.raises(InputError, match="sample_weight"):
+        test(*problem, sample_weight=np.ones(N))
+
+
+ROUNDED = ("KDE(", "Sharpness(", "decompose_by_kernel", "RecalibratedRegressor")
+"""What takes roots of weights, which are rounded."""
+
+SEARCHED = ("Temperature(", "StructuredMatrix(", "RecalibratedClassifier", "reports.evaluate")
+"""What searches a flat minimum, where half of the digits decide nothing."""
+
+
+def assert_same(one, other, *, name, rel=0.0, skip="nothing"):
+    """The same numbers at the same places, and the same words where the numbers are the same to the last digit."""
+    one, other = ({k: v for k, v in x.items() if skip not in k} for x in (one, other))
+    assert one.keys() == other.keys(), name
+    for place, value in one.items():
+        if isinstance(value, float) and isinstance(other[place], float):
+            assert other[place] == pytest.approx(value, rel=rel, abs=rel / 100), (name, place)
+        elif rel == 0:
+            assert other[place] == value, (name, place)
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+@pytest.mark.parametrize("name", CASES)
+class TestScale:
+    def test_a_power_of_two_changes_no_digit(self, name, kind):
+        w = WEIGHTS[kind]
+        powers = (-250, 250) if name in STATES else (-996, -13, 997)
+        rel = 1e-12 if any(word in name for word in ROUNDED) else 0.0
+        before = told(CASES[name](w))
+        for power in powers:
+            assert_same(before, told(CASES[name](np.ldexp(w, power))), name=name, rel=rel)
+
+    def test_the_scale_of_weights_changes_nothing(self, name, kind):
+        w = WEIGHTS[kind]
+        scales = (1e-80, 1e-4, 1e30) if name in STATES else (1e-300, 1e-30, 1e-4, 1e8, 1e30, 1e300)
+        rel = 1e-5 if any(word in name for word in SEARCHED) else 1e-9
+        before = told(CASES[name](w))
+        for scale in scales:
+            assert_same(before, told(CASES[name](scale * w)), name=name, rel=rel)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_row_without_weight_is_left_out(name):
+    w = WEIGHTS["whole"]
+    rows = np.flatnonzero(w)
+    left_out, absent = told(CASES[name](w)), told(CASES[name](w[rows], rows))
+    # the notes of a report say how many rows there are without weight
+    assert_same(left_out, absent, name=name, skip="notes" if name.startswith("reports") else "nothing")
+
+
+ONE = np.where(ALL == 3, 2.0, 0.0)
+FAR_APART = {
+    "one row": ONE,
+    "nine orders": np.where(ALL % 2, 1e9, 1.0) * WEIGHTS["real"],
+    "one row above all": np.where(ALL == 3, 1e9, 1.0),
+    "fifty orders": np.geomspace(1e-50, 1, N),
+    "as far as doubles go": np.where(ALL % 2, 1e300, 1e-300),
+}
+
+
+@pytest.mark.parametrize("kind", FAR_APART)
+@pytest.mark.parametrize("name", CASES)
+def test_weights_far_apart_give_an_answer_or_words(name, kind):
+    """No warning, no other exception; what has no value or interval says why, as it does of few rows."""
+    with suppress(InputError):
+        CASES[name](FAR_APART[kind])
+
+
+@pytest.mark.parametrize(
+    ("measure", "problem"),
+    [
+        (ECE(EqualWidth(5)), TWO),
+        (DebiasedECE(EqualWidth(5)), TWO),
+        (Brier(), THREE),
+        (CRPS(), NUMBERS),
+        (PITError(), NUMBERS),
+        (estimators.CalibrationSlope(), TWO),
+        (SKCE(Gaussian(1.0)), THREE),
+    ],
+    ids=repr,
+)
+def test_rows_of_a_billionth_of_the_weight_do_not_show(measure, problem):
+    w = np.where(ALL % 2, 1e9, 1.0)
+    heavy = np.flatnonzero(ALL % 2)
+    alone = measure(*of_rows(problem, heavy)).value
+    assert measure(*problem, sample_weight=w).value == pytest.approx(alone, rel=1e-6)
+
+
+def test_what_is_less_than_a_faint_part_of_the_largest_weight_is_nothing():
+    w = np.where(ALL % 2, 1.0, 1e-70)
+    assert Brier()(*TWO, sample_weight=w).n == N // 2
+
+
+IMPORTANCE = (
+    DebiasedECE,
+    estimators.DensityECE,
+    estimators.TailScan,
+    estimators.TangentKDE,
+    KDE,
+    SKCE,
+    KCE,
+    Variational,
+)
+IMPORTANCE = (*IMPORTANCE, estimators.Sharpness, estimators.RandomFeatureSKCE, estimators.UCME)
+CHOOSE = (estimators.ICI(), estimators.ICI(summary="median"), estimators.MarginalError(norm=2))
+"""What chooses a bandwidth, locations or thresholds by the rows."""
+
+
+@pytest.mark.parametrize(("kind", "i"), [(kind, i) for kind, (_, some) in ERRORS.items() for i in range(len(some))])
+def test_means_scores_and_binned_errors_are_those_of_repeated_rows(kind, i):
+    """And what takes a bias off or leaves rows out is not: a row of weight 3 is one draw."""
+    problem, some = ERRORS[kind]
+    if problem is VECTORS and isinstance(some[i], PITError):
+        pytest.skip("ranks among members are drawn, row by row")
+    w = WEIGHTS["whole"]
+    weighted = some[i](*problem, sample_weight=w).value
+    repeated = some[i](*of_rows(problem, np.repeat(ALL, w.astype(int)))).value
+    is_same = weighted == pytest.approx(repeated, rel=1e-9)
+    assert is_same != (isinstance(some[i], IMPORTANCE) or some[i] in CHOOSE)
+
+
+def test_of_importance_the_debiased_error_has_no_bias():
+    """The mean of its signed square over calibrated outcomes is 0, and that of repeated rows is not."""
+    rng = np.random.default_rng(0)
+    w, error = WEIGHTS["whole"], DebiasedECE(EqualMass(8))
+    times = np.repeat(ALL, w.astype(int))
+    drawn = Categorical(P2).sample(rng, 3000)
+    weighted, repeated = (
+        error.given(Categorical(P2), w)(drawn),
+        error.given(Categorical(P2[times]), None)(drawn[:, times]),
+    )
+    for values, is_unbiased in ((weighted, True), (repeated, False)):
+        squares = np.sign(values) * values**2
+        away = abs(squares.mean()) / (squares.std() / np.sqrt(len(squares)))
+        assert (away < 4) == is_unbiased
+
+
+@pytest.mark.parametrize(
+    ("w", "message"),
+    [
+        (1e95, r"sample_weight of a part must lie between 1e-90 and 1e\+90, or be 0; found 1e\+95: divide the weights"),
+        (1e-95, r"found 1e-95"),
+    ],
+)
+def test_a_stream_cannot_know_the_largest_weight(w, message):
+    with pytest.raises(InputError, match=message):
+        streams.state(Brier()).update(*TWO, sample_weight=np.full(N, w))
+
+
+@pytest.mark.parametrize("estimator", [ECE(EqualWidth(5)), DebiasedECE(EqualWidth(5)), Brier()], ids=repr)
+def test_states_are_linear(estimator):
+    """Parts of very different weight add up, whatever the size of either."""
+    w = np.where(ALL < N // 2, 1e-30, 1e30) * WEIGHTS["real"]
+    parts = streamed(estimator, TWO)(w).value
+    assert parts == pytest.approx(estimator(*TWO, sample_weight=w).value, rel=1e-9)
