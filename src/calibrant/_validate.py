@@ -2,14 +2,24 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from calibrant._array import detached, is_array, is_floating, is_integer, is_traced, namespace, to_numpy
+from calibrant._array import (
+    common,
+    detached,
+    is_array,
+    is_floating,
+    is_integer,
+    is_traced,
+    namespace,
+    to_numpy,
+    unreadable,
+)
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
@@ -46,9 +56,11 @@ def as_array(x: ArrayLike, name: str) -> Array:
     if isinstance(x, np.ma.MaskedArray):
         raise InputError(f"{name} is a masked array: drop the masked rows first")
     if isinstance(x, np.ndarray):
-        return np.asarray(x)  # not a subclass, whose operators may mean something else
+        return common(np.asarray(x))  # not a subclass, whose operators may mean something else
     if is_array(x):
-        return x
+        if reason := unreadable(x):
+            raise InputError(f"{name} is {reason}")
+        return common(x)
     if isinstance(x, list | tuple | range):
         return _from_sequence(x, name)
     return to_numpy(_from_frame(x, name).to_numpy())
@@ -70,6 +82,8 @@ def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:
 
 
 def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
+    if x and is_array(x[0]) and not isinstance(x[0], np.ndarray):  # which NumPy may not know how to read
+        x = [to_numpy(as_array(part, name)) for part in x]
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -82,6 +96,8 @@ def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
 def _from_frame(x: object, name: str) -> Any:
     import narwhals as nw
 
+    if hasattr(x, "columns"):
+        check_names_once([str(column) for column in x.columns], name)
     try:
         return nw.from_native(x, eager_only=True, allow_series=True)
     except TypeError as error:
@@ -91,9 +107,25 @@ def _from_frame(x: object, name: str) -> Any:
 
 
 def check_not_empty(x: Array, name: str) -> None:
-    """Refuse an array without rows."""
-    if x.ndim == 0 or x.shape[0] == 0:
+    """Refuse an array without rows or columns, and a single number."""
+    if x.ndim == 0:
+        raise InputError(f"{name} is a single value: give one value a row, as an array or a list")
+    if x.shape[0] == 0:
         raise InputError(f"{name} is empty: at least one row is needed")
+    if 0 in x.shape:
+        raise InputError(f"{name} is empty: got shape {tuple(x.shape)}, and at least one column is needed")
+
+
+def has_no_rows(x: ArrayLike) -> bool:
+    """Whether something with rows has none; what has no rows at all is for others to refuse.
+
+    >>> has_no_rows([]), has_no_rows(np.zeros((0, 3))), has_no_rows(np.float64(1)), has_no_rows(None)
+    (True, True, False, False)
+    """
+    shape = getattr(x, "shape", None)
+    if shape is None:
+        return isinstance(x, Sized) and len(x) == 0
+    return isinstance(shape, tuple) and len(shape) > 0 and shape[0] == 0
 
 
 def check_finite(x: Array, name: str) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import is_array, to_numpy
-from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length
+from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length, has_no_rows
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.typing import Array, ArrayLike
@@ -60,7 +60,7 @@ def as_part(
 
     It may lack classes, too, and nobody is warned of it.
     """
-    if hasattr(y_true, "__len__") and hasattr(y_pred, "__len__") and not len(y_true) and not len(y_pred):
+    if has_no_rows(y_true) and has_no_rows(y_pred):
         return None
     weights = None if sample_weight is None else to_numpy(as_array(sample_weight, "sample_weight"))
     with warnings.catch_warnings():
