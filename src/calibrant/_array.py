@@ -63,8 +63,8 @@ def common(x: Array) -> Array:
     >>> common(np.array([1.5])).dtype
     dtype('float64')
     """
-    if isinstance(x, np.ndarray):  # of NumPy's own kinds only extensions are without one, such as bfloat16 of JAX
-        return x.astype(np.float32) if x.dtype.kind == "V" and x.dtype.name in SHORT else x
+    if isinstance(x, np.ndarray):
+        return _common_of_numpy(x)
     if not is_torch_array(x):
         return x
     import torch
@@ -75,6 +75,16 @@ def common(x: Array) -> Array:
     if name in SHORT:
         return x.to(torch.float32)
     return x.to(torch.int64) if name in ("uint16", "uint32", "uint64") else x
+
+
+def _common_of_numpy(x: np.ndarray) -> np.ndarray:
+    """Short floats, which are extensions of NumPy, made longer, long ones shorter, and counts without a sign given one."""
+    if x.dtype.kind == "f" and x.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # infinite, as checks say
+            return x.astype(np.float64)
+    if x.dtype == np.uint64 and x.size and x.max() < 2**63:
+        return x.astype(np.int64)  # with other integers it would become floating
+    return x.astype(np.float32) if x.dtype.kind == "V" and x.dtype.name in SHORT else x
 
 
 SHORT = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3", "float8_e8m0fnu")

@@ -96,10 +96,11 @@ def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
 def _from_frame(x: object, name: str) -> Any:
     import narwhals as nw
 
-    if hasattr(x, "columns"):
-        check_names_once([str(column) for column in x.columns], name)
     try:
         return nw.from_native(x, eager_only=True, allow_series=True)
+    except nw.exceptions.DuplicateError:
+        check_names_once([str(column) for column in x.columns], name)  # type: ignore[attr-defined]  # a frame has them
+        raise
     except TypeError as error:
         raise InputError(
             f"{name} is a {type(x).__name__}: give an array, a list, a data-frame column or a calibrant distribution"

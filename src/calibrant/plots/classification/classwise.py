@@ -12,7 +12,7 @@ from calibrant.estimators.binned.binning import EqualMass
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.lenses.class_lenses import ClassWise, Event, MultiLabel
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter
-from calibrant.plots.classification.event_curves import Axis, Band, Curves, Method, floor_for
+from calibrant.plots.classification.event_curves import Axis, Band, Curves, Method, floor_for, on_host
 from calibrant.plots.classification.reliability import draw_curve, legend_of, settings_of
 from calibrant.plots.style import Palette, dress, frame_probabilities, inches_of, limits_of, shortened
 from calibrant.results import Table, number
@@ -122,7 +122,7 @@ class ClasswiseDisplay(PredictionDisplay):
         floor = floor_for(axis, np.concatenate([events[i].probability for i in chosen]), len(predictions))
         curves = Curves(method, band, level, n_resamples, floor, n_curves=len(chosen))
         parts = [
-            curves.of(events[i].problem(targets), weights, seed, engine) for i, seed in zip(chosen, seeds, strict=True)
+            curves.of(on_host(events[i], targets), weights, seed, engine) for i, seed in zip(chosen, seeds, strict=True)
         ]
         names = [events[i].name for i in chosen]
         return cls(
