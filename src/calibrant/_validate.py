@@ -129,8 +129,9 @@ def has_no_rows(x: ArrayLike) -> bool:
     return isinstance(shape, tuple) and len(shape) > 0 and shape[0] == 0
 
 
-def check_finite(x: Array, name: str) -> tuple[float, float]:
-    """Refuse NaN and infinity, naming the first row that has them; gives the least and the largest value.
+def check_finite(x: Array, name: str, *, most: float = math.inf) -> tuple[float, float]:
+    """Refuse NaN and infinity, naming the first row that has them, and what is larger than ``most``; gives the least and the
+    largest value.
 
     Values that cannot be looked at pass, with NaN for both.
     """
@@ -139,8 +140,13 @@ def check_finite(x: Array, name: str) -> tuple[float, float]:
     xp = namespace(x)
     values = detached(x)
     low, high = float(xp.min(values)), float(xp.max(values))
-    if math.isfinite(low) and math.isfinite(high):  # NaN would have passed through min and max
+    if -low <= most and high <= most and math.isfinite(low) and math.isfinite(high):  # NaN passes through min and max
         return low, high
+    if math.isfinite(low) and math.isfinite(high):
+        raise InputError(
+            f"{name} must lie between {-most:g} and {most:g}, or squares are no numbers; found "
+            f"{low if -low > most else high:g}: drop those rows, or give targets and forecasts in another unit"
+        )
     host = to_numpy(x)
     bad = ~np.isfinite(host)
     row = int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))
@@ -150,8 +156,12 @@ def check_finite(x: Array, name: str) -> tuple[float, float]:
     )
 
 
-def as_real(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers as a floating array of their own library."""
+MAX_NUMBER = 1e75
+"""The largest size of targets and forecasts: the fourth power is a number."""
+
+
+def as_real(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
+    """Finite real numbers, none larger than ``most``, as a floating array of their own library."""
     values = as_array(x, name)
     check_not_empty(values, name)
     if isinstance(values, np.ndarray) and values.dtype.kind not in "fiub":
@@ -161,7 +171,7 @@ def as_real(x: ArrayLike, name: str) -> Array:
         values = xp.astype(values, xp.float64)
     elif not is_floating(values):
         raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
-    check_finite(values, name)
+    check_finite(values, name, most=most)
     return values
 
 

@@ -13,7 +13,7 @@ from calibrant._array import matched, namespace, to_numpy
 from calibrant._validate import InputError, check_finite
 from calibrant.distributions.base import check_temperature
 from calibrant.distributions.continuous.positive import SMALLEST
-from calibrant.distributions.parametric import Parametric, check_positive
+from calibrant.distributions.parametric import Parametric, check_positive, check_scale
 from calibrant.kernels import Energy, Exponential
 from calibrant.kernels.closed_forms import closed_form
 from calibrant.typing import Array, ArrayLike
@@ -170,6 +170,7 @@ class Uniform(Parametric):
             row = int(namespace(self.low).argmin(self.high - self.low))
             ends = f"{float(self.low[row]):g} and {float(self.high[row]):g}"
             raise InputError(f"low must lie below high; found {ends} in row {row}")
+        check_scale(self.high - self.low, "high - low")
 
     @property
     def coords(self) -> Array:

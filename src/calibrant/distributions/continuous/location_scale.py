@@ -15,7 +15,7 @@ from calibrant.distributions.continuous.kernel_means import (
     laplacian_laplace_laplace,
     laplacian_normal,
 )
-from calibrant.distributions.parametric import Parametric, check_positive, is_single, single
+from calibrant.distributions.parametric import Parametric, check_scale, is_single, single
 from calibrant.kernels import Energy, Exponential, Gaussian
 from calibrant.kernels.closed_forms import closed_form
 from calibrant.typing import Array, ArrayLike
@@ -33,7 +33,7 @@ def as_scale(x: ArrayLike, loc: Array) -> Array:
         scale = loc * 0 + xp.reshape(scale, (n, *[1] * (loc.ndim - 1)))
     if scale.shape != loc.shape:
         raise InputError(f"scale must be one number a row, or like loc; got shape {tuple(scale.shape)}")
-    check_positive(scale, "scale")
+    check_scale(scale, "scale")
     return scale
 
 

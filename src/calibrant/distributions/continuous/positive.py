@@ -11,7 +11,7 @@ from calibrant._validate import InputError, check_finite
 from calibrant.distributions.base import Distribution, check_temperature
 from calibrant.distributions.characteristic_functions import as_sums
 from calibrant.distributions.continuous.location_scale import LocationScale
-from calibrant.distributions.parametric import Parametric, check_positive
+from calibrant.distributions.parametric import Parametric, check_positive, check_scale
 from calibrant.typing import Array, ArrayLike
 
 SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), 1e300
@@ -56,7 +56,7 @@ class Gamma(Parametric):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.shape, "shape")
-        check_positive(self.rate, "rate")
+        check_scale(self.rate, "rate")
 
     @property
     def coords(self) -> Array:
