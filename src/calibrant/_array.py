@@ -87,7 +87,15 @@ def _common_of_numpy(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32) if x.dtype.kind == "V" and x.dtype.name in SHORT else x
 
 
-SHORT = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3", "float8_e8m0fnu")
+SHORT = (
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e4m3",
+    "float8_e8m0fnu",
+)
 """Floats that libraries store but hardly compute with."""
 
 

@@ -156,8 +156,8 @@ def check_finite(x: Array, name: str, *, most: float = math.inf) -> tuple[float,
     )
 
 
-MAX_NUMBER = 1e75
-"""The largest size of targets and forecasts: the fourth power is a number."""
+MIN_NUMBER, MAX_NUMBER = 1e-75, 1e75
+"""The smallest scale, and the largest size of targets and forecasts: fourth powers are numbers."""
 
 
 def as_real(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:

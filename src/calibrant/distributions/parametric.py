@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import matched, namespace, to_numpy
-from calibrant._validate import MAX_NUMBER, InputError, check_finite, check_same_length
+from calibrant._validate import MAX_NUMBER, MIN_NUMBER, InputError, check_finite, check_same_length
 from calibrant.distributions.base import Distribution, one_a_row
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.results import how_many
@@ -50,7 +50,7 @@ def check_positive(
 
 def check_scale(x: Array, name: str) -> None:
     """Refuse scales that are not positive, or whose squares are no numbers."""
-    check_positive(x, name, least=1 / MAX_NUMBER, most=MAX_NUMBER)
+    check_positive(x, name, least=MIN_NUMBER, most=MAX_NUMBER)
 
 
 def as_columns(values: dict[str, ArrayLike]) -> list[Array]:

@@ -60,10 +60,8 @@ class CalibrationRatio(EventEstimator):
         Outcomes are 0 or 1, so that the third moment is the second times ``1 - 2q``, with q the share of events.
         """
         if expected <= LEAST_EXPECTED * n * step:
-            raise InputError(
-                f"y_pred expects no event at all ({'every score is 0' if expected == 0 else f'all scores add up to {expected:g}'}): "
-                "the ratio needs a score above 0"
-            )
+            why = "every score is 0" if expected == 0 else f"all scores add up to {expected:g}"
+            raise InputError(f"y_pred expects no event at all ({why}): the ratio needs a score above 0")
         ratio = observed / expected
         if n < 2:
             return OfEvent(ratio, notes=("one row says nothing of others: there is no interval",))

@@ -85,7 +85,9 @@ class NullDisplay(Display):
             raise InputError(f"the statistic is not finite ({result.statistic}): take another estimator")
         low, high = result.null_band()
         middle, half = (null.max() + null.min()) / 2, np.ptp(null) / 2
-        ends = None if half > MIN_WIDTH * abs(middle) else (middle - abs(middle) / 2 - 0.5, middle + abs(middle) / 2 + 0.5)
+        ends = (
+            None if half > MIN_WIDTH * abs(middle) else (middle - abs(middle) / 2 - 0.5, middle + abs(middle) / 2 + 0.5)
+        )
         counts, edges = np.histogram(null, n_bins, ends)
         observed: dict[str, list[Any]] = {
             "name": [result.estimate.name],
