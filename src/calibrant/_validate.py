@@ -156,12 +156,15 @@ def check_finite(x: Array, name: str, *, most: float = math.inf) -> tuple[float,
     )
 
 
-MIN_NUMBER, MAX_NUMBER = 1e-75, 1e75
-"""The smallest scale, and the largest size of targets and forecasts: fourth powers are numbers."""
+MIN_NUMBER, MAX_NUMBER = 1e-100, 1e100
+"""The smallest scale, and the largest size of targets and forecasts: squares are numbers."""
+
+MAX_SQUARED = 1e75
+"""The largest size of what is squared twice, such as losses."""
 
 
-def as_real(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
-    """Finite real numbers, none larger than ``most``, as a floating array of their own library."""
+def as_real(x: ArrayLike, name: str) -> Array:
+    """Finite real numbers as a floating array of their own library."""
     values = as_array(x, name)
     check_not_empty(values, name)
     if isinstance(values, np.ndarray) and values.dtype.kind not in "fiub":
@@ -171,7 +174,7 @@ def as_real(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
         values = xp.astype(values, xp.float64)
     elif not is_floating(values):
         raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
-    check_finite(values, name, most=most)
+    check_finite(values, name)
     return values
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._array import is_array, is_traced, namespace, to_numpy
 from calibrant._array import matched as matched
-from calibrant._validate import MAX_NUMBER, InputError, as_array, as_real, as_working_precision
+from calibrant._validate import InputError, as_array, as_real, as_working_precision
 from calibrant.typing import Array, ArrayLike
 
 
@@ -135,11 +135,11 @@ class Distribution(ABC):
 
 
 def as_numbers(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers that can be squared, at least one along every axis, in single or double precision."""
+    """Finite real numbers, at least one along every axis, in single or double precision."""
     values = as_array(x, name)
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
-    return as_working_precision(as_real(values, name, most=MAX_NUMBER))
+    return as_working_precision(as_real(values, name))
 
 
 def as_shares(weights: ArrayLike | None, n: int, k: int) -> Array:

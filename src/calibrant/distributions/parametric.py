@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -75,10 +75,13 @@ class Parametric(Distribution):
     Subclasses check the range of their parameters after ``super().__post_init__()``.
     """
 
+    largest: ClassVar[float] = MAX_NUMBER
+    """The largest size of parameters and targets that the family computes with."""
+
     def __post_init__(self) -> None:
         names = [field.name for field in fields(self)]
         for name, column in zip(names, as_columns({name: getattr(self, name) for name in names}), strict=True):
-            check_finite(column, name, most=MAX_NUMBER)
+            check_finite(column, name, most=self.largest)
             object.__setattr__(self, name, column)
 
     @classmethod
@@ -110,7 +113,9 @@ class Parametric(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""
-        return matched(one_a_row(y_true, "y_true"), self.parameters[0])
+        y = one_a_row(y_true, "y_true")
+        check_finite(y, "y_true", most=self.largest)
+        return matched(y, self.parameters[0])
 
     def point(self, y: Array) -> Any:
         """A single member, as most families have none without spread."""

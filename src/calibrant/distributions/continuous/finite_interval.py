@@ -165,6 +165,8 @@ class Uniform(Parametric):
            [2.5   , 0.866 ]])
     """
 
+    largest = math.inf
+
     low: Array
     high: Array
 

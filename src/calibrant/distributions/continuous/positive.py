@@ -21,8 +21,8 @@ SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), 1e300
 MAX_LOG = 1e4
 """The largest size of the logarithm of a median: beyond 700 that is no number, but levels and logarithms still are."""
 
-MAX_LOG_SCALE = 18.0
-"""The largest standard deviation of a logarithm: the variance is a number."""
+MAX_LOG_SCALE = 100.0
+"""The largest standard deviation of a logarithm: a factor of 1e43."""
 
 
 def as_positive_targets(predictions: Distribution, y: Array) -> Array:
@@ -193,10 +193,10 @@ class LogNormal(LocationScale):
 
     @property
     def std(self) -> Array:
-        """The mean times ``sqrt(exp(scale^2) - 1)``."""
+        """The mean times ``sqrt(exp(scale^2) - 1)``, which is ``exp(loc + scale^2) sqrt(1 - exp(-scale^2))``."""
         xp = namespace(self.loc)
         with np.errstate(over="ignore"):
-            return self.mean * xp.sqrt(xp.expm1(self.scale**2))
+            return xp.exp(self.loc + self.scale**2) * xp.sqrt(-xp.expm1(-(self.scale**2)))
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Positive numbers, ``(n,)``."""

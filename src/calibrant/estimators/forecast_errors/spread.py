@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import MAX_NUMBER, InputError, check_count, check_fraction
+from calibrant._validate import MAX_SQUARED, InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.reading.conversion import as_distribution
@@ -42,7 +42,7 @@ def _z_scores(targets: Array, predictions: Distribution, asker: object) -> np.nd
     mean, spread = moments_of(predictions, asker)
     with np.errstate(over="ignore"):
         z = (to_numpy(targets) - mean) / spread
-    if np.abs(z).max() > MAX_NUMBER:
+    if np.abs(z).max() > MAX_SQUARED:
         raise InputError(
             f"y_true lies {np.abs(z).max():g} predicted standard deviations from its mean, and the square is no number: drop "
             "such rows, or give forecasts more spread"

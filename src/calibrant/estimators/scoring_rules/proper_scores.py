@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import MAX_NUMBER, InputError
+from calibrant._validate import MAX_SQUARED, InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
@@ -28,7 +28,7 @@ ROWS_OF_FORECASTS, DRAWS_OF_LOSSES = 100, 100
 """Rows of forecasts at most, and draws of each, from which such a loss is taken."""
 
 
-HUGE_LOSS = f"losses beyond {MAX_NUMBER:g} have squares that are no numbers"
+HUGE_LOSS = f"losses beyond {MAX_SQUARED:g} have squares that are no numbers"
 """Why the mean of losses has none, either."""
 
 INFINITE_LOSS = "an infinite loss has no spread"
@@ -68,7 +68,7 @@ class Score(BaseEstimator):
             )
         if not np.isfinite(mean):
             return Estimate(self.name, mean, len(predictions), self, withheld=INFINITE_LOSS)
-        if max(-losses.min(), losses.max()) > MAX_NUMBER:
+        if max(-losses.min(), losses.max()) > MAX_SQUARED:
             return Estimate(self.name, mean, len(predictions), self, withheld=HUGE_LOSS)
         seen = replace(MeanLimits.of(losses, weights, least=self.least, most=self.most), mean=mean)
         found = self.of_limits(seen, len(predictions), self.needs(predictions))
