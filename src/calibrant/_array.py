@@ -53,8 +53,66 @@ def to_numpy(x: Array) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
     if is_torch_array(x):
-        return np.asarray(x.detach().cpu())
-    return np.asarray(x)
+        return np.asarray(common(x.detach()).cpu())
+    return common(np.asarray(x))
+
+
+def common(x: Array) -> Array:
+    """The same numbers in a type that is computed with: short floats in single precision, what is quantised as it is meant.
+
+    >>> common(np.array([1.5])).dtype
+    dtype('float64')
+    """
+    if isinstance(x, np.ndarray):
+        return _common_of_numpy(x)
+    if not is_torch_array(x):
+        return x
+    import torch
+
+    if x.is_quantized:
+        return x.dequantize()
+    name = str(x.dtype).removeprefix("torch.")
+    if name in SHORT:
+        return x.to(torch.float32)
+    return x.to(torch.int64) if name in ("uint16", "uint32", "uint64") else x
+
+
+def _common_of_numpy(x: np.ndarray) -> np.ndarray:
+    """Short floats, which are extensions of NumPy, made longer, long ones shorter, and counts without a sign given one."""
+    if x.dtype.kind == "f" and x.dtype.itemsize > 8:
+        with np.errstate(over="ignore"):  # infinite, as checks say
+            return x.astype(np.float64)
+    if x.dtype == np.uint64 and x.size and x.max() < 2**63:
+        return x.astype(np.int64)  # with other integers it would become floating
+    return x.astype(np.float32) if x.dtype.kind == "V" and x.dtype.name in SHORT else x
+
+
+SHORT = (
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e4m3",
+    "float8_e8m0fnu",
+)
+"""Floats that libraries store but hardly compute with."""
+
+
+def unreadable(x: Array) -> str | None:
+    """Why the numbers of a tensor cannot be looked at one by one, and what to do; ``None`` where they can.
+
+    >>> unreadable(np.array([1.0]))
+    """
+    if not is_torch_array(x):
+        return None
+    import torch
+
+    if x.is_nested:
+        return "a nested tensor: give one tensor with as many values in each row"
+    if x.layout != torch.strided:
+        return "a sparse tensor: give its to_dense()"
+    return "a tensor on the device 'meta', which has no values: give one with data" if x.is_meta else None
 
 
 def matched(x: Array, to: Array) -> Array:

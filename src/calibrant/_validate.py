@@ -2,14 +2,24 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from calibrant._array import detached, is_array, is_floating, is_integer, is_traced, namespace, to_numpy
+from calibrant._array import (
+    common,
+    detached,
+    is_array,
+    is_floating,
+    is_integer,
+    is_traced,
+    namespace,
+    to_numpy,
+    unreadable,
+)
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
@@ -18,6 +28,15 @@ SUM_SLACK = 1e-3
 
 RANGE_SLACK = 1e-6
 """How far a probability may lie outside [0, 1] through rounding."""
+
+MAX_WEIGHT = 2.0**64
+"""The largest weight of a problem lies between one over this and this, or all are brought there."""
+
+MAX_WEIGHT_OF_PARTS = 1e90
+"""The largest weight in a stream, and one over the smallest, so that its third power is a number."""
+
+FAINT = 2.0**-200
+"""Weights below this share of the largest are 0: they change no digit, and their squares would be lost."""
 
 
 class InputError(ValueError):
@@ -37,9 +56,11 @@ def as_array(x: ArrayLike, name: str) -> Array:
     if isinstance(x, np.ma.MaskedArray):
         raise InputError(f"{name} is a masked array: drop the masked rows first")
     if isinstance(x, np.ndarray):
-        return np.asarray(x)  # not a subclass, whose operators may mean something else
+        return common(np.asarray(x))  # not a subclass, whose operators may mean something else
     if is_array(x):
-        return x
+        if reason := unreadable(x):
+            raise InputError(f"{name} is {reason}")
+        return common(x)
     if isinstance(x, list | tuple | range):
         return _from_sequence(x, name)
     return to_numpy(_from_frame(x, name).to_numpy())
@@ -61,6 +82,8 @@ def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:
 
 
 def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
+    if x and is_array(x[0]) and not isinstance(x[0], np.ndarray):  # which NumPy may not know how to read
+        x = [to_numpy(as_array(part, name)) for part in x]
     try:
         array = np.asarray(x)
     except ValueError as error:
@@ -75,6 +98,9 @@ def _from_frame(x: object, name: str) -> Any:
 
     try:
         return nw.from_native(x, eager_only=True, allow_series=True)
+    except nw.exceptions.DuplicateError:
+        check_names_once([str(column) for column in x.columns], name)  # type: ignore[attr-defined]  # a frame has them
+        raise
     except TypeError as error:
         raise InputError(
             f"{name} is a {type(x).__name__}: give an array, a list, a data-frame column or a calibrant distribution"
@@ -82,13 +108,30 @@ def _from_frame(x: object, name: str) -> Any:
 
 
 def check_not_empty(x: Array, name: str) -> None:
-    """Refuse an array without rows."""
-    if x.ndim == 0 or x.shape[0] == 0:
+    """Refuse an array without rows or columns, and a single number."""
+    if x.ndim == 0:
+        raise InputError(f"{name} is a single value: give one value a row, as an array or a list")
+    if x.shape[0] == 0:
         raise InputError(f"{name} is empty: at least one row is needed")
+    if 0 in x.shape:
+        raise InputError(f"{name} is empty: got shape {tuple(x.shape)}, and at least one column is needed")
 
 
-def check_finite(x: Array, name: str) -> tuple[float, float]:
-    """Refuse NaN and infinity, naming the first row that has them; gives the least and the largest value.
+def has_no_rows(x: ArrayLike) -> bool:
+    """Whether something with rows has none; what has no rows at all is for others to refuse.
+
+    >>> has_no_rows([]), has_no_rows(np.zeros((0, 3))), has_no_rows(np.float64(1)), has_no_rows(None)
+    (True, True, False, False)
+    """
+    shape = getattr(x, "shape", None)
+    if shape is None:
+        return isinstance(x, Sized) and len(x) == 0
+    return isinstance(shape, tuple) and len(shape) > 0 and shape[0] == 0
+
+
+def check_finite(x: Array, name: str, *, most: float = math.inf) -> tuple[float, float]:
+    """Refuse NaN and infinity, naming the first row that has them, and what is larger than ``most``; gives the least and the
+    largest value.
 
     Values that cannot be looked at pass, with NaN for both.
     """
@@ -97,8 +140,13 @@ def check_finite(x: Array, name: str) -> tuple[float, float]:
     xp = namespace(x)
     values = detached(x)
     low, high = float(xp.min(values)), float(xp.max(values))
-    if math.isfinite(low) and math.isfinite(high):  # NaN would have passed through min and max
+    if -low <= most and high <= most and math.isfinite(low) and math.isfinite(high):  # NaN passes through min and max
         return low, high
+    if math.isfinite(low) and math.isfinite(high):
+        raise InputError(
+            f"{name} must lie between {-most:g} and {most:g}, or squares are no numbers; found "
+            f"{low if -low > most else high:g}: drop those rows, or give targets and forecasts in another unit"
+        )
     host = to_numpy(x)
     bad = ~np.isfinite(host)
     row = int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))
@@ -106,6 +154,13 @@ def check_finite(x: Array, name: str) -> tuple[float, float]:
         f"{name} has NaN or infinite values in {int(bad.sum()):,} places, first in row {row} ({host[row]}): "
         "drop or repair those rows"
     )
+
+
+MIN_NUMBER, MAX_NUMBER = 1e-100, 1e100
+"""The smallest scale, and the largest size of targets and forecasts: squares are numbers."""
+
+MAX_SQUARED = 1e75
+"""The largest size of what is squared twice, such as losses."""
 
 
 def as_real(x: ArrayLike, name: str) -> Array:
@@ -186,21 +241,45 @@ def check_same_length(a: int, b: int, name_a: str, name_b: str) -> None:
         raise InputError(f"{name_a} has {how_many(a, 'row')} and {name_b} has {b:,}: they must be equal")
 
 
-def as_weights(sample_weight: ArrayLike | None, n: int) -> np.ndarray | None:
-    """Weights as NumPy float64, or ``None`` when there are none; one non-negative number a row, not all zero."""
+def as_weights(sample_weight: ArrayLike | None, n: int, *, in_parts: bool = False) -> np.ndarray | None:
+    """Weights as NumPy float64, or ``None`` when there are none; one non-negative number a row, not all zero.
+
+    Only ratios matter, so weights that are too large or too small to be squared are multiplied by a power of two, which rounds
+    nothing. What is less than ``FAINT`` of the largest then is 0. Weights of a part stay as they are, as those of other parts
+    are not known.
+    """
     if sample_weight is None:
         return None
     w = to_numpy(as_array(sample_weight, "sample_weight"))
     if w.ndim != 1 or w.dtype.kind not in "fiub":
-        raise InputError(f"sample_weight must be one number a row; got shape {w.shape} of {w.dtype}")
+        raise InputError(
+            f"sample_weight must be one number a row; got shape {w.shape} of {w.dtype}: give {how_many(n, 'number')}"
+        )
     check_same_length(len(w), n, "sample_weight", "y_true")
     w = w.astype(np.float64)
-    check_finite(w, "sample_weight")
-    if w.min() < 0:
-        raise InputError(f"sample_weight must not be negative; found {w.min():g} in row {int(w.argmin())}")
-    if w.sum() == 0:
+    low, high = check_finite(w, "sample_weight")
+    if low < 0:
+        raise InputError(f"sample_weight must not be negative; found {low:g} in row {int(w.argmin())}")
+    if high == 0:
         raise InputError("sample_weight is zero everywhere: at least one row must count")
+    if not in_parts:
+        return _in_range(w, high)
+    least = low or float(w[w > 0].min())
+    if least < 1 / MAX_WEIGHT_OF_PARTS or high > MAX_WEIGHT_OF_PARTS:
+        raise InputError(
+            f"sample_weight of a part must lie between {1 / MAX_WEIGHT_OF_PARTS:g} and {MAX_WEIGHT_OF_PARTS:g}, or be 0; found "
+            f"{least if least < 1 / MAX_WEIGHT_OF_PARTS else high:g}: divide the weights of all parts by one number"
+        )
     return w
+
+
+def _in_range(w: np.ndarray, high: float) -> np.ndarray:
+    """Weights with the largest ``high`` where their squares, and sums of them, are numbers."""
+    if not 1 / MAX_WEIGHT <= high <= MAX_WEIGHT:
+        shift = -int(np.frexp(high)[1])
+        w, high = np.ldexp(w, shift), float(np.ldexp(high, shift))
+    faint = high * FAINT
+    return np.where(w < faint, 0.0, w) if w.min() < faint else w
 
 
 def check_count(value: int, name: str, *, least: int = 1) -> None:

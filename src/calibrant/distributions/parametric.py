@@ -1,13 +1,14 @@
 """What families given by a few numbers a row share."""
 
+import math
 from dataclasses import dataclass, fields
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from calibrant._array import matched, namespace, to_numpy
-from calibrant._validate import InputError, check_finite, check_same_length
+from calibrant._validate import MAX_NUMBER, MIN_NUMBER, InputError, check_finite, check_same_length
 from calibrant.distributions.base import Distribution, one_a_row
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.results import how_many
@@ -24,13 +25,32 @@ def single(x: Any, to: Array) -> Any:
     return float(x) if isinstance(x, Real) else matched(x, to)
 
 
-def check_positive(x: Array, name: str) -> None:
-    """Refuse zeros, negative and infinite numbers, naming the row of the least."""
-    low, _ = check_finite(x, name)
+def check_positive(
+    x: Array,
+    name: str,
+    *,
+    least: float = 0.0,
+    most: float = math.inf,
+    remedy: str = "drop those rows, or give targets and forecasts in another unit",
+) -> None:
+    """Refuse zeros, negative and infinite numbers, and those outside of a range, naming the row of the worst."""
+    low, high = check_finite(x, name)
+    if not (low <= 0 or low < least or high > most):
+        return
+    xp = namespace(x)
+    rows = xp.reshape(x, (x.shape[0], -1))
     if low <= 0:
-        xp = namespace(x)
-        row = int(xp.argmin(xp.min(xp.reshape(x, (x.shape[0], -1)), axis=1)))
-        raise InputError(f"{name} must be positive; found {low:g} in row {row}")
+        raise InputError(f"{name} must be positive; found {low:g} in row {int(xp.argmin(xp.min(rows, axis=1)))}")
+    is_low = low < least
+    row = int(xp.argmin(xp.min(rows, axis=1)) if is_low else xp.argmax(xp.max(rows, axis=1)))
+    raise InputError(
+        f"{name} must lie between {least:g} and {most:g}; found {low if is_low else high:g} in row {row}: {remedy}"
+    )
+
+
+def check_scale(x: Array, name: str) -> None:
+    """Refuse scales that are not positive, or whose squares are no numbers."""
+    check_positive(x, name, least=MIN_NUMBER, most=MAX_NUMBER)
 
 
 def as_columns(values: dict[str, ArrayLike]) -> list[Array]:
@@ -55,10 +75,13 @@ class Parametric(Distribution):
     Subclasses check the range of their parameters after ``super().__post_init__()``.
     """
 
+    largest: ClassVar[float] = MAX_NUMBER
+    """The largest size of parameters and targets that the family computes with."""
+
     def __post_init__(self) -> None:
         names = [field.name for field in fields(self)]
         for name, column in zip(names, as_columns({name: getattr(self, name) for name in names}), strict=True):
-            check_finite(column, name)
+            check_finite(column, name, most=self.largest)
             object.__setattr__(self, name, column)
 
     @classmethod
@@ -90,7 +113,9 @@ class Parametric(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""
-        return matched(one_a_row(y_true, "y_true"), self.parameters[0])
+        y = one_a_row(y_true, "y_true")
+        check_finite(y, "y_true", most=self.largest)
+        return matched(y, self.parameters[0])
 
     def point(self, y: Array) -> Any:
         """A single member, as most families have none without spread."""

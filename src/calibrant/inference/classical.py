@@ -158,7 +158,8 @@ class Groups:
     def typical_variance(self) -> float:
         """The harmonic mean of the variances of counts of events, over groups that vary; infinite where none does."""
         m = self.predicted[self.varies]
-        return float(1 / np.mean(1 / (self.rows[self.varies] * m * (1 - m)))) if len(m) else np.inf
+        with np.errstate(over="ignore"):  # a variance below all numbers counts as none
+            return float(1 / np.mean(1 / (self.rows[self.varies] * m * (1 - m)))) if len(m) else np.inf
 
     @property
     def has_law(self) -> bool:

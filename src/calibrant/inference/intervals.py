@@ -229,6 +229,8 @@ class Jackknife:
 
     def _with_limits(self, estimate: Estimate, values: np.ndarray) -> Estimate:
         """The standard error from the values without each group, and the limits of their pseudo-values."""
+        if not np.isfinite(values).all():
+            return replace(estimate, standard_error=None, interval=None, limits=None, withheld=INFINITE)
         g = len(values)
         error = float(np.sqrt((g - 1) * np.var(values)))
         plain = replace(
@@ -245,6 +247,10 @@ class Jackknife:
         limits = replace(of_groups, mean=float(estimate))
         interval = replace(limits(self.confidence_level), method="jackknife")
         return replace(plain, interval=interval, limits=limits)
+
+
+INFINITE = "without some rows the value is infinite, so it has no spread"
+"""Why the jackknife has no interval."""
 
 
 def _left_out(value: Callable[[np.ndarray], Any], group: np.ndarray, without: np.ndarray) -> np.ndarray:

@@ -167,8 +167,10 @@ def monotone_band(rows: CurveRows, places: np.ndarray, tail: float) -> Band:
 
     def interval(start: np.ndarray, stop: np.ndarray) -> Band:
         weight, squares, event = (total[stop] - total[start] for total in sums)
-        some = stop > start  # beyond all rows nothing is known
-        return clopper_pearson(event / np.where(some, weight, 1), weight**2 / np.where(some, squares, 1), tail)
+        some = squares > 0  # beyond all rows nothing is known, nor of weights that are lost in the running totals
+        return clopper_pearson(
+            event / np.where(some, weight, np.inf), weight**2 / np.where(some, squares, np.inf), tail
+        )
 
     below = np.searchsorted(scores, places, side="right")
     first = np.searchsorted(scores, scores[np.maximum(below - size, 0)], side="left")

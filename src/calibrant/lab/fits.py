@@ -2,7 +2,7 @@
 
 Roelofs et al. (2022), appendix A. Scores near 0 and 1 are known only as well as their floating-point numbers: closer to
 an end than the resolution they count as "somewhere in there" in the fit of their distribution, and as lying at the
-resolution in the fit of curves.
+resolution in the fit of curves. Where no resolution is given, a score of 0 lies below half of the smallest other one.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,9 @@ from calibrant.results import Table
 from calibrant.typing import ArrayLike
 
 GLM_STEPS = 200
+
+LEAST = 1e-100
+"""Smaller probabilities count as this one: its inverse can be squared."""
 
 Fit: TypeAlias = tuple[np.ndarray, float]
 """The parameters ``(b0, b1)`` and their log-likelihood."""
@@ -73,7 +76,7 @@ class Likelihood:
             return float(np.sum(self.observed * eta - np.logaddexp(0, eta)))
         if b[0] > 0 or b[1] < 0 or not b.any():
             return -np.inf
-        return float(np.sum(np.where(self._is_named, eta, np.log(-np.expm1(eta)))))
+        return float(np.sum(np.where(self._is_named, eta, np.log(np.maximum(-np.expm1(eta), LEAST)))))
 
     @property
     def _is_named(self) -> np.ndarray:
@@ -87,7 +90,7 @@ class Likelihood:
             p = expit(eta)
             first, second = self.observed - p, -p * expit(-eta)
         else:
-            missing = -np.expm1(eta)
+            missing = np.maximum(-np.expm1(eta), LEAST)
             odds = np.exp(eta) / missing
             first, second = np.where(self._is_named, 1.0, -odds), np.where(self._is_named, 0.0, -odds / missing)
         columns = np.stack([np.ones_like(self.t), self.t])
@@ -175,7 +178,7 @@ def fit_scores(scores: ArrayLike, *, resolution: float | None = None) -> BetaSco
     f = to_numpy(as_probabilities(scores, "scores")).astype(float)
     low, high = _ends(f, resolution)
     inside = f[(f >= low) & (f <= 1 - high)]
-    if len(np.unique(inside)) < 2:
+    if len(np.unique(inside)) < 2 or inside.var() == 0:
         raise InputError(
             "scores must have two or more different values between 0 and 1 to fit a distribution; "
             f"got {np.unique(f)[:5]} with a resolution of {high:g}"
@@ -214,7 +217,16 @@ def _ends(scores: np.ndarray, resolution: float | None) -> tuple[float, float]:
         return resolution, resolution
     kinds = (np.float16, np.float32, np.float64)
     kind = next(np.finfo(kind) for kind in kinds if np.array_equal(scores.astype(kind), scores))
-    return float(kind.tiny), STEPS * float(kind.eps)
+    low = float(kind.tiny)
+    return low if scores.min() >= low else _least_told(scores, low) / 2, STEPS * float(kind.eps)
+
+
+def _least_told(scores: np.ndarray, low: float) -> float:
+    """The smallest score that is told from 0; a 0 lies below half of it, as the least number there is would decide the fit."""
+    told = scores[scores >= low]
+    if not len(told):
+        raise InputError(f"scores must have one of at least {low:g} to fit a world; the largest is {scores.max():g}")
+    return max(float(told.min()), 2 * low)
 
 
 def _event(y_true: ArrayLike, y_pred: ArrayLike, lens: Lens | None) -> tuple[np.ndarray, np.ndarray]:

@@ -52,7 +52,9 @@ def on_scale(scale: str, p: np.ndarray, rest: np.ndarray) -> np.ndarray:
     if scale == "log":
         return np.log(np.maximum(p, TINY))
     if scale == "logflip":
-        return np.log(np.maximum(rest, TINY))
+        return np.where(
+            p < 0.5, np.log1p(0 - np.minimum(p, 0.5)), np.log(np.maximum(rest, TINY))
+        )  # no digits of p are lost
     return np.log(np.maximum(p, TINY)) - np.log(np.maximum(rest, TINY))
 
 

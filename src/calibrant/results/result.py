@@ -257,7 +257,8 @@ class Estimate(Result):
     limits: Callable[[float], Interval] | None = field(default=None, compare=False)
 
     def __float__(self) -> float:
-        return float(self.value)
+        value = self.value.detach() if hasattr(self.value, "detach") else self.value  # a tensor with its gradient
+        return float(value)
 
     @property
     def has_interval(self) -> bool:

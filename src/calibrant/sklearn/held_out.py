@@ -22,6 +22,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Recalibration, Recalibrator
+from calibrant.results import how_many
 
 
 def class_numbers(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -229,7 +230,11 @@ def _weights_for(estimator: Any, weights: np.ndarray | None) -> np.ndarray | Non
 def _splits(cv: Any, rows: TrainingRows, *, is_classifier: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to learn from and rows to hold out, none of which twice: a map fitted on copies would be judged by copies."""
     if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
-        splits = list(check_cv(cv, rows.y, classifier=is_classifier).split(rows.X, rows.y))
+        try:
+            splits = list(check_cv(cv, rows.y, classifier=is_classifier).split(rows.X, rows.y))
+        except ValueError as error:
+            n = how_many(len(rows.y), "row")
+            raise InputError(f"cv={cv!r} cannot split {n}: {error}; give more rows, or cv with fewer folds") from error
     else:  # numbers of rows as they were given, of which some may have no weight
         place = np.full(rows.numbers[-1] + 1, -1)
         place[rows.numbers] = np.arange(len(rows.y))

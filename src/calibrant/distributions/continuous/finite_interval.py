@@ -10,13 +10,16 @@ import numpy as np
 from scipy.special import betainc, betaincinv, betaln, jv, xlog1py, xlogy
 
 from calibrant._array import matched, namespace, to_numpy
-from calibrant._validate import InputError, check_finite
+from calibrant._validate import MIN_NUMBER, InputError, check_finite
 from calibrant.distributions.base import check_temperature
 from calibrant.distributions.continuous.positive import SMALLEST
 from calibrant.distributions.parametric import Parametric, check_positive
 from calibrant.kernels import Energy, Exponential
 from calibrant.kernels.base import closed_form
 from calibrant.typing import Array, ArrayLike
+
+MAX_COUNT = 1e12
+"""The largest parameter of a beta distribution: its standard deviation then is a millionth."""
 
 BELOW_ONE = 1 - 2.0**-53
 """The largest number below one; draws are rounded to it rather than to one."""
@@ -40,8 +43,10 @@ class Beta(Parametric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self.a, "a")
-        check_positive(self.b, "b")
+        for column, name in ((self.a, "a"), (self.b, "b")):
+            check_positive(
+                column, name, least=MIN_NUMBER, most=MAX_COUNT, remedy="cut it off there, or drop those rows"
+            )
 
     @property
     def coords(self) -> Array:
@@ -160,6 +165,8 @@ class Uniform(Parametric):
            [2.5   , 0.866 ]])
     """
 
+    largest = math.inf
+
     low: Array
     high: Array
 
@@ -170,6 +177,7 @@ class Uniform(Parametric):
             row = int(namespace(self.low).argmin(self.high - self.low))
             ends = f"{float(self.low[row]):g} and {float(self.high[row]):g}"
             raise InputError(f"low must lie below high; found {ends} in row {row}")
+        check_positive(self.high - self.low, "high - low", least=MIN_NUMBER)
 
     @property
     def coords(self) -> Array:

@@ -8,14 +8,14 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from calibrant._array import erfcx, matched, namespace, to_numpy
-from calibrant._validate import InputError, check_same_length
+from calibrant._validate import InputError, check_finite, check_same_length
 from calibrant.distributions.base import as_numbers, check_temperature, one_a_row
 from calibrant.distributions.continuous.kernel_means import (
     gaussian_laplace_laplace,
     laplacian_laplace_laplace,
     laplacian_normal,
 )
-from calibrant.distributions.parametric import Parametric, check_positive, is_single, single
+from calibrant.distributions.parametric import Parametric, check_scale, is_single, single
 from calibrant.kernels import Energy, Exponential, Gaussian
 from calibrant.kernels.base import closed_form
 from calibrant.typing import Array, ArrayLike
@@ -33,7 +33,7 @@ def as_scale(x: ArrayLike, loc: Array) -> Array:
         scale = loc * 0 + xp.reshape(scale, (n, *[1] * (loc.ndim - 1)))
     if scale.shape != loc.shape:
         raise InputError(f"scale must be one number a row, or like loc; got shape {tuple(scale.shape)}")
-    check_positive(scale, "scale")
+    check_scale(scale, "scale")
     return scale
 
 
@@ -46,6 +46,7 @@ class LocationScale(Parametric):
 
     def __post_init__(self) -> None:
         loc = one_a_row(self.loc, "loc")
+        check_finite(loc, "loc", most=self.largest)
         object.__setattr__(self, "scale", as_scale(self.scale, loc))
         object.__setattr__(self, "loc", loc)
 
@@ -98,7 +99,8 @@ class Normal(LocationScale):
     def log_prob(self, targets: Array) -> Array:
         """Log density."""
         loc, scale = self.host
-        return -0.5 * ((to_numpy(targets) - loc) / scale) ** 2 - np.log(scale) - 0.5 * np.log(2 * np.pi)
+        with np.errstate(over="ignore"):  # a density below all numbers is 0
+            return -0.5 * ((to_numpy(targets) - loc) / scale) ** 2 - np.log(scale) - 0.5 * np.log(2 * np.pi)
 
     def cdf(self, y: Array) -> Array:
         """``P(Y <= y)``."""
@@ -181,7 +183,9 @@ def _mean_absolute(mean: Array, variance: Array) -> Array:
     sd = xp.sqrt(xp.where(spread, variance, xp.ones_like(variance)))
     z = xp.abs(mean) / sd
     # |m| erf(z / sqrt2) + s sqrt(2 / pi) exp(-z^2 / 2), with erfc written by erfcx so that both parts stay small
-    tail = xp.exp(-0.5 * z**2) * (sd * (2 / xp.pi) ** 0.5 - xp.abs(mean) * erfcx(z / 2**0.5))
+    with np.errstate(over="ignore"):
+        near = xp.exp(-0.5 * z**2)
+    tail = near * (sd * (2 / xp.pi) ** 0.5 - xp.abs(mean) * erfcx(z / 2**0.5))
     return xp.abs(mean) + xp.where(spread, tail, xp.zeros_like(tail))
 
 

@@ -7,15 +7,22 @@ import numpy as np
 from scipy.special import betaln, gammainc, gammaincinv, gammaln, ndtr, ndtri
 
 from calibrant._array import matched, namespace, to_numpy
-from calibrant._validate import InputError, check_finite
+from calibrant._validate import MAX_NUMBER, MIN_NUMBER, InputError, check_finite
 from calibrant.distributions.base import Distribution, check_temperature
 from calibrant.distributions.characteristic_functions import as_sums
 from calibrant.distributions.continuous.location_scale import LocationScale
-from calibrant.distributions.parametric import Parametric, check_positive
+from calibrant.distributions.parametric import Parametric, check_positive, check_scale
 from calibrant.typing import Array, ArrayLike
 
 SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), 1e300
 """Draws are rounded to these rather than to zero or infinity."""
+
+
+MAX_LOG = 1e4
+"""The largest size of the logarithm of a median: beyond 700 that is no number, but levels and logarithms still are."""
+
+MAX_LOG_SCALE = 100.0
+"""The largest standard deviation of a logarithm: a factor of 1e43."""
 
 
 def as_positive_targets(predictions: Distribution, y: Array) -> Array:
@@ -55,8 +62,8 @@ class Gamma(Parametric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self.shape, "shape")
-        check_positive(self.rate, "rate")
+        check_positive(self.shape, "shape", least=MIN_NUMBER, most=MAX_NUMBER)
+        check_scale(self.rate, "rate")
 
     @property
     def coords(self) -> Array:
@@ -162,6 +169,17 @@ class LogNormal(LocationScale):
     array([1.1331, 3.0802])
     """
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = check_finite(self.loc, "loc")
+        if max(-low, high) > MAX_LOG:
+            raise InputError(
+                f"loc must lie between {-MAX_LOG:g} and {MAX_LOG:g}, as it is the mean of log Y; found "
+                f"{low if -low > MAX_LOG else high:g}: give the logarithm, or targets and forecasts in another unit"
+            )
+        remedy = "scale is the standard deviation of log Y, such as 0.5; drop those rows"
+        check_positive(self.scale, "scale", least=MIN_NUMBER, most=MAX_LOG_SCALE, remedy=remedy)
+
     @property
     def coords(self) -> Array:
         """``(loc, scale)``, ``(n, 2)``."""
@@ -175,10 +193,10 @@ class LogNormal(LocationScale):
 
     @property
     def std(self) -> Array:
-        """The mean times ``sqrt(exp(scale^2) - 1)``."""
+        """The mean times ``sqrt(exp(scale^2) - 1)``, which is ``exp(loc + scale^2) sqrt(1 - exp(-scale^2))``."""
         xp = namespace(self.loc)
         with np.errstate(over="ignore"):
-            return self.mean * xp.sqrt(xp.expm1(self.scale**2))
+            return xp.exp(self.loc + self.scale**2) * xp.sqrt(-xp.expm1(-(self.scale**2)))
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Positive numbers, ``(n,)``."""
@@ -222,7 +240,9 @@ class LogNormal(LocationScale):
         """In closed form. Baran & Lerch (2015)."""
         _, z, scale = self._standard(y)
         mean = to_numpy(self.mean).astype(np.float64)
-        return to_numpy(y) * (2 * ndtr(z) - 1) - 2 * mean * (ndtr(z - scale) - ndtr(-scale / 2**0.5))
+        finite = np.where(np.isinf(mean), 0.0, mean)
+        score = to_numpy(y) * (2 * ndtr(z) - 1) - 2 * finite * (ndtr(z - scale) - ndtr(-scale / 2**0.5))
+        return np.where(np.isinf(mean), np.inf, score)
 
     def cf(self, w: Array) -> tuple[Array, Array]:
         """By the trapezoid rule along a path in the complex plane on which nothing oscillates. Gubner (2006)."""

@@ -8,7 +8,7 @@ from scipy.special import betaln, gammaln, kve, stdtr, stdtrit
 
 from calibrant._array import matched, namespace, to_numpy
 from calibrant.distributions.base import check_temperature
-from calibrant.distributions.parametric import Parametric, check_positive
+from calibrant.distributions.parametric import Parametric, check_positive, check_scale
 from calibrant.typing import Array
 
 NODES = 30
@@ -43,7 +43,7 @@ class StudentT(Parametric):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.df, "df")
-        check_positive(self.scale, "scale")
+        check_scale(self.scale, "scale")
 
     @property
     def coords(self) -> Array:

@@ -10,7 +10,7 @@ from scipy.special import betainc, betaincc, betaln, gammaincc, gammaln, i0e, i1
 
 from calibrant._array import gammaln as log_gamma
 from calibrant._array import matched, namespace, to_numpy
-from calibrant._validate import InputError, check_finite
+from calibrant._validate import MIN_NUMBER, InputError, check_finite
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.parametric import Parametric, as_columns, check_positive
 from calibrant.kernels import Kernel
@@ -119,7 +119,7 @@ class Counts(Parametric):
             low, high = np.where(done, low, high), np.where(done, high, 2 * high + 1)
             at_end = reached(high, *parameters)
             done = done | at_end
-        while np.any(high - low > 1):
+        while np.any(high - low > np.maximum(1, np.spacing(high))):  # from 2^53 on not every count is a number
             middle = np.floor((low + high) / 2)
             there = reached(np.maximum(middle, 0), *parameters) & (middle >= 0)
             low, high = np.where(there, low, middle), np.where(there, middle, high)
@@ -245,6 +245,11 @@ class Poisson(Counts):
         return cls(rng.uniform(0.5, 10, n))
 
 
+MAX_DISPERSION = 1e6
+"""Larger ones have a standard deviation of a thousand means."""
+
+HEAVY = "give another rate to those rows, or drop them"
+
 LARGEST_DRAWN_RATE = 9e18
 """Rates of Poisson draws beyond this are too large for whole numbers of 64 bits."""
 
@@ -270,7 +275,7 @@ class NegativeBinomial(Counts):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_rate(self.rate)
-        check_positive(self.dispersion, "dispersion")
+        check_positive(self.dispersion, "dispersion", least=MIN_NUMBER, most=MAX_DISPERSION, remedy=HEAVY)
 
     @classmethod
     def from_total_count(cls, total_count: ArrayLike, prob: ArrayLike) -> Self:

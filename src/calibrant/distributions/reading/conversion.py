@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import is_array, to_numpy
-from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length
+from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length, has_no_rows
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.typing import Array, ArrayLike
@@ -42,11 +42,11 @@ def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distributio
 
 
 def as_weighted_problem(
-    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, *, in_parts: bool = False
 ) -> tuple[Array, Distribution, np.ndarray | None]:
     """Targets, predictions and weights, checked; rows without weight are left out."""
     targets, predictions = as_problem(y_true, y_pred)
-    weights = as_weights(sample_weight, len(predictions))
+    weights = as_weights(sample_weight, len(predictions), in_parts=in_parts)
     if weights is None or weights.min() > 0:
         return targets, predictions, weights
     rows = np.flatnonzero(weights)
@@ -60,13 +60,13 @@ def as_part(
 
     It may lack classes, too, and nobody is warned of it.
     """
-    if hasattr(y_true, "__len__") and hasattr(y_pred, "__len__") and not len(y_true) and not len(y_pred):
+    if has_no_rows(y_true) and has_no_rows(y_pred):
         return None
     weights = None if sample_weight is None else to_numpy(as_array(sample_weight, "sample_weight"))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "class 0 never occurs")
         if weights is None or not len(weights) or weights.any():
-            return as_weighted_problem(y_true, y_pred, weights)
+            return as_weighted_problem(y_true, y_pred, weights, in_parts=True)
         as_weighted_problem(y_true, y_pred, np.ones_like(weights))  # which checks the rest
         return None
 

@@ -27,6 +27,10 @@ MAX_REPETITIONS = 1_000_000
 """Weights further apart than this are not taken for multiples of the smallest: rounding would decide."""
 
 
+LOST = 2.0**-52
+"""Weights below this share of all would change no digit of a running total."""
+
+
 @dataclass(frozen=True, eq=False)
 class Bins:
     """Right-closed cells of [0, 1]: cell b is ``(edges[b], edges[b + 1]]``, the first with its lower end."""
@@ -253,7 +257,7 @@ class Ordered:
         """Sort once."""
         order = np.argsort(scores, kind="stable" if ties == "split" else None)
         if weights is not None:
-            order = order[weights[order] > 0]
+            order = order[weights[order] >= LOST * weights.sum()]
         ordered = scores[order]
         last = np.ones(len(order), dtype=bool)
         if ties == "together":

@@ -33,6 +33,8 @@ class DebiasedECE(LensedEstimator):
     :class:`~calibrant.ECE` does. It is never negative, and begins with zero where chance explains the error: an estimate below
     zero lies outside of it.
 
+    With weights, a bin has ``n_b = (sum w)^2 / sum w^2`` rows: a row of weight 3 is one draw, and not three.
+
     Bins of a single row tell nothing of noise. They add nothing with ``singletons="drop"``; ``"keep"`` adds their gap as
     it is, as Roelofs et al. (2022) do.
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, check_count, check_fraction
+from calibrant._validate import MAX_SQUARED, InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.reading.conversion import as_distribution
@@ -40,7 +40,13 @@ def moments_of(predictions: Distribution, asker: object) -> tuple[np.ndarray, np
 def _z_scores(targets: Array, predictions: Distribution, asker: object) -> np.ndarray:
     """``(y - mean) / std``, coordinates first and rows last: ``(1, ..., n)`` or ``(d, ..., n)``."""
     mean, spread = moments_of(predictions, asker)
-    z = (to_numpy(targets) - mean) / spread
+    with np.errstate(over="ignore"):
+        z = (to_numpy(targets) - mean) / spread
+    if np.abs(z).max() > MAX_SQUARED:
+        raise InputError(
+            f"y_true lies {np.abs(z).max():g} predicted standard deviations from its mean, and the square is no number: drop "
+            "such rows, or give forecasts more spread"
+        )
     return z[None] if mean.ndim == 1 else np.moveaxis(z, -1, 0)
 
 
@@ -277,7 +283,8 @@ class MeanWidth(Spread):
     def of(self, predictions: Distribution) -> np.ndarray:
         """The width of each row's interval."""
         low, high = central_interval(predictions, self.level, self)
-        return high - low
+        with np.errstate(invalid="ignore"):  # two ends beyond all numbers have no distance
+            return high - low
 
 
 def _stds(predictions: Distribution, asker: object) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError
+from calibrant._validate import MAX_SQUARED, InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
@@ -27,6 +27,9 @@ ROWS_OF_LOSSES = 2_000
 ROWS_OF_FORECASTS, DRAWS_OF_LOSSES = 100, 100
 """Rows of forecasts at most, and draws of each, from which such a loss is taken."""
 
+
+HUGE_LOSS = f"losses beyond {MAX_SQUARED:g} have squares that are no numbers"
+"""Why the mean of losses has none, either."""
 
 INFINITE_LOSS = "an infinite loss has no spread"
 """Why the mean of losses has no interval."""
@@ -56,9 +59,17 @@ class Score(BaseEstimator):
         """The mean loss, its standard error and limits."""
         losses = to_numpy(self.losses(targets, predictions))
         w = np.ones(len(predictions)) if weights is None else weights
-        mean = float(losses @ w / w.sum())
+        with np.errstate(over="ignore"):
+            mean = float(losses @ w / w.sum())
+        if np.isnan(mean) and np.isnan(losses).any():
+            raise InputError(
+                f"y_pred has no {self.name} in row {int(np.isnan(losses).argmax())}, as where a forecast has no mean: drop those "
+                "rows, or use another score"
+            )
         if not np.isfinite(mean):
             return Estimate(self.name, mean, len(predictions), self, withheld=INFINITE_LOSS)
+        if max(-losses.min(), losses.max()) > MAX_SQUARED:
+            return Estimate(self.name, mean, len(predictions), self, withheld=HUGE_LOSS)
         seen = replace(MeanLimits.of(losses, weights, least=self.least, most=self.most), mean=mean)
         found = self.of_limits(seen, len(predictions), self.needs(predictions))
         if has_classes(predictions):

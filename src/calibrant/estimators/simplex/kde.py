@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from calibrant._array import is_traced, matched, namespace
+from calibrant._array import detached, is_traced, matched, namespace
 from calibrant._softmax import Softmax
 from calibrant._validate import InputError
 from calibrant.estimators.simplex.dirichlet import (
@@ -334,7 +334,7 @@ class TangentKDE(LocalEstimator):
         found = [smoothed(some, residuals, spread, engine=engine) for some in rows]
         shares = shares_of_rows(found[0].is_empty, weights, spread[:, 0])
         errors = [xp.sum(shares * xp.sum((residuals - local.mean) ** 2, axis=1)) for local in found]
-        best = 0 if len(found) == 1 else int(self.chosen(np.array([float(error) for error in errors])))
+        best = 0 if len(found) == 1 else int(self.chosen(np.array([float(detached(error)) for error in errors])))
         local = found[best]
         terms = self.terms(local.mean, local.squares, local.mean_of_squares[:, 0], residuals)
         return Around(question, Bandwidth(tried[best]), local.is_empty, shares, terms, influence=None)

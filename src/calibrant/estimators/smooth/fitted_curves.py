@@ -247,7 +247,7 @@ class KernelSmooth(Curve):
 
     K is Gaussian with standard deviation ``bandwidth``, reflected at 0 and 1 so that no weight is lost there. Without
     a bandwidth the one with the least leave-one-out squared error is taken, of twelve from 2 to 0.02 standard deviations
-    of the scores; the fitted curve says which. Whole weights leave out one of so many rows, others the mean weight.
+    of the scores; the fitted curve says which. What is left out is the weight of a typical row, ``sum w^2 / sum w``.
     Computed on a grid of g nodes, O(n + g log g), error about 1e-4; more than some six bandwidths from every
     score the curve is a straight line between what is known.
 

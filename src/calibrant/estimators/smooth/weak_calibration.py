@@ -48,7 +48,7 @@ class CalibrationRatio(EventEstimator):
         """The ratio with its interval."""
         w = np.ones(len(scores)) if weights is None else weights
         events, expected = float(w @ observed), float(w @ scores)
-        ratio = events / expected if expected > 0 else 0.0
+        ratio = events / expected if expected > LEAST_EXPECTED * w.sum() else 0.0
         squares = float(w**2 @ (observed - ratio * scores) ** 2)
         counted = w[observed > 0] if events > 0 else w
         return self.of_sums(events, expected, squares, len(scores), float(counted @ counted / counted.sum()))
@@ -59,8 +59,9 @@ class CalibrationRatio(EventEstimator):
         That is ``sum w^2 y / sum w y``, and ``sum w^2 / sum w`` where nothing happened.
         Outcomes are 0 or 1, so that the third moment is the second times ``1 - 2q``, with q the share of events.
         """
-        if expected == 0:
-            raise InputError("y_pred expects no event at all (every score is 0): the ratio needs a score above 0")
+        if expected <= LEAST_EXPECTED * n * step:
+            why = "every score is 0" if expected == 0 else f"all scores add up to {expected:g}"
+            raise InputError(f"y_pred expects no event at all ({why}): the ratio needs a score above 0")
         ratio = observed / expected
         if n < 2:
             return OfEvent(ratio, notes=("one row says nothing of others: there is no interval",))
@@ -79,6 +80,9 @@ class CalibrationRatio(EventEstimator):
         error = float(np.sqrt(squares * n / (n - 1))) / expected
         return OfEvent(ratio, error, limits(self.confidence_level), limits=limits)
 
+
+LEAST_EXPECTED = 1e-75
+"""Of fewer events a row the ratio, its square and its cube are no numbers."""
 
 CLIP = 2.0**-24
 """How close scores may come to 0 and 1 (the closest float32 can come to 1): their log-odds are at most 16.6."""

@@ -20,6 +20,7 @@ from calibrant.plots.classification.reliability import (
     draw_curve,
     floor_for,
     legend_of,
+    on_host,
     settings_of,
 )
 from calibrant.plots.style import Palette, dress, frame_probabilities, inches_of, limits_of, shortened
@@ -130,7 +131,7 @@ class ClasswiseDisplay(PredictionDisplay):
         floor = floor_for(axis, np.concatenate([events[i].probability for i in chosen]), len(predictions))
         curves = Curves(method, band, level, n_resamples, floor, n_curves=len(chosen))
         parts = [
-            curves.of(events[i].problem(targets), weights, seed, engine) for i, seed in zip(chosen, seeds, strict=True)
+            curves.of(on_host(events[i], targets), weights, seed, engine) for i, seed in zip(chosen, seeds, strict=True)
         ]
         names = [events[i].name for i in chosen]
         return cls(

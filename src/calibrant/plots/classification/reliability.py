@@ -14,7 +14,7 @@ from calibrant.distributions.reading.conversion import as_weighted_problem
 from calibrant.estimators.binned.binning import Binning, EqualMass, EqualWidth
 from calibrant.estimators.smooth.fitted_curves import Curve, IsotonicCurve, KernelSmooth
 from calibrant.inference.reliability_curve import ReliabilityCurve, beyond_chance
-from calibrant.lenses.class_lenses import Lens, default_lens
+from calibrant.lenses.class_lenses import Event, Lens, default_lens
 from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, level_in, plotter, resamples
 from calibrant.plots.style import Palette, dress, frame_probabilities, inches_of, limits_of, share_of_rows
 from calibrant.results import Table
@@ -52,7 +52,12 @@ def claims_of(targets: Array, predictions: Distribution, weights: np.ndarray | N
             f"a reliability diagram shows one event, and {lens!r} has {len(events)}: "
             "see calibrant.plots.classwise, or pick one with PositiveClass(label)"
         )
-    return *events[0].problem(targets), weights
+    return *on_host(events[0], targets), weights
+
+
+def on_host(event: Event, targets: Array) -> tuple[np.ndarray, Categorical]:
+    """The binary problem of an event in NumPy, which pictures are made of."""
+    return event.observed(targets).astype(np.uint8), Categorical.trusted(event.probability)
 
 
 def floor_of(n: int) -> float:

@@ -45,6 +45,10 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     axes.set(xlabel=str(observed["name"]), ylabel="% of calibrated resamples")
 
 
+MIN_WIDTH = 1e-9
+"""Resamples that differ by a smaller part of themselves are drawn as one value."""
+
+
 def legend_of(tables: Tables) -> Legend:
     """Marks and words."""
     is_beyond = tables["observed"]["pvalue"][0] <= ALPHA
@@ -80,7 +84,11 @@ class NullDisplay(Display):
         if not len(null) or not np.isfinite(result.statistic):
             raise InputError(f"the statistic is not finite ({result.statistic}): take another estimator")
         low, high = result.null_band()
-        counts, edges = np.histogram(null, n_bins)
+        middle, half = (null.max() + null.min()) / 2, np.ptp(null) / 2
+        ends = (
+            None if half > MIN_WIDTH * abs(middle) else (middle - abs(middle) / 2 - 0.5, middle + abs(middle) / 2 + 0.5)
+        )
+        counts, edges = np.histogram(null, n_bins, ends)
         observed: dict[str, list[Any]] = {
             "name": [result.estimate.name],
             "value": [result.statistic],

@@ -308,7 +308,8 @@ class QuantileRecalibration(Recalibrator):
         rows = np.bincount(which, weights=w)
         n = rows.sum()
         reached = (np.cumsum(rows) - rows / 2) / n
-        points = np.unique(np.minimum(np.searchsorted(reached, _shares(n)), len(z) - 1))
+        wanted = _shares(n) * (1 - 1e-12)  # sums of weights are rounded
+        points = np.unique(np.minimum(np.searchsorted(reached, wanted), len(z) - 1))
         points = points[np.isfinite(z[points])]
         points = points[np.diff(z[points], prepend=-np.inf) > CLOSE]
         extreme = rows[~np.isfinite(z)].sum() / n

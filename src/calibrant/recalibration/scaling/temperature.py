@@ -18,6 +18,9 @@ COLDEST, HOTTEST = -7.0, 7.0
 
 PRECISION = 1e-10
 
+IMPOSSIBLE = -1e290
+"""The log probability of what a cold temperature has rounded to nothing: so low, yet a number that can be compared."""
+
 
 @dataclass(frozen=True)
 class Temperature(Recalibrator):
@@ -57,7 +60,8 @@ class Temperature(Recalibrator):
         w = w[possible] / w[possible].sum()
 
         def loss(log_temperature: float) -> float:
-            return -float(w @ to_numpy(some.temper(float(np.exp(log_temperature))).log_prob(y)))
+            logs = to_numpy(some.temper(float(np.exp(log_temperature))).log_prob(y))
+            return -float(w @ np.maximum(logs, IMPOSSIBLE))
 
         hottest = _hottest(some)
         best = minimize_scalar(loss, bounds=(COLDEST, hottest), method="bounded", options={"xatol": PRECISION})
