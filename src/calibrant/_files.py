@@ -32,6 +32,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     ...     (Path(folder) / "a.txt").read_bytes(), len(os.listdir(folder))
     (b'all of it', 1)
     """
+    check_name(path)
     try:
         target = Path(os.path.realpath(path))
         before = _mode(target)
@@ -92,6 +93,12 @@ def write_whole(path: str | PathLike[str], content: str | bytes) -> None:
         out.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
 
 
+def check_name(path: str | PathLike[str]) -> None:
+    """Refuse a name that no file can have."""
+    if "\0" in os.fsdecode(path):
+        raise InputError(f"there can be no file {os.fsdecode(path)!r}: its name has a zero byte")
+
+
 def read_json(path: str | PathLike[str]) -> Any:
     """What a file of JSON holds; ``InputError`` says in a line why it cannot be read.
 
@@ -101,6 +108,7 @@ def read_json(path: str | PathLike[str]) -> Any:
     ...     read_json(Path(folder) / "a.json")
     {'n': 3}
     """
+    check_name(path)
     try:
         with open(path, "rb") as handle:
             content = handle.read(MAX_JSON_BYTES + 1)

@@ -176,15 +176,18 @@ def _spelt(found: re.Match[str]) -> str:
 
 
 def one_line(message: str) -> str:
-    """A message on one line, in which long words and quotations are shortened.
+    """A message on one line, in which long words and quotations are shortened; what is beside them stays.
 
-    >>> one_line("no\\nfile " + "x" * 300) == "no file " + "x" * 200 + "…"
+    >>> one_line("no\\nfile '" + "x" * 300 + "': name another") == "no file '" + "x" * 200 + "…': name another"
     True
     """
     line = visible(" ".join(message.split()))
-    for kind in (r"\S", "(?<=')[^']"):
-        line = re.sub(f"{kind}{{{MAX_QUOTED + 1},}}", lambda found: f"{found[0][:MAX_QUOTED]}…", line)
-    return line
+    line = re.sub(r"[^\s'\"]+", lambda found: _short(found[0]), line)
+    return re.sub(r"(?<!\w)(['\"])(.*?)\1", lambda found: f"{found[1]}{_short(found[2])}{found[1]}", line)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_QUOTED + 1 else f"{text[:MAX_QUOTED]}…"
 
 
 def _forget_output() -> None:

@@ -346,6 +346,8 @@ def split_header(text: bytes, name: str) -> tuple[list[str], bytes]:
     place, row, raw = next(_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
     if isinstance(row, str):
         raise InputError(f"{name}: the first line is no header of a CSV: {row}")
+    if not row:
+        raise InputError(f"{name} has no rows: begin with a line of names")
     if faulty := [column for column in row if not _is_text(column)]:
         raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: save it as UTF-8")
     lines = place + 1 + raw.count(b"\n")
