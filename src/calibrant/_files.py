@@ -95,8 +95,12 @@ def write_whole(path: str | PathLike[str], content: str | bytes) -> None:
 
 def check_name(path: str | PathLike[str]) -> None:
     """Refuse a name that no file can have."""
-    if "\0" in os.fsdecode(path):
-        raise InputError(f"there can be no file {os.fsdecode(path)!r}: its name has a zero byte")
+    try:
+        is_name = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half a character
+        is_name = False
+    if not is_name:
+        raise InputError(f"there can be no file {os.fspath(path)!a}: its name has a zero byte, or half a character")
 
 
 def read_json(path: str | PathLike[str]) -> Any:

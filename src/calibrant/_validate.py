@@ -211,7 +211,9 @@ def check_count(value: int, name: str, *, least: int = 1) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
     if least and value > MAX_COUNT:
-        raise InputError(f"{name} must be a whole number from {least} to {MAX_COUNT}; got one of {len(str(value))} digits")
+        raise InputError(
+            f"{name} must be a whole number from {least} to {MAX_COUNT}; got one of {len(str(value))} digits"
+        )
 
 
 def check_fraction(value: float, name: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant import InputError
-from tests.hostile.commands import TooSlow, limited
+from tests.hostile.commands import HINT, TooSlow, limited
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ def called(work: Callable[[], Any]) -> Outcome:
     try:
         with limited(), warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", HINT)
             work()
     except InputError as error:
         return Outcome("refused", str(error))

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -20,8 +21,12 @@ LONGEST_SECONDS = 20.0
 CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """What commands a terminal."""
 
-LONG_WORD = re.compile(rf"[^\s'\"]{{{MAX_QUOTED + 2},}}")
-"""More than messages quote."""
+LONG_WORD = re.compile(rf"[^\s'\"]{{{MAX_QUOTED + 8},}}")
+"""More than messages quote, and six letters for the dots where a terminal has none."""
+
+
+HINT = "class 0 never occurs"
+"""The beginning of the one warning that data may deserve."""
 
 
 class TooSlow(BaseException):
@@ -83,6 +88,7 @@ def ran(arguments: Sequence[str], stdin: bytes | None = None, encoding: str = "u
     try:
         with limited(), warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.filterwarnings("always", HINT)
             main(list(arguments))
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 70
@@ -95,7 +101,7 @@ def ran(arguments: Sequence[str], stdin: bytes | None = None, encoding: str = "u
             stream.flush()
         while pipes._folders:
             pipes._folders.pop().cleanup()
-    is_document = any(a == "--out" and b == "-" for a, b in zip(arguments, arguments[1:], strict=False))
+    is_document = any(a == "--out" and b == "-" for a, b in pairwise(arguments))
     said = [buffer.getvalue().decode(encoding, "surrogateescape") for buffer in (out, err)]
     return Ended(arguments, code, *said, seconds, is_document)
 

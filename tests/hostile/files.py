@@ -60,7 +60,9 @@ def csv_of(table: Table) -> bytes:
 
 def jsonl_of(table: Table) -> bytes:
     """An object a line."""
-    return "".join(json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in zip(*table.values(), strict=True)).encode()
+    return "".join(
+        json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in zip(*table.values(), strict=True)
+    ).encode()
 
 
 def npz_of(table: Table) -> bytes:
@@ -130,7 +132,10 @@ def series_of(good: list[Any]) -> list[pl.Series]:
     n = len(good)
     plain = pl.Series(good, strict=False)
     made: list[pl.Series] = [
-        *(pl.Series([value] * n, strict=False) for value in (None, 1.5, -1, 2, "x", "", True, float("nan"), float("inf"))),
+        *(
+            pl.Series([value] * n, strict=False)
+            for value in (None, 1.5, -1, 2, "x", "", True, float("nan"), float("inf"))
+        ),
         *(pl.Series([value] * n) for value in ([0.5], [], {"a": 1}, b"\xff", [[1]])),
         pl.Series([None, *good[1:]], strict=False),
         pl.Series([2**70] * n, dtype=pl.Int128),
@@ -179,7 +184,16 @@ def in_its_rows(chance: random.Random, table: Table, ending: str) -> bytes:
     lines = (csv_of if ending == "csv" else jsonl_of)(table).decode().splitlines()
     row = chance.randrange(len(lines))
     if ending == "csv":
-        other = [lines[row] + ",0.9", "12," + lines[row], lines[row].rpartition(",")[0], "", ",", "," * 9, '"', "x" * 200]
+        other = [
+            lines[row] + ",0.9",
+            "12," + lines[row],
+            lines[row].rpartition(",")[0],
+            "",
+            ",",
+            "," * 9,
+            '"',
+            "x" * 200,
+        ]
         lines[row] = chance.choice([*other, lines[row] + ","])
         return "\n".join(chance.choice([lines, lines[:1], lines[:2], lines[1:], lines[: row + 1]])).encode()
     first = next(iter(table))
@@ -221,7 +235,9 @@ def hostile_file(chance: random.Random) -> File:
     if chance.random() < 0.4:
         kind, content = damaged(WRITERS[ending](table), chance)
     else:
-        fitting = {"csv": ["cell", "name", "rows"], "jsonl": ["cell", "name", "rows"]}.get(ending, ["cell", "name", "arrays"])
+        fitting = {"csv": ["cell", "name", "rows"], "jsonl": ["cell", "name", "rows"]}.get(
+            ending, ["cell", "name", "arrays"]
+        )
         kind = chance.choice(fitting)
         content = WAYS[kind](chance, table, ending)
     if chance.random() < 0.05:

@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import CRPS, ECE, SKCE, Bernoulli, Brier, Categorical, DebiasedECE, Ensemble, Monitor, Normal, Quantiles, state
+from calibrant import (
+    CRPS,
+    ECE,
+    SKCE,
+    Bernoulli,
+    Brier,
+    Categorical,
+    DebiasedECE,
+    Ensemble,
+    Monitor,
+    Normal,
+    Quantiles,
+    state,
+)
 from calibrant import recalibration as r
 from calibrant.estimators import UCME, CalibrationRatio, RandomFeatureSKCE
 from tests.hostile.content import damaged
@@ -34,14 +47,36 @@ def problems() -> dict[str, tuple[Any, Any]]:
 
 
 RECALIBRATORS: dict[str, list[Any]] = {
-    "two classes": [r.Temperature(), r.Platt(), r.BetaScaling(), r.Intercept(), r.Quadratic(), r.Isotonic(), r.VennAbers()],
-    "classes": [r.Temperature(), r.VectorScaling(), r.MatrixScaling(), r.Dirichlet(), r.StructuredMatrix(), r.SharedSpline()],
+    "two classes": [
+        r.Temperature(),
+        r.Platt(),
+        r.BetaScaling(),
+        r.Intercept(),
+        r.Quadratic(),
+        r.Isotonic(),
+        r.VennAbers(),
+    ],
+    "classes": [
+        r.Temperature(),
+        r.VectorScaling(),
+        r.MatrixScaling(),
+        r.Dirichlet(),
+        r.StructuredMatrix(),
+        r.SharedSpline(),
+    ],
     "named": [r.Temperature(), r.OneVsRest(r.Platt()), r.SimplexRidge(), r.NadarayaWatson(), r.Default()],
     "numbers": [r.VarianceScaling(), r.VarianceScaling(bias=True), r.QuantileRecalibration()],
     "ensemble": [r.Dressing()],
     "fan": [r.QuantileRecalibration()],
 }
-RECALIBRATORS["two classes"] += [r.HistogramBinning(), r.ScalingBinning(), r.SplineScaling(), r.Best((r.Platt(), r.Isotonic())), r.Stack((r.Platt(), r.Isotonic())), r.Default()]
+RECALIBRATORS["two classes"] += [
+    r.HistogramBinning(),
+    r.ScalingBinning(),
+    r.SplineScaling(),
+    r.Best((r.Platt(), r.Isotonic())),
+    r.Stack((r.Platt(), r.Isotonic())),
+    r.Default(),
+]
 
 STATES: dict[str, list[Any]] = {
     "two classes": [ECE(), Brier(), DebiasedECE(), CalibrationRatio(), SKCE(block=4), RandomFeatureSKCE()],
@@ -65,7 +100,6 @@ def maps() -> list[tuple[str, str]]:
 def monitors() -> list[tuple[str, str]]:
     """The kind of problem, and the text of a monitor's state."""
     found = [(kind, Monitor(window=9).update(*problem).to_json()) for kind, problem in problems().items()]
-    y, p = problems()["two classes"]
     return [*found, ("two classes", Monitor(window=9).update(np.ones(200, dtype=int), np.full(200, 0.1)).to_json())]
 
 
@@ -95,4 +129,8 @@ def hostile_text(chance: random.Random, what: str) -> tuple[str, str, bytes]:
     if way < 0.95:
         how, content = damaged(text.encode(), chance)
         return how, kind, content
-    return "nonsense", kind, chance.choice([DEEP, "1" + "0" * 5000, "[]", "{}", "null", "", text * 2, text + "x"]).encode()
+    return (
+        "nonsense",
+        kind,
+        chance.choice([DEEP, "1" + "0" * 5000, "[]", "{}", "null", "", text * 2, text + "x"]).encode(),
+    )

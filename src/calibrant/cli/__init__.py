@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
@@ -37,7 +38,7 @@ def guarded(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], n
     """Run a program of cyclopts and leave with its code; mistakes of the user are one line, and code 2."""
     _prepare_streams()
     try:
-        with _stoppable():
+        with _stoppable(), _warnings_in_a_line():
             code = _run(program, arguments, name)
             sys.stdout.flush()
     except BrokenPipeError:  # who read the output has seen enough
@@ -65,6 +66,19 @@ def _prepare_streams() -> None:
             setattr(sys, name, stream)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Warnings are notes, as those of files are; which line of code gave them says nothing to who runs a command."""
+
+    def note(message: Warning | str, *_: object, **__: object) -> None:
+        with suppress(OSError):
+            print(f"Note: {one_line(str(message))}.", file=sys.stderr, flush=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = note
+        yield
 
 
 @contextmanager

@@ -110,10 +110,10 @@ class Spans:
         if most % 2 or len(closed) >= most or start + width * len(closed) + filled != n:
             raise saved.refusal("closed", f"the spans of {n} rows", closed.tolist())
         if rows_of is not None:
-            if not np.array_equal(rows_of(closed), np.full(len(closed), width)):
-                raise saved.refusal("closed", f"sums over {width} rows each", closed.tolist())
-            if not np.array_equal(rows_of(open_span[None]), [filled]):
-                raise saved.refusal("open", f"sums over {filled} rows", open_span.tolist())
+            with np.errstate(all="ignore"):  # of numbers that are no sums
+                rows = rows_of(np.concatenate([closed, open_span[None]]))
+            if not np.array_equal(rows, [width] * len(closed) + [filled]):
+                raise saved.refusal("closed", f"sums over {width} rows each, as open over {filled}", closed.tolist())
         return cls(width, most, saved.text("rule", like.rule), closed, open_span, filled, start)  # type: ignore[arg-type]
 
 

@@ -86,8 +86,9 @@ class Map(ABC):
             for key, hint in get_type_hints(kind).items():
                 if key in revived and not _fits(revived[key], hint):
                     raise TypeError(f"{key} is {str(values[key])[:40]}")
-            return kind(**revived)
-        except (TypeError, ValueError) as error:
+            with np.errstate(invalid="raise"):
+                return kind(**revived)
+        except (TypeError, ValueError, ArithmeticError) as error:
             raise InputError(f"the file's {name} cannot be used: {error}") from error
 
 

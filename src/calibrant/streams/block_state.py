@@ -20,7 +20,7 @@ from calibrant.estimators.kernel_errors.kernel_sums import block_sums, notes_on_
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.kernels import Identity
 from calibrant.results import Estimate
-from calibrant.streams.base import PairSums, SumState, check_kernels, check_target_kernel, family_of
+from calibrant.streams.base import PairSums, SumState, as_count, check_kernels, check_target_kernel, family_of
 from calibrant.typing import Array, ArrayLike
 
 
@@ -251,9 +251,21 @@ class BlockState(SumState):
     @classmethod
     def revived(cls, estimator: Any, n: int, family: str | None, sums: Mapping[str, Any]) -> Self:
         """The state of such a text."""
-        ranges: Any = tuple(tuple(part) for part in sums["ranges"])
-        pieces = tuple((start, y, p.checked()) for start, y, p in map(from_plain, sums["pieces"]))
+        ranges = tuple((as_count(start), as_count(end)) for start, end in sums["ranges"])
+        pieces = tuple(_piece(*map(from_plain, part["tuple"])) for part in sums["pieces"])
+        if sum(end - start for start, end in ranges) != n or any(start >= end for start, end in ranges):
+            raise ValueError(f"its ranges do not have {n} rows")
+        if not all(isinstance(route, str) for route in sums["routes"]):
+            raise TypeError("its routes are no texts")
         return cls(estimator, n, family, ranges, pieces, PairSums.from_list(sums["means"]), frozenset(sums["routes"]))
+
+
+def _piece(start: Any, targets: Any, predictions: Any) -> Piece:
+    """Rows of a block, as they were written."""
+    predictions = predictions.checked()
+    if targets.dtype.kind not in "biuf" or not np.isfinite(targets).all() or len(targets) != len(predictions):
+        raise ValueError(f"a piece has no {len(predictions)} targets")
+    return as_count(start), targets, predictions
 
 
 def _united(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -16,7 +16,7 @@ from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE
 from calibrant.estimators.kernel_errors.ucme import UCME, GivenLocations, Problem, SampledLocations
 from calibrant.kernels import Identity
 from calibrant.results import Estimate
-from calibrant.streams.base import SumState, check_kernels, check_target_kernel, family_of
+from calibrant.streams.base import SumState, check_kernels, check_target_kernel, exact_sums, family_of
 from calibrant.streams.block_state import from_plain, to_plain
 from calibrant.typing import Array
 
@@ -64,6 +64,11 @@ class RandomFeatureState(SumState):
 
     def joined(self, other: Self) -> Self:
         """All sums added."""
+        if self.features.shape != other.features.shape:
+            raise InputError(
+                f"states of {self.features.shape} and {other.features.shape} features cannot be merged: one was not written by a "
+                "state of these predictions"
+            )
         others: Any = tuple(a + b for a, b in zip(self.others, other.others, strict=True))
         return replace(self, n=self.n + other.n, features=self.features + other.features, others=others)
 
@@ -87,7 +92,7 @@ class RandomFeatureState(SumState):
         features = np.array([from_text(row) for row in sums["features"]], dtype=object).reshape(
             len(sums["features"]), -1
         )
-        others: Any = tuple(int(x) for x in from_text(sums["others"]))
+        others: Any = exact_sums(sums["others"], 3)
         return cls(estimator, n, family, features, others)
 
 
@@ -174,5 +179,5 @@ class LocationState(SumState):
         """The state of such a text."""
         targets, predictions = from_plain(sums["locations"])
         places = GivenLocations(targets, predictions.checked())
-        seen, (weight,) = from_text(sums["seen"]), from_text(sums["weight"])
-        return cls(replace(estimator, locations=places), n, family, seen, weight)
+        seen = np.array(exact_sums(sums["seen"], len(predictions)), dtype=object)
+        return cls(replace(estimator, locations=places), n, family, seen, *exact_sums(sums["weight"], 1))
