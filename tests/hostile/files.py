@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import struct
 import zipfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -175,7 +176,7 @@ def in_a_name(chance: random.Random, table: Table, ending: str) -> bytes:
     renamed = {other if n == name else n: column for n, column in table.items()}
     try:
         return WRITERS[ending](renamed)
-    except (ValueError, TypeError, OSError, IndexError, pl.exceptions.PolarsError):
+    except (ValueError, TypeError, OSError, IndexError, struct.error, pl.exceptions.PolarsError):
         return jsonl_of(renamed)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant._files import replacing
 from calibrant._validate import InputError, check_names_once, did_you_mean
-from calibrant.io.lines import whole_lines
+from calibrant.io.lines import line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
 
 if TYPE_CHECKING:
@@ -276,10 +276,10 @@ def _checked_header(path: Path) -> list[str]:
                 check_text(text, path.name)
                 names, rest = split_header(text, path.name)
                 check_names_once(names, path.name)
-                line, text = 1 + text.count(b"\n") - rest.count(b"\n"), rest
+                line, text = 1 + line_feeds(text) - line_feeds(rest), rest
             if text:
                 CsvLines(names).check(text, (), line, path.name)
-            line += text.count(b"\n")
+            line += line_feeds(text)
     return names
 
 
