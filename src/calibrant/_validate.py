@@ -216,6 +216,12 @@ def check_count(value: int, name: str, *, least: int = 1) -> None:
         )
 
 
+def check_norm(value: float) -> None:
+    """Refuse powers under which sums of powers are no norm, and those that no double holds."""
+    if not isinstance(value, Real) or not value >= 1 or (value != math.inf and value > MAX_COUNT):
+        raise InputError(f"norm must be a number of at least 1, or inf; got {str(value)[:40]}")
+
+
 def check_fraction(value: float, name: str) -> None:
     """Refuse a level that does not lie strictly between 0 and 1."""
     if not isinstance(value, Real) or not 0 < value < 1:

@@ -30,7 +30,7 @@ def closed_figures():
 
 
 def check(found):
-    print(f"\n{found}")
+    print(f"\n{found}", *found.faults, sep="\n\n", flush=True)
     assert not found.faults, "\n\n".join(found.faults[:20])
 
 

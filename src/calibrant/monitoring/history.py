@@ -232,10 +232,9 @@ class EventTally(StreamTally):
         """Rows of every group and class, which must be the same; sums are within what so many events can have."""
         parts = self.by_part(values)
         every = [parts.rows.sum(axis=2), *([self.by_class(values).rows] if self.classes else [])]
-        is_sum = is_possible(parts).all(axis=(1, 2))
-        if self.classes:
-            is_sum &= is_possible(self.by_class(values)).all(axis=1)
-        return _agreed(np.concatenate(every, axis=1), is_sum)
+        is_sum = [is_possible(parts).all(axis=2)]
+        is_sum += [is_possible(self.by_class(values))] if self.classes else []
+        return _agreed(np.concatenate(every, axis=1), np.concatenate(is_sum, axis=1))
 
     def _events(self, targets: np.ndarray, predictions: Distribution) -> list[tuple[np.ndarray, np.ndarray]]:
         """The claim and the outcome of every row, group by group."""
@@ -286,7 +285,7 @@ class PITTally(StreamTally):
         is_sum = (sums.rows >= 0) & (np.abs(sums.scores) <= FURTHEST * sums.rows + slack)
         is_sum &= (sums.squares >= -slack) & (sums.squares <= FURTHEST**2 * sums.rows + slack)
         is_sum &= (sums.counts >= 0).all(axis=2) & (sums.counts.sum(axis=2) == sums.rows)
-        return _agreed(sums.rows, is_sum.all(axis=1))
+        return _agreed(sums.rows, is_sum)
 
     def by_group(self, values: np.ndarray) -> PITSums:
         """The sums in flat vectors ``(..., size)``, as ``(..., groups)`` and counts as ``(..., groups, parts)``."""
@@ -304,9 +303,8 @@ def is_possible(sums: EventSums) -> np.ndarray:
 
 
 def _agreed(rows: np.ndarray, is_sum: np.ndarray) -> np.ndarray:
-    """The number of rows ``(spans, groups)`` where all groups agree."""
-    is_same = (rows == rows[:, :1]).all(axis=1)
-    return np.where(is_same & is_sum, rows[:, 0], np.nan)
+    """The number of rows, ``(spans, groups)``, where all groups agree and have possible sums."""
+    return np.where((rows == rows[:, :1]).all(axis=1) & is_sum.all(axis=1), rows[:, 0], np.nan)
 
 
 def tally_of(bets: Bets) -> StreamTally:
