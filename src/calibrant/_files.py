@@ -82,8 +82,8 @@ def _mode(path: Path) -> int | None:
 
 def _named(error: OSError, path: str | PathLike[str]) -> OSError:
     """The same error of the file that was asked for, not of the one on the way."""
-    if error.errno is None:
-        return error
+    if error.errno is None:  # of a library that tells in words alone
+        return OSError(errno.EIO, str(error), os.fspath(path))
     return OSError(error.errno, os.strerror(error.errno), os.fspath(path))
 
 

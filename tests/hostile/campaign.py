@@ -215,6 +215,8 @@ def on_saved_by_commands(seed: int, cases: int, folder: Path) -> Tally:
 
 def on_calls(seed: int, cases: int, folder: Path) -> Tally:
     """Public names with arrays and frames that are not what they ask for."""
+    from matplotlib import pyplot
+
     chance, tally = random.Random(seed), Tally()
     every = list(subjects())
     for i in range(cases):
@@ -226,6 +228,7 @@ def on_calls(seed: int, cases: int, folder: Path) -> Tally:
         if not fault and any(not _is_same(before[name], value) for name, value in arguments.items()):
             fault = f"{subject.name}({odd}) changed what it was given"
         tally.add("call", found.word, fault)
+        pyplot.close("all")
     return tally
 
 

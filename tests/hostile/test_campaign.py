@@ -21,14 +21,6 @@ MANY = {"files": 4000, "words": 1500, "saved": 12_000, "saved by commands": 2000
 """Cases of each part of the long run, some minutes each."""
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    from matplotlib import pyplot
-
-    pyplot.close("all")
-
-
 def check(found):
     print(f"\n{found}", *found.faults, sep="\n\n", flush=True)
     assert not found.faults, "\n\n".join(found.faults[:20])
