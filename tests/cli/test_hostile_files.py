@@ -91,6 +91,10 @@ FILES = {
         "'p' holds [('a', '<f8'), (",
     ),
     "complex.npz": (archive(p_npy=array([0.5j, 0.5])), "'p' holds complex128: give numbers or text"),
+    "dates.npz": (
+        archive(p_0_npy=array([0.5, 0.5]), p_1_npy=array(np.zeros(2, dtype="m8[D]"))),
+        "p_0, p_1 mix dates with numbers",
+    ),
     "lists.parquet": (parquet(polars.DataFrame({"y": [[1], [0]], "p": [0.5, 0.4]})), "column 'y' holds List(Int64)"),
     "objects.parquet": (parquet(polars.DataFrame({"y": [{"a": 1}], "p": [0.5]})), "column 'y' holds Struct"),
     "bytes.parquet": (parquet(polars.DataFrame({"y": [b"1"], "p": [0.5]})), "column 'y' holds Binary"),
@@ -209,9 +213,7 @@ def test_a_window_without_end(run, tmp_path):
 def test_a_warning_is_a_note(run, tmp_path):
     rows = "".join(f"{1 + i % 2},0.4,0.3,0.3\n" for i in range(60))
     (tmp_path / "x.csv").write_text(f"y,p_0,p_1,p_2\n{rows}")
-    code, out, err = run(
-        "estimate", str(tmp_path / "x.csv"), "--predict", "Categorical('p_*')", "--estimator", "Brier()"
-    )
+    code, _, err = run("estimate", str(tmp_path / "x.csv"), "--predict", "Categorical('p_*')", "--estimator", "Brier()")
     assert code == 0
     assert err == "Note: class 0 never occurs in y_true though the predictions expect it: labels start at 0, not 1.\n"
 

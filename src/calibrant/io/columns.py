@@ -142,7 +142,11 @@ class _Archive(Columns):
         parts = [self.arrays[name] for name in names]
         if odd := [name for name, part in zip(names, parts, strict=True) if part.dtype.kind not in KINDS]:
             raise InputError(f"{self.path.name}: {odd[0]!r} holds {self.arrays[odd[0]].dtype}: give numbers or text")
-        return np.concatenate([part.reshape(len(part), -1) if part.size else part[:, None] for part in parts], axis=1)
+        parts = [part.reshape(len(part), -1) if part.size else part[:, None] for part in parts]
+        try:
+            return np.concatenate(parts, axis=1)
+        except TypeError as error:
+            raise InputError(f"{self.path.name}: {', '.join(names[:5])} mix dates with numbers") from error
 
     def check_rows(self, names: Sequence[str]) -> None:
         """Refuse arrays of different lengths."""
