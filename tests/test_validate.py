@@ -17,7 +17,7 @@ from calibrant import (
     TopLabel,
     Variational,
 )
-from calibrant._validate import InputError, as_levels, did_you_mean
+from calibrant._validate import InputError, as_levels, check_count, check_norm, did_you_mean
 
 BAD = {
     "NaN": ([0, 1], [0.5, np.nan], r"y_pred has NaN or infinite values in 1 places, first in row 1 \(nan\)"),
@@ -192,3 +192,21 @@ def test_a_public_call_checks_probabilities_once(call, monkeypatch):
     p = rng.dirichlet(np.ones(3), 300)
     call(Categorical.trusted(p).sample(rng, 1)[0], p)
     assert len(checks) == 1
+
+
+def test_counts_that_nothing_can_hold_are_refused_and_seeds_are_not():
+    check_count(2**53, "n")
+    check_count(10**30, "seed", least=0)
+    with pytest.raises(InputError, match="n must be a whole number from 1 to 9007199254740992; got one of 31 digits"):
+        check_count(10**30, "n")
+
+
+@pytest.mark.parametrize("norm", [0.5, "x", np.nan, 10**30, 10**400, None])
+def test_what_is_no_norm(norm):
+    with pytest.raises(InputError, match="norm must be a number of at least 1, or inf"):
+        check_norm(norm)
+
+
+@pytest.mark.parametrize("norm", [1, 2.5, np.inf, np.float32(2)])
+def test_what_is_one(norm):
+    check_norm(norm)

@@ -8,7 +8,6 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from calibrant.results import jsonable
 
 from calibrant import (
     CRPS,
@@ -47,6 +46,7 @@ from calibrant import (
 )
 from calibrant._names import PUBLIC, homes
 from calibrant.kernels import Gaussian
+from calibrant.results import jsonable
 from calibrant.sklearn import RecalibrationWarning
 
 N = 80

@@ -32,6 +32,7 @@ def replacing(path: str | PathLike[str]) -> Iterator[IO[bytes]]:
     ...     (Path(folder) / "a.txt").read_bytes(), len(os.listdir(folder))
     (b'all of it', 1)
     """
+    check_name(path)
     try:
         target = Path(os.path.realpath(path))
         before = _mode(target)
@@ -81,8 +82,8 @@ def _mode(path: Path) -> int | None:
 
 def _named(error: OSError, path: str | PathLike[str]) -> OSError:
     """The same error of the file that was asked for, not of the one on the way."""
-    if error.errno is None:
-        return error
+    if error.errno is None:  # of a library that tells in words alone
+        return OSError(errno.EIO, str(error), os.fspath(path))
     return OSError(error.errno, os.strerror(error.errno), os.fspath(path))
 
 
@@ -90,6 +91,16 @@ def write_whole(path: str | PathLike[str], content: str | bytes) -> None:
     """Write a file as a whole; half a character is written as JSON writes it."""
     with replacing(path) as out:
         out.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+
+
+def check_name(path: str | PathLike[str]) -> None:
+    """Refuse a name that no file can have."""
+    try:
+        is_name = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half a character
+        is_name = False
+    if not is_name:
+        raise InputError(f"there can be no file {os.fspath(path)!a}: its name has a zero byte, or half a character")
 
 
 def read_json(path: str | PathLike[str]) -> Any:
@@ -101,6 +112,7 @@ def read_json(path: str | PathLike[str]) -> Any:
     ...     read_json(Path(folder) / "a.json")
     {'n': 3}
     """
+    check_name(path)
     try:
         with open(path, "rb") as handle:
             content = handle.read(MAX_JSON_BYTES + 1)

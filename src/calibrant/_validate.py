@@ -26,6 +26,9 @@ from calibrant.typing import Array, ArrayLike
 SUM_SLACK = 1e-3
 """How far the probabilities of a row may be from summing to one (float32 softmax, rounded files)."""
 
+MAX_COUNT = 2**53
+"""Rows, and whatever else is counted, at most."""
+
 RANGE_SLACK = 1e-6
 """How far a probability may lie outside [0, 1] through rounding."""
 
@@ -283,9 +286,19 @@ def _in_range(w: np.ndarray, high: float) -> np.ndarray:
 
 
 def check_count(value: int, name: str, *, least: int = 1) -> None:
-    """Refuse a setting that is not a whole number of at least ``least``."""
+    """Refuse a setting that is not a whole number of at least ``least``; seeds, from 0 on, may have any number of digits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    if least and value > MAX_COUNT:
+        raise InputError(
+            f"{name} must be a whole number from {least} to {MAX_COUNT}; got one of {len(str(value))} digits"
+        )
+
+
+def check_norm(value: float) -> None:
+    """Refuse powers under which sums of powers are no norm, and those that no double holds."""
+    if not isinstance(value, Real) or not value >= 1 or (value != math.inf and value > MAX_COUNT):
+        raise InputError(f"norm must be a number of at least 1, or inf; got {str(value)[:40]}")
 
 
 def check_fraction(value: float, name: str) -> None:

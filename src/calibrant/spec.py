@@ -39,9 +39,13 @@ def parse(
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
+        return _Reader(text, names, word, inside).value(tree.body)
     except SyntaxError as error:
         raise InputError(f"{text!r} cannot be read: {error.msg} at character {error.offset}") from error
-    return _Reader(text, names, word, inside).value(tree.body)
+    except UnicodeEncodeError as error:
+        raise InputError(f"{text!a} cannot be read: it holds half a character") from error
+    except (RecursionError, MemoryError) as error:  # of the parser; settings take little memory
+        raise InputError(f"{text[:60]!r}… cannot be read: it is nested too deeply") from error
 
 
 @dataclass(frozen=True)

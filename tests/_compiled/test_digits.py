@@ -1,13 +1,19 @@
 """Compiled sums have the same digits whatever compiled them: no cache, a cache, another processor, other threads."""
 
+import hashlib
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
+import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from calibrant import SKCE
 from calibrant._compiled import cpu, softmax_sums
+from calibrant.engines import connect
+from calibrant.kernels import Exponential, Gaussian
 
 EVERY_LOOP = """
 import hashlib
@@ -20,7 +26,7 @@ from calibrant._compiled.softmax_sums import class_sums, picked_sums, value_sums
 from calibrant.kernels import Exponential, Gaussian
 
 rng = np.random.default_rng(7)
-p, y = rng.dirichlet(np.ones(5), 3100), rng.integers(0, 5, 3100)
+p, y = rng.dirichlet(np.ones(5), 6000), rng.integers(0, 5, 6000)
 a, b, labels, own = rng.normal(size=(300, 3)), rng.normal(size=(300, 3)), y[:300], np.arange(300)
 x, v = np.sort(rng.normal(size=700)), rng.normal(size=(700, 3))
 normals = [a, b[:, :1], np.abs(b[:, 1]) + 0.5, a[:, :1]]
@@ -76,6 +82,17 @@ def test_code_from_the_cache_has_the_digits_of_the_process_that_compiled_it_on_a
 def test_another_processor_has_the_same_digits(found):
     fresh, _, other = found
     assert other == fresh
+
+
+@pytest.mark.parametrize("place", [None, "threads:2", "processes:2"])
+@pytest.mark.parametrize(("name", "kernel"), [("SKCE", Exponential(0.5)), ("SKCE, Gaussian", Gaussian(0.5))])
+def test_engines_have_them_too(found, place, name, kernel):
+    rng = np.random.default_rng(7)
+    p, y = rng.dirichlet(np.ones(5), 6000), rng.integers(0, 5, 6000)
+    with nullcontext() if place is None else connect(place) as engine:
+        there = SKCE(kernel)(y, p, engine=engine)
+    parts = np.array([there.value]).tobytes() + np.array([there.standard_error]).tobytes()
+    assert hashlib.sha256(parts).hexdigest() == found[0][name]
 
 
 @pytest.mark.parametrize("module", [cpu, softmax_sums])

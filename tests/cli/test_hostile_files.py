@@ -85,6 +85,19 @@ FILES = {
         parquet(polars.DataFrame({"y": [2**65], "p": [0.5]}, schema={"y": polars.Int128, "p": polars.Float64})),
         "beyond 64 bits",
     ),
+    "blank.csv": ("\n\n", "blank.csv has no rows: begin with a line of names"),
+    "structures.npz": (
+        archive(p_npy=array(np.zeros(2, dtype=[("a", "f8"), ("b", "i4")]))),
+        "'p' holds [('a', '<f8'), (",
+    ),
+    "complex.npz": (archive(p_npy=array([0.5j, 0.5])), "'p' holds complex128: give numbers or text"),
+    "dates.npz": (
+        archive(p_0_npy=array([0.5, 0.5]), p_1_npy=array(np.zeros(2, dtype="m8[D]"))),
+        "p_0, p_1 mix dates with numbers",
+    ),
+    "lists.parquet": (parquet(polars.DataFrame({"y": [[1], [0]], "p": [0.5, 0.4]})), "column 'y' holds List(Int64)"),
+    "objects.parquet": (parquet(polars.DataFrame({"y": [{"a": 1}], "p": [0.5]})), "column 'y' holds Struct"),
+    "bytes.parquet": (parquet(polars.DataFrame({"y": [b"1"], "p": [0.5]})), "column 'y' holds Binary"),
     "terminal.csv": ("\x1b[31mt\x07,q\n1,0.5\n", "has columns \\u001b[31mt\\u0007, q"),
     "long names.csv": (f"{'t' * 9999},q\n1,0.5\n", f"has columns {'t' * 200}…"),
 }
@@ -147,6 +160,62 @@ def test_links_that_lead_nowhere(run, tmp_path, monkeypatch, arguments):
     assert (code, out) == (2, "")  # before any row is read
     assert "a.csv" in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["x\0.csv", "x\ud800.csv"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("estimate", "NAME"),
+        ("monitor", "NAME"),
+        ("report", "x.csv", "--out", "NAME"),
+        ("monitor", "x.csv", "--state", "NAME"),
+        ("recalibrate", "x.csv", "--apply", "NAME", "--out", "o.csv"),
+    ],
+    ids=" ".join,
+)
+def test_names_that_no_file_can_have(run, tmp_path, monkeypatch, arguments, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text(GOOD)
+    assert " no file " in refused(run, *(name if word == "NAME" else word for word in arguments))
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("--estimator", "ECE('\ud800')", "cannot be read: it holds half a character"),
+        ("--estimator", "ECE(norm=" + "-" * 30_000 + "1)", "nested too deeply"),
+        ("--estimator", f"ECE(norm={10**30})", "norm must be a number of at least 1"),
+        ("--estimator", "ECE(EqualMass(1000000000))", "n_bins must be at most 1,000,000"),
+        ("--estimator", f"SKCE(block={10**30})", "block must be a whole number"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_settings(run, tmp_path, option, text, message):
+    (tmp_path / "x.csv").write_text(GOOD)
+    assert message in refused(run, "estimate", str(tmp_path / "x.csv"), option, text)
+
+
+def test_what_is_written_of_a_long_name_does_not_hide_the_rest(run, tmp_path):
+    (tmp_path / "x.csv").write_text(GOOD)
+    err = refused(run, "monitor", str(tmp_path / "x.csv"), "--save-every", "9" * 5000)
+    assert f"'{'9' * 200}…' cannot be read: write rows as 10000" in err
+
+
+def test_a_window_without_end(run, tmp_path):
+    (tmp_path / "x.csv").write_text(GOOD)
+    assert "--window must be a whole number from 1 to" in refused(
+        run, "monitor", str(tmp_path / "x.csv"), "--window", "9" * 30
+    )
+
+
+@pytest.mark.filterwarnings("default:class 0")
+def test_a_warning_is_a_note(run, tmp_path):
+    rows = "".join(f"{1 + i % 2},0.4,0.3,0.3\n" for i in range(60))
+    (tmp_path / "x.csv").write_text(f"y,p_0,p_1,p_2\n{rows}")
+    code, _, err = run("estimate", str(tmp_path / "x.csv"), "--predict", "Categorical('p_*')", "--estimator", "Brier()")
+    assert code == 0
+    assert err == "Note: class 0 never occurs in y_true though the predictions expect it: labels start at 0, not 1.\n"
 
 
 @pytest.mark.parametrize(

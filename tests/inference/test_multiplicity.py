@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
+from calibrant import InputError
 from calibrant.inference import benjamini_hochberg, holm, westfall_young
 
 
@@ -65,3 +66,27 @@ def test_the_largest_of_all_holds_its_level_under_dependence(rng):
     shared = np.abs(rng.normal(size=(2000, 100, 1)) + 0.3 * rng.normal(size=(2000, 100, 10)))
     any_rejected = [westfall_young(t[0], t[1:].max(axis=1)).min() <= 0.05 for t in shared]
     assert abs(np.mean(any_rejected) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2000)
+
+
+@pytest.mark.parametrize("adjusted", [holm, benjamini_hochberg])
+@pytest.mark.parametrize(
+    ("pvalues", "message"),
+    [
+        ([0.5, 1.5], "numbers from 0 to 1 in one row"),
+        ([-0.1], "numbers from 0 to 1 in one row"),
+        ([[0.1], [0.2]], r"got shape \(2, 1\)"),
+        ([0.1, np.nan], "pvalues"),
+        (["a", "b"], "pvalues must hold real numbers"),
+        ([[0.1], [0.2, 0.3]], "pvalues has rows of different lengths"),
+    ],
+)
+def test_what_are_no_pvalues(adjusted, pvalues, message):
+    with pytest.raises(InputError, match=message):
+        adjusted(pvalues)
+
+
+@pytest.mark.parametrize("adjusted", [holm, benjamini_hochberg])
+def test_hypotheses_are_those_that_were_tested_and_more(adjusted):
+    assert adjusted([]).tolist() == []
+    with pytest.raises(InputError, match="hypotheses must count all that were tested, 2; got 1"):
+        adjusted([0.1, 0.2], hypotheses=1)

@@ -7,7 +7,7 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.io import lines as _lines
-from calibrant.io.lines import looks_like_csv, whole_lines
+from calibrant.io.lines import line_feeds, looks_like_csv, whole_lines
 
 
 @pytest.mark.parametrize("flush", [None, 1.0])
@@ -73,3 +73,8 @@ def test_errors_of_the_pipe_reach_the_reader():
 
     with pytest.raises(OSError, match="the pipe broke"):
         list(whole_lines(Broken(), rows=1, flush=1.0, is_csv=True))
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"a\n\nb", b"\r\n" * 1000])
+def test_line_feeds_are_counted(text):
+    assert line_feeds(text) == text.count(b"\n")

@@ -7,7 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calibrant import InputError
-from calibrant.io.records import NO_TEXT, BadLines, CsvLines, JsonLines, Needed, check_text, fault_of, split_header
+from calibrant.io.records import (
+    NO_TEXT,
+    BadLines,
+    CsvLines,
+    JsonLines,
+    Needed,
+    _outside_quotes,
+    check_text,
+    fault_of,
+    split_header,
+)
 
 NEEDED = Needed(("y", "p"), frozenset({"p"}))
 
@@ -161,3 +171,14 @@ def test_half_a_character_is_no_text():
 def test_what_is_no_text(head):
     with pytest.raises(InputError, match=r"^x\.csv (is|holds)"):
         check_text(head + b"...", "x.csv")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text('"",\na', max_size=14))
+def test_marks_outside_of_quotes_are_those_that_csv_sees(text):
+    outside = _outside_quotes(text.encode()) if '"' in text else None
+    if outside is None:
+        return  # where it is not sure, the rows are looked at one by one
+    rows = list(csv.reader(StringIO(text, newline=""), strict=True))
+    ends = outside.decode() + ("" if text.endswith("\n") else "\n")
+    assert [max(len(row), 1) for row in rows] == [line.count(",") + 1 for line in ends.split("\n")[:-1]]

@@ -139,3 +139,11 @@ def test_what_a_map_makes_is_checked_at_the_public_calls():
         _Broken(3)(p)
     with pytest.raises(InputError, match="the recalibrator's maps give has NaN"):
         Variational(recalibrator=_ToBroken())(np.arange(20) % 3, p)
+
+
+@pytest.mark.parametrize("value", [10**400, 10**300, "1e999", True])
+def test_numbers_that_no_double_holds_are_refused(value, problem):
+    data = Temperature().fit(*problem).map.to_dict()
+    number = next(name for name, found in data.items() if isinstance(found, float))
+    with pytest.raises(InputError):
+        Map.from_dict({**data, number: value})

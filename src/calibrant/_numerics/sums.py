@@ -11,6 +11,9 @@ import numpy as np
 UNIT = 1074
 """Sums are in units of two to the minus this."""
 
+MAX_BITS = 4096
+"""Bits before the point that a sum may have: squares and cubes of the largest numbers have fewer."""
+
 BLOCK = 1 << 16
 """Rows at a time: their intermediate arrays stay in the cache, and sums of 36 bits stay exact."""
 
@@ -162,7 +165,10 @@ def to_text(sums: Iterable[int]) -> list[str]:
 def from_text(texts: Iterable[str]) -> np.ndarray:
     """The sums of :func:`to_text`."""
     parts = [text.split("p") for text in texts]
-    return np.array([int(digits, 16) << (int(power) + UNIT) for digits, power in parts], dtype=object)
+    whole = [(int(digits, 16), int(power)) for digits, power in parts]
+    if any(digits.bit_length() + power > MAX_BITS for digits, power in whole):
+        raise ValueError("a sum has more digits than any of doubles")
+    return np.array([digits << (power + UNIT) for digits, power in whole], dtype=object)
 
 
 def _shifted(whole: np.ndarray, bits: int) -> np.ndarray:

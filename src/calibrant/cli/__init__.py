@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
@@ -39,7 +40,7 @@ def guarded(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], n
     """Run a program of cyclopts and leave with its code; mistakes of the user are one line, and code 2."""
     _prepare_streams()
     try:
-        with _stoppable():
+        with _stoppable(), _warnings_in_a_line():
             code = _run(program, arguments, name)
             sys.stdout.flush()
     except BrokenPipeError:  # who read the output has seen enough
@@ -67,6 +68,19 @@ def _prepare_streams() -> None:
             setattr(sys, name, stream)
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Warnings are notes, as those of files are; which line of code gave them says nothing to who runs a command."""
+
+    def note(message: Warning | str, *_: object, **__: object) -> None:
+        with suppress(OSError):
+            print(f"Note: {one_line(str(message))}.", file=sys.stderr, flush=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = note
+        yield
 
 
 @contextmanager
@@ -165,15 +179,18 @@ def _fail(message: str, name: str) -> int:
 
 
 def one_line(message: str) -> str:
-    """A message on one line, in which long words and quotations are shortened.
+    """A message on one line, in which long words and quotations are shortened; what is beside them stays.
 
-    >>> one_line("no\\nfile " + "x" * 300) == "no file " + "x" * 200 + "…"
+    >>> one_line("no\\nfile '" + "x" * 300 + "': name another") == "no file '" + "x" * 200 + "…': name another"
     True
     """
     line = visible(" ".join(message.split()))
-    for kind in (r"\S", "(?<=')[^']"):
-        line = re.sub(f"{kind}{{{MAX_QUOTED + 1},}}", lambda found: f"{found[0][:MAX_QUOTED]}…", line)
-    return line
+    line = re.sub(r"[^\s'\"]+", lambda found: _short(found[0]), line)
+    return re.sub(r"(?<!\w)(['\"])(.*?)\1", lambda found: f"{found[1]}{_short(found[2])}{found[1]}", line)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_QUOTED + 1 else f"{text[:MAX_QUOTED]}…"
 
 
 def _forget_output() -> None:

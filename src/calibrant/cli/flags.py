@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from calibrant import io
+from calibrant._files import check_name
 from calibrant._validate import InputError
 from calibrant.cli import console
 from calibrant.cli.pipes import DASH, is_stream, local
@@ -98,6 +99,7 @@ def opened(engine: str | None) -> Any:
 
 def check_writable(path: Path, option: str) -> None:
     """Refuse a place where no file can be."""
+    check_name(path)
     if path == DASH:
         raise InputError(f"{option} takes a file: the standard output has no room for it")
     if not path.parent.is_dir():
@@ -125,6 +127,7 @@ def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) ->
 
 def _keys(path: Path) -> set[object]:
     """What a file is known by: its place without links and, if it is there, its number, which hard links share."""
+    check_name(path)
     keys: set[object] = {os.path.realpath(path)}
     with suppress(OSError, ValueError):
         found = path.stat()

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, as_array, as_real
 from calibrant.inference.monte_carlo import rounding_of
 from calibrant.typing import ArrayLike
 
@@ -15,8 +17,7 @@ def holm(pvalues: ArrayLike, *, hypotheses: int | None = None) -> np.ndarray:
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """
-    p = np.asarray(pvalues, dtype=np.float64)
-    m = len(p) if hypotheses is None else hypotheses
+    p, m = _checked(pvalues, hypotheses)
     order = np.argsort(p, kind="stable")
     stepped = np.maximum.accumulate(p[order] * (m - np.arange(len(p))))
     adjusted = np.empty_like(p)
@@ -33,13 +34,25 @@ def benjamini_hochberg(pvalues: ArrayLike, *, hypotheses: int | None = None) -> 
     >>> benjamini_hochberg([0.01, 0.04, 0.03])
     array([0.03, 0.04, 0.04])
     """
-    p = np.asarray(pvalues, dtype=np.float64)
-    m = len(p) if hypotheses is None else hypotheses
+    p, m = _checked(pvalues, hypotheses)
     order = np.argsort(-p, kind="stable")
     stepped = np.minimum.accumulate(p[order] * m / np.arange(len(p), 0, -1))
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(stepped, 1)
     return adjusted
+
+
+def _checked(pvalues: ArrayLike, hypotheses: int | None) -> tuple[np.ndarray, int]:
+    """P-values ``(n,)``, of which there may be none, and how many were considered."""
+    values = as_array(pvalues, "pvalues")
+    if tuple(values.shape) == (0,):
+        return np.zeros(0), hypotheses or 0
+    p = to_numpy(as_real(values, "pvalues")).astype(np.float64)
+    if p.ndim != 1 or not np.all((p >= 0) & (p <= 1)):
+        raise InputError(f"pvalues must be numbers from 0 to 1 in one row; got shape {p.shape}, {p.min()} to {p.max()}")
+    if hypotheses is not None and hypotheses < len(p):
+        raise InputError(f"hypotheses must count all that were tested, {len(p)}; got {hypotheses}")
+    return p, len(p) if hypotheses is None else hypotheses
 
 
 def westfall_young(statistics: np.ndarray, largest: np.ndarray) -> np.ndarray:

@@ -14,13 +14,16 @@ import numpy as np
 
 from calibrant._files import replacing
 from calibrant._validate import InputError, check_names_once, did_you_mean
-from calibrant.io.lines import whole_lines
+from calibrant.io.lines import line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
 
 if TYPE_CHECKING:
     import polars
 
 T = TypeVar("T")
+
+KINDS = "biufUSTOmM"
+"""What columns may hold, by NumPy's letters: numbers, text, dates; neither complex numbers nor structures."""
 
 ENDINGS = (".npz", ".csv", ".parquet", ".jsonl", ".ndjson")
 """What can be read and written."""
@@ -70,6 +73,8 @@ class Columns(ABC):
         values = self.load(names)
         if not len(values):
             raise InputError(f"{self.path.name} has no rows")
+        if values.dtype.kind not in KINDS:
+            raise InputError(f"{self.path.name}: {', '.join(names[:5])} hold {values.dtype}: give numbers or text")
         return values
 
     def single(self, name: str, option: str) -> np.ndarray:
@@ -78,8 +83,6 @@ class Columns(ABC):
         values = self.values(found)
         if values.shape[1] != 1:
             raise InputError(f"{option} takes one column at a time; {name!r} means {', '.join(found[:5])}")
-        if values.dtype == object and any(isinstance(v, list | np.ndarray) for v in values[:100, 0]):
-            raise InputError(f"{option}: column {name!r} holds lists")
         return values[:, 0]
 
 
@@ -137,7 +140,13 @@ class _Archive(Columns):
     def load(self, names: Sequence[str]) -> np.ndarray:
         self.check_rows(names)
         parts = [self.arrays[name] for name in names]
-        return np.concatenate([part.reshape(len(part), -1) if part.size else part[:, None] for part in parts], axis=1)
+        if odd := [name for name, part in zip(names, parts, strict=True) if part.dtype.kind not in KINDS]:
+            raise InputError(f"{self.path.name}: {odd[0]!r} holds {self.arrays[odd[0]].dtype}: give numbers or text")
+        parts = [part.reshape(len(part), -1) if part.size else part[:, None] for part in parts]
+        try:
+            return np.concatenate(parts, axis=1)
+        except TypeError as error:
+            raise InputError(f"{self.path.name}: {', '.join(names[:5])} mix dates with numbers") from error
 
     def check_rows(self, names: Sequence[str]) -> None:
         """Refuse arrays of different lengths."""
@@ -217,6 +226,10 @@ class Frame(Columns):
             raise InputError(
                 f"{self.path.name}: column {name!r} has missing values in {count:,} of its rows; drop or fill them"
             )
+        if odd := [name for name in names if is_no_value(frame[name].dtype)]:
+            raise InputError(
+                f"{self.path.name}: column {odd[0]!r} holds {frame[odd[0]].dtype}: give one number or text a row"
+            )
         if long := [name for name in names if is_too_long(frame[name].dtype)]:
             raise InputError(
                 f"{self.path.name}: column {long[0]!r} has integers beyond 64 bits: write them as fractions"
@@ -267,10 +280,10 @@ def _checked_header(path: Path) -> list[str]:
                 check_text(text, path.name)
                 names, rest = split_header(text, path.name)
                 check_names_once(names, path.name)
-                line, text = 1 + text.count(b"\n") - rest.count(b"\n"), rest
+                line, text = 1 + line_feeds(text) - line_feeds(rest), rest
             if text:
                 CsvLines(names).check(text, (), line, path.name)
-            line += text.count(b"\n")
+            line += line_feeds(text)
     return names
 
 
@@ -294,6 +307,11 @@ def _array(archive: ZipFile, member: ZipInfo) -> np.ndarray:
 def is_too_long(dtype: "polars.DataType | type[polars.DataType]") -> bool:
     """Whether these are integers that arrays have no place for."""
     return str(dtype) in ("Int128", "UInt128")
+
+
+def is_no_value(dtype: "polars.DataType") -> bool:
+    """Whether these are several values a row, or bytes."""
+    return dtype.is_nested() or str(dtype) in ("Binary", "Object")
 
 
 def _write_frame(frame: "polars.DataFrame", out: Path) -> None:

@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant._validate import InputError, check_names_once
 from calibrant.io.columns import Columns, Frame, FramePart, is_too_long
-from calibrant.io.lines import looks_like_csv, whole_lines
+from calibrant.io.lines import line_feeds, looks_like_csv, whole_lines
 from calibrant.io.records import BadLines, CsvLines, Format, JsonLines, Needed, check_text, split_header
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class TextParts:
                 text = self._begin(text, looks_like_csv(text) if is_csv is None else is_csv)
             if text and not text.isspace():
                 yield self._part(text)
-            self.line += text.count(b"\n")
+            self.line += line_feeds(text)
 
     def _begin(self, text: bytes, is_csv: bool) -> bytes:
         """The rest of the first block: a CSV begins with names."""
@@ -90,7 +90,7 @@ class TextParts:
             return text.removeprefix(b"\xef\xbb\xbf")
         names, rest = split_header(text, self.path.name)
         check_names_once(names, self.path.name)
-        self.format, self.line = CsvLines(tuple(names)), 1 + text.count(b"\n") - rest.count(b"\n")
+        self.format, self.line = CsvLines(tuple(names)), 1 + line_feeds(text) - line_feeds(rest)
         self.needed = self.wish(_named(self.path, names))
         return rest
 
@@ -102,7 +102,7 @@ class TextParts:
             return Part(_no_rows(()), ())
         if self.format.is_plain(text, self.needed.names):
             frame = self._parsed(self.format.head + text, self.needed)
-            if frame is not None and len(frame) == (n := text.count(b"\n") + (not text.endswith(b"\n"))):
+            if frame is not None and len(frame) == (n := line_feeds(text) + (not text.endswith(b"\n"))):
                 return Part(frame, range(self.line, self.line + n))
         text, lines = self.format.sift(text, self.needed, self.line, self.bad)
         frame = self._parsed(text, self.needed) if text else _no_rows(self.needed.names)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import Any
 
+import numpy as np
+
 from calibrant._validate import InputError
 from calibrant.results import how_many
 
@@ -25,8 +27,11 @@ LOOKED_AT = 1000
 NOT_MARKS = bytes(set(range(256)) - set(b",\n"))
 """All bytes but those between values and between rows."""
 
-NOT_QUOTES_OR_MARKS = bytes(set(NOT_MARKS) - set(b'"\1'))
-"""The same without quotes, and without what stands for one that opens."""
+NOT_QUOTES_OR_MARKS = bytes(set(NOT_MARKS) - set(b'"'))
+"""The same without quotes."""
+
+QUOTE, COMMA, LINE_FEED, RETURN = b'",\n\r'
+"""Letters as numbers."""
 
 CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, as tr '\\r' '\\n' does)"
 """What is wrong with files of long ago, and with some that were put together from others."""
@@ -299,19 +304,26 @@ def _csv(rows: Iterable[Sequence[str]]) -> bytes:
 def _outside_quotes(text: bytes) -> bytes | None:
     """The commas and line feeds of a text of CSV that are in no quoted value; ``None`` where quotes are not in order.
 
-    A quote at the start of a value opens, any other closes, and both take turns. Every step is one pass of compiled code.
+    Quotes open and close in turns. One that opens comes first in its value, or right after one that closed, which makes a quote
+    within a value of both; one that closes comes last. Every step is one pass of compiled code.
     """
-    text = b"\n%b\n" % text.replace(b'""', b"")  # which stands for one quote within a value, or for none
-    opened = text.replace(b',"', b",\1").replace(b'\n"', b"\n\1")
-    n_quoted = opened.count(b'"')
-    if opened.count(b'",') + opened.count(b'"\n') + opened.count(b'"\r') != n_quoted:
+    letters = np.frombuffer(text, dtype=np.uint8)
+    quotes = np.flatnonzero(letters == QUOTE)
+    if len(quotes) % 2:
         return None
-    marks = opened[1:-1].translate(None, NOT_QUOTES_OR_MARKS)
-    if marks.translate(None, b",\n") != b'\1"' * n_quoted:
+    opens, closes = quotes[::2], quotes[1::2]
+    is_double = opens[1:] == closes[:-1] + 1
+    before, after = letters[opens - 1], letters.take(closes + 1, mode="clip")
+    is_first = (before == COMMA) | (before == LINE_FEED)
+    is_last = (after == COMMA) | (after == LINE_FEED) | (after == RETURN)
+    is_first[0] |= opens[0] == 0
+    is_last[-1] |= closes[-1] == len(letters) - 1
+    if not (is_first[0] and is_last[-1] and (is_first[1:] | is_double).all() and (is_last[:-1] | is_double).all()):
         return None
-    if marks.count(b'\1"') == n_quoted:  # none is around a comma
-        return marks.translate(None, b'\1"')
-    return b"".join(marks.replace(b"\1", b'"').split(b'"')[::2])
+    marks = np.frombuffer(text.translate(None, NOT_QUOTES_OR_MARKS), dtype=np.uint8)
+    is_quote = marks == QUOTE
+    is_inside = np.logical_xor.accumulate(is_quote)
+    return marks[~(is_quote | is_inside)].tobytes()
 
 
 def _rows(text: bytes) -> Iterator[tuple[int, list[str] | str, bytes]]:
@@ -346,6 +358,8 @@ def split_header(text: bytes, name: str) -> tuple[list[str], bytes]:
     place, row, raw = next(_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
     if isinstance(row, str):
         raise InputError(f"{name}: the first line is no header of a CSV: {row}")
+    if not row:
+        raise InputError(f"{name} has no rows: begin with a line of names")
     if faulty := [column for column in row if not _is_text(column)]:
         raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: save it as UTF-8")
     lines = place + 1 + raw.count(b"\n")

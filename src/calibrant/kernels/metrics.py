@@ -233,7 +233,9 @@ def thinned(points: Array, most: int = MAX_ROWS) -> Array:
 def _coarse(values: Array) -> Array:
     """A number for each row, from its leading digits."""
     xp = namespace(values)
-    return _hashed(xp.astype(xp.astype(values, xp.float32).view(xp.int32), xp.int64) & COARSE)
+    with np.errstate(over="ignore"):  # numbers that single precision has not are all alike, roughly
+        single = xp.astype(values, xp.float32)
+    return _hashed(xp.astype(single.view(xp.int32), xp.int64) & COARSE)
 
 
 def _keys(ordered: Array) -> Array:

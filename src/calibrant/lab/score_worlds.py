@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, betaln, expit, log_expit
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, as_probabilities, did_you_mean
+from calibrant._validate import InputError, as_probabilities, check_norm, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import lp_norm
@@ -346,8 +346,7 @@ def tce(world: ScoreWorld, norm: float = 2) -> float:
     >>> round(tce(ScoreWorld(BetaScores(), Power(2))) ** 2, 12) == round(1 / 30, 12)
     True
     """
-    if not norm >= 1:
-        raise InputError(f"norm must be a number of at least 1, or inf; got {norm!r}")
+    check_norm(norm)
     if world.is_calibrated:
         return 0.0
     return world.scores.norm_of(lambda scores, rest: world.curve.at(scores, rest) - scores, norm)

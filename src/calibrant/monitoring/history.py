@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant._array import to_numpy
+from calibrant._validate import MAX_COUNT
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.multivariate import coordinate, dimensions
 from calibrant.lenses.class_lenses import PositiveClass, TopLabel
@@ -94,8 +95,13 @@ class Spans:
         }
 
     @classmethod
-    def from_saved(cls, saved: SavedState, like: Self, n: int) -> Self:
-        """The spans of :meth:`to_dict`, of n rows; ``like`` are fresh ones of the same numbers."""
+    def from_saved(
+        cls, saved: SavedState, like: Self, n: int, rows_of: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> Self:
+        """The spans of :meth:`to_dict`, of n rows; ``like`` are fresh ones of the same numbers.
+
+        ``rows_of`` says over how many rows the numbers ``(spans, size)`` of each span are sums, or that they are none.
+        """
         width, most = saved.whole("width", least=1), saved.whole("most", 2, MAX_SPANS)
         filled, start = saved.whole("filled", most=width - 1), saved.whole("start", most=n)
         open_span, closed = saved.numbers("open"), saved.rows("closed", len(like.open))
@@ -103,6 +109,11 @@ class Spans:
             raise saved.refusal("open", f"{len(like.open)} numbers", open_span.tolist())
         if most % 2 or len(closed) >= most or start + width * len(closed) + filled != n:
             raise saved.refusal("closed", f"the spans of {n} rows", closed.tolist())
+        if rows_of is not None:
+            with np.errstate(all="ignore"):  # of numbers that are no sums
+                rows = rows_of(np.concatenate([closed, open_span[None]]))
+            if not np.array_equal(rows, [width] * len(closed) + [filled]):
+                raise saved.refusal("closed", f"sums over {width} rows each, as open over {filled}", closed.tolist())
         return cls(width, most, saved.text("rule", like.rule), closed, open_span, filled, start)  # type: ignore[arg-type]
 
 
@@ -187,6 +198,10 @@ class StreamTally(ABC):
     def sums(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:
         """Of some rows, ``(size,)``; ``seen`` rows came before."""
 
+    @abstractmethod
+    def rows_of(self, values: np.ndarray) -> np.ndarray:
+        """Over how many rows the vectors ``(spans, size)`` are sums; not a number where they are sums of nothing."""
+
 
 @dataclass(frozen=True)
 class EventTally(StreamTally):
@@ -212,6 +227,14 @@ class EventTally(StreamTally):
         probs = to_numpy(predictions.probs).astype(np.float64)  # type: ignore[attr-defined]
         each = _moments(probs, targets[:, None] == np.arange(probs.shape[1])).sum(axis=1)
         return np.concatenate([parts.ravel(), each.ravel()])
+
+    def rows_of(self, values: np.ndarray) -> np.ndarray:
+        """Rows of every group and class, which must be the same; sums are within what so many events can have."""
+        parts = self.by_part(values)
+        every = [parts.rows.sum(axis=2), *([self.by_class(values).rows] if self.classes else [])]
+        is_sum = [is_possible(parts).all(axis=2)]
+        is_sum += [is_possible(self.by_class(values))] if self.classes else []
+        return _agreed(np.concatenate(every, axis=1), np.concatenate(is_sum, axis=1))
 
     def _events(self, targets: np.ndarray, predictions: Distribution) -> list[tuple[np.ndarray, np.ndarray]]:
         """The claim and the outcome of every row, group by group."""
@@ -255,10 +278,33 @@ class PITTally(StreamTally):
         ]
         return np.concatenate([_of_pit(part) for part in parts])
 
+    def rows_of(self, values: np.ndarray) -> np.ndarray:
+        """Rows of every group, which must be the same; sums are within what so many normal scores can have."""
+        sums = self.by_group(values)
+        slack = 1e-6 * (sums.rows + 1)
+        is_sum = (sums.rows >= 0) & (np.abs(sums.scores) <= FURTHEST * sums.rows + slack)
+        is_sum &= (sums.squares >= -slack) & (sums.squares <= FURTHEST**2 * sums.rows + slack)
+        is_sum &= (sums.counts >= 0).all(axis=2) & (sums.counts.sum(axis=2) == sums.rows)
+        return _agreed(sums.rows, is_sum)
+
     def by_group(self, values: np.ndarray) -> PITSums:
         """The sums in flat vectors ``(..., size)``, as ``(..., groups)`` and counts as ``(..., groups, parts)``."""
         shaped = values.reshape(*values.shape[:-1], len(self.groups), 3 + LEVELS)
         return PITSums(shaped[..., 0], shaped[..., 1], shaped[..., 2], shaped[..., 3:])
+
+
+def is_possible(sums: EventSums) -> np.ndarray:
+    """Whether so many events can have such sums, of each cell; rounding is forgiven."""
+    rows = sums.rows
+    slack = 1e-6 * (rows + 1)
+    is_within = [(part >= -slack) & (part <= rows + slack) for part in (sums.predicted, sums.observed)]
+    is_noise = (sums.noise >= -slack) & (sums.noise <= rows / 4 + slack) & (np.abs(sums.skew) <= sums.noise + slack)
+    return (rows >= 0) & (rows <= MAX_COUNT) & is_within[0] & is_within[1] & is_noise
+
+
+def _agreed(rows: np.ndarray, is_sum: np.ndarray) -> np.ndarray:
+    """The number of rows, ``(spans, groups)``, where all groups agree and have possible sums."""
+    return np.where((rows == rows[:, :1]).all(axis=1) & is_sum.all(axis=1), rows[:, 0], np.nan)
 
 
 def tally_of(bets: Bets) -> StreamTally:
@@ -366,4 +412,5 @@ class History:
         like, parts = cls.fresh(bets, 1), (saved.part("windows"), saved.part("evidence"))
         if parts[0] is None or parts[1] is None:
             raise saved.refusal("windows", "spans, as evidence", None)
-        return cls(like.tally, Spans.from_saved(parts[0], like.spans, n), Spans.from_saved(parts[1], like.trace, n))
+        windows = Spans.from_saved(parts[0], like.spans, n, like.tally.rows_of)
+        return cls(like.tally, windows, Spans.from_saved(parts[1], like.trace, n))

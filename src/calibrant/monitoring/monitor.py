@@ -275,6 +275,10 @@ class Monitor(Result):
         n, stakes, won = put.whole("n"), put.numbers("stakes"), put.numbers("won")
         bets = _kept_bets(on, len(stakes))
         begun = put.wholes("begun", 1, n + 1)
+        if not (won >= 0).all():
+            raise put.refusal("won", "numbers of at least 0", won.tolist())
+        if not (peak := saved.number("peak")) >= 0:
+            raise saved.refusal("peak", "a number of at least 0", peak)
         if not len(bets.shares) == len(stakes) == len(won) == len(begun):
             raise put.refusal("stakes", f"{len(bets.shares)} numbers, as won and begun", stakes.tolist())
         kept = saved.part("history") if "history" in data else None  # states of before there were histories have none
@@ -282,7 +286,7 @@ class Monitor(Result):
             fresh,
             bets=bets,
             wealth=Wealth(bets.shares, n, stakes, won, begun),
-            peak=saved.number("peak"),
+            peak=peak,
             alarm=None if seen is None else _kept_alarm(seen, bets, n),
             history=None if kept is None else History.from_saved(kept, bets, n),
         )

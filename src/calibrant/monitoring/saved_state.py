@@ -6,10 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from calibrant._validate import InputError
-
-MAX_COUNT = 2**53
-"""Rows, and whatever else is counted, at most."""
+from calibrant._validate import MAX_COUNT, InputError
 
 
 class SavedState:

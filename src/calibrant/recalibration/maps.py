@@ -12,7 +12,7 @@ from typing import Any, ClassVar, get_type_hints
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, did_you_mean
+from calibrant._validate import MAX_COUNT, InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_distribution
@@ -38,7 +38,8 @@ class Map(ABC):
         """Predictions put right: a distribution for a distribution, class probabilities for class probabilities."""
         predictions = as_distribution(y_pred)
         self.check(predictions)
-        found = self.apply(predictions)
+        with np.errstate(all="ignore"):  # of numbers that no fit gave; what is no prediction is refused below
+            found = self.apply(predictions)
         if not isinstance(found, Categorical):
             return found
         found = Categorical(found.probs, found.labels)  # what maps make is trusted everywhere but here
@@ -86,8 +87,9 @@ class Map(ABC):
             for key, hint in get_type_hints(kind).items():
                 if key in revived and not _fits(revived[key], hint):
                     raise TypeError(f"{key} is {str(values[key])[:40]}")
-            return kind(**revived)
-        except (TypeError, ValueError) as error:
+            with np.errstate(invalid="raise"):
+                return kind(**revived)
+        except (TypeError, ValueError, ArithmeticError) as error:
             raise InputError(f"the file's {name} cannot be used: {error}") from error
 
 
@@ -113,7 +115,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is np.ndarray:
         return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
     if hint is float:
-        return isinstance(value, float | int) and not isinstance(value, bool)
+        return isinstance(value, float) or (_fits(value, int) and abs(value) <= MAX_COUNT)
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return hint not in (str, bool, NoneType) or isinstance(value, hint)

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._names import Words
 from calibrant._numerics.sums import UNIT, dot, from_text, to_text, total
-from calibrant._validate import InputError
+from calibrant._validate import MAX_COUNT, InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
@@ -83,8 +83,22 @@ class PairSums:
     def from_list(cls, texts: Sequence[str]) -> Self:
         """The sums of :meth:`to_list`."""
         *sums, special = texts
-        exact: Any = tuple(int(x) for x in from_text(sums))
+        exact: Any = exact_sums(sums, 5)
         return cls(exact, float(special))
+
+
+def exact_sums(texts: Sequence[str], size: int) -> tuple[int, ...]:
+    """So many sums of a stored state; others were not written by it."""
+    if not isinstance(texts, list | tuple) or len(texts) != size:
+        raise ValueError(f"it has not {size} sums where it should")
+    return tuple(int(x) for x in from_text(texts))
+
+
+def as_count(value: Any) -> int:
+    """A number of rows, or of one of them, of a stored state."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_COUNT:
+        raise ValueError(f"{str(value)[:40]} is no number of rows")
+    return value
 
 
 def quotient(a: int, b: int) -> float:

@@ -24,7 +24,15 @@ from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.kernel_errors.ucme import UCME, GivenLocations, Problem, SampledLocations
 from calibrant.kernels import Identity
 from calibrant.results import Estimate
-from calibrant.streams.base import PairSums, SumState, check_kernels, check_target_kernel, family_of
+from calibrant.streams.base import (
+    PairSums,
+    SumState,
+    as_count,
+    check_kernels,
+    check_target_kernel,
+    exact_sums,
+    family_of,
+)
 from calibrant.typing import Array, ArrayLike
 
 
@@ -255,9 +263,21 @@ class BlockState(SumState):
     @classmethod
     def revived(cls, estimator: Any, n: int, family: str | None, sums: Mapping[str, Any]) -> Self:
         """The state of such a text."""
-        ranges: Any = tuple(tuple(part) for part in sums["ranges"])
-        pieces = tuple((start, y, p.checked()) for start, y, p in map(from_plain, sums["pieces"]))
+        ranges = tuple((as_count(start), as_count(end)) for start, end in sums["ranges"])
+        pieces = tuple(_piece(*map(from_plain, part["tuple"])) for part in sums["pieces"])
+        if sum(end - start for start, end in ranges) != n or any(start >= end for start, end in ranges):
+            raise ValueError(f"its ranges do not have {n} rows")
+        if not all(isinstance(route, str) for route in sums["routes"]):
+            raise TypeError("its routes are no texts")
         return cls(estimator, n, family, ranges, pieces, PairSums.from_list(sums["means"]), frozenset(sums["routes"]))
+
+
+def _piece(start: Any, targets: Any, predictions: Any) -> Piece:
+    """Rows of a block, as they were written."""
+    predictions = predictions.checked()
+    if targets.dtype.kind not in "biuf" or not np.isfinite(targets).all() or len(targets) != len(predictions):
+        raise ValueError(f"a piece has no {len(predictions)} targets")
+    return as_count(start), targets, predictions
 
 
 def _united(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -338,6 +358,11 @@ class RandomFeatureState(SumState):
 
     def joined(self, other: Self) -> Self:
         """All sums added."""
+        if self.features.shape != other.features.shape:
+            raise InputError(
+                f"states of {self.features.shape} and {other.features.shape} features cannot be merged: one was not written by a "
+                "state of these predictions"
+            )
         others: Any = tuple(a + b for a, b in zip(self.others, other.others, strict=True))
         return replace(self, n=self.n + other.n, features=self.features + other.features, others=others)
 
@@ -361,7 +386,7 @@ class RandomFeatureState(SumState):
         features = np.array([from_text(row) for row in sums["features"]], dtype=object).reshape(
             len(sums["features"]), -1
         )
-        others: Any = tuple(int(x) for x in from_text(sums["others"]))
+        others: Any = exact_sums(sums["others"], 3)
         return cls(estimator, n, family, features, others)
 
 
@@ -448,5 +473,5 @@ class LocationState(SumState):
         """The state of such a text."""
         targets, predictions = from_plain(sums["locations"])
         places = GivenLocations(targets, predictions.checked())
-        seen, (weight,) = from_text(sums["seen"]), from_text(sums["weight"])
-        return cls(replace(estimator, locations=places), n, family, seen, weight)
+        seen = np.array(exact_sums(sums["seen"], len(predictions)), dtype=object)
+        return cls(replace(estimator, locations=places), n, family, seen, *exact_sums(sums["weight"], 1))

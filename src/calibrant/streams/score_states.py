@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._numerics.sums import BLOCK, UNIT, from_text, sum_any, to_float, to_text, total
+from calibrant._numerics.sums import BLOCK, UNIT, sum_any, to_float, to_text, total
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import View
@@ -19,7 +19,16 @@ from calibrant.estimators.smooth.weak_calibration import CalibrationRatio
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate
 from calibrant.spec import parse
-from calibrant.streams.base import NAMES, PairSums, SumState, check_events, family_of, quotient
+from calibrant.streams.base import (
+    NAMES,
+    PairSums,
+    SumState,
+    as_count,
+    check_events,
+    exact_sums,
+    family_of,
+    quotient,
+)
 from calibrant.typing import Array
 
 
@@ -152,8 +161,9 @@ class LossShape:
     @classmethod
     def from_list(cls, data: Sequence[Any]) -> Self:
         """The shape of :meth:`to_list`."""
-        sums: Any = tuple(int(x) for x in from_text(data[:4]))
-        return cls(sums, *map(float, data[4:7]), *map(int, data[7:]))  # type: ignore[arg-type]
+        lowest, highest, heaviest, counted, needed = data[4:]
+        sums: Any = exact_sums(data[:4], 4)
+        return cls(sums, float(lowest), float(highest), float(heaviest), as_count(counted), as_count(needed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,5 +309,10 @@ class DebiasedState(SumState):
     @classmethod
     def revived(cls, estimator: Any, n: int, family: str | None, sums: Mapping[str, Any]) -> Self:
         """The state of such a text."""
-        events = {name: tuple(map(from_text, parts)) for name, parts in sums["events"].items()}
+        size = len(estimator.bins.bins(np.zeros(0)))
+        sizes = 2 * size, 2 * size, size, size
+        events = {
+            name: tuple(np.array(exact_sums(part, m), dtype=object) for part, m in zip(parts, sizes, strict=True))
+            for name, parts in sums["events"].items()
+        }
         return cls(estimator, n, family, parse(sums["lens"], NAMES), sums["lens_name"], events)

@@ -1,6 +1,7 @@
 """The state that an estimator needs, one for several estimators, and what is to be done where there is none."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.estimators.smooth.weak_calibration import CalibrationRatio
 from calibrant.results import Estimate
 from calibrant.spec import parse
-from calibrant.streams.base import NAMES
+from calibrant.streams.base import NAMES, as_count
 from calibrant.streams.block_state import BlockState, LocationState, RandomFeatureState
 from calibrant.streams.score_states import DebiasedState, RatioState, ScoreState
 from calibrant.typing import Array, ArrayLike
@@ -158,6 +159,12 @@ def _settled(estimator: Any, targets: Array, predictions: Distribution) -> Any:
     return estimator
 
 
+def _check_usable(found: Any) -> None:
+    """Refuse sums from which nothing follows: those of rows can be added and finished without a number overflowing."""
+    with np.errstate(divide="raise", invalid="raise", over="raise"), suppress(InputError):
+        found.finalize()
+
+
 def from_dict(data: Mapping[str, Any]) -> Any:
     """The state that ``to_dict`` wrote, of any kind.
 
@@ -174,11 +181,13 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     try:
         if name == "several":
             return SeveralStates(tuple(map(from_dict, data["states"])))
-        if not isinstance(data["n"], int) or data["n"] < 0:
-            raise TypeError(f"n is {str(data['n'])[:40]}")
+        as_count(data["n"])
         if name == "binned":
-            return BinnedState.from_dict(data)
-        return STATES[name].revived(parse(data["estimator"], NAMES), data["n"], data["family"], data)
+            found = BinnedState.from_dict(data)
+        else:
+            found = STATES[name].revived(parse(data["estimator"], NAMES), data["n"], data["family"], data)
+        _check_usable(found)
+        return found
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, IndexError, RecursionError) as error:

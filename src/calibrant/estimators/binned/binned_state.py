@@ -143,7 +143,8 @@ class BinnedState:
         """The state of :meth:`to_dict`."""
         ece = parse(data["ece"], NAMES)
         bins, events = ece.bins.bins(np.zeros(0)), data["events"]
-        tallies = tuple(Tally(bins, _from_hex(e["mass"]), _from_hex(e["score"])) for e in events)
+        size = 2 * len(bins)
+        tallies = tuple(Tally(bins, _from_hex(e["mass"], size), _from_hex(e["score"], size)) for e in events)
         names, is_weighted = tuple(e["name"] for e in events), bool(data.get("weighted", False))
         return cls(ece, int(data["n"]), data["lens"], names, tallies, is_weighted)
 
@@ -157,5 +158,7 @@ def _bin_sums(column: ArrayLike, name: str, n_bins: int) -> np.ndarray:
     return sums
 
 
-def _from_hex(texts: Sequence[str]) -> np.ndarray:
+def _from_hex(texts: Sequence[str], size: int) -> np.ndarray:
+    if not isinstance(texts, list | tuple) or len(texts) != size:
+        raise ValueError(f"it has not {size} sums where it should")
     return np.array([int(text, 16) for text in texts], dtype=object)

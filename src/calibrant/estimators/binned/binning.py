@@ -80,6 +80,17 @@ class _RankBins(Bins):
         return self.assigned[rows]
 
 
+MAX_BINS = 1_000_000
+"""Bins that may be asked for; more only take memory."""
+
+
+def check_bins(n_bins: int) -> None:
+    """Refuse a number of bins that cannot be."""
+    check_count(n_bins, "n_bins")
+    if n_bins > MAX_BINS:
+        raise InputError(f"n_bins must be at most {MAX_BINS:,}; got {n_bins:,}: bins need rows to fill them")
+
+
 class Binning(ABC):
     """A rule that makes bins, from the scores if need be; subclasses are frozen dataclasses."""
 
@@ -117,7 +128,7 @@ class EqualWidth(Binning):
     is_fixed = True
 
     def __post_init__(self) -> None:
-        check_count(self.n_bins, "n_bins")
+        check_bins(self.n_bins)
 
     def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """The same bins whatever the scores; edges in their precision, so that 0.07 means 0.07 in float32 too."""
@@ -164,7 +175,7 @@ class EqualMass(Binning):
     ties: Ties = "together"
 
     def __post_init__(self) -> None:
-        check_count(self.n_bins, "n_bins")
+        check_bins(self.n_bins)
         check_one_of(self.ties, ("together", "split"), "ties")
 
     def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:

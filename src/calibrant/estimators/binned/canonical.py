@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._numerics.sums import cell_sums
-from calibrant._validate import InputError, check_count
+from calibrant._validate import InputError, check_count, check_norm
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
@@ -178,8 +178,7 @@ class CanonicalECE(BaseEstimator):
     def __post_init__(self) -> None:
         if not isinstance(self.cells, Partition):
             raise InputError(f"cells must be a partition such as KMeans(15) or MedianVariance(); got {self.cells!r}")
-        if not self.norm >= 1:
-            raise InputError(f"norm must be a number of at least 1, or inf; got {self.norm!r}")
+        check_norm(self.norm)
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with a row a cell."""

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Protocol, Self
 
 import numpy as np
 
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_norm
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import LensedEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, Bins, EqualWidth, Tally, lp_norm, tally
@@ -53,8 +52,7 @@ class ECE(LensedEstimator):
     def __post_init__(self) -> None:
         if not isinstance(self.bins, Binning):
             raise InputError(f"bins must be a binning such as EqualWidth(15) or EqualMass(15); got {self.bins!r}")
-        if not isinstance(self.norm, Real) or not self.norm >= 1:
-            raise InputError(f"norm must be a number of at least 1, or inf; got {self.norm!r}")
+        check_norm(self.norm)
         super().__post_init__()
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:

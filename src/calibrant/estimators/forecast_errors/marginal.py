@@ -1,12 +1,11 @@
 """Marginal and threshold calibration: targets as a whole, and probabilities of exceeding thresholds."""
 
 from dataclasses import dataclass, replace
-from numbers import Real
 
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, check_count
+from calibrant._validate import check_count, check_norm
 from calibrant.distributions.base import Distribution, needed
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, EqualMass, lp_norm
@@ -52,8 +51,7 @@ class MarginalError(BaseEstimator):
         if self.thresholds is not None:
             object.__setattr__(self, "thresholds", tuple(sorted(as_thresholds(self.thresholds, "thresholds"))))
         check_count(self.n_thresholds, "n_thresholds")
-        if not isinstance(self.norm, Real) or not self.norm >= 1:
-            raise InputError(f"norm must be a number of at least 1, or inf; got {self.norm!r}")
+        check_norm(self.norm)
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The distance, with both distribution functions at the thresholds."""

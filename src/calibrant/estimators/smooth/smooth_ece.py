@@ -8,7 +8,7 @@ from scipy.fft import dct
 from scipy.sparse import csc_array
 
 from calibrant._numerics.reflected_smoothing import GridPlaces, cosine_sums
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_norm
 from calibrant.estimators.base import Answers, MeanOverEvents
 from calibrant.estimators.limits import Slack, SmoothedGap, noise_of_all
 from calibrant.lenses.class_lenses import Lens
@@ -170,7 +170,8 @@ class DensityECE(MeanOverEvents):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.norm < np.inf:
+        check_norm(self.norm)
+        if self.norm == np.inf:
             raise InputError(f"norm must be a finite number of at least 1; got {self.norm!r}")
 
     def errors(self, scores: np.ndarray, weights: np.ndarray | None) -> Answers:
