@@ -199,9 +199,12 @@ def test_counts_that_nothing_can_hold_are_refused_and_seeds_are_not():
     check_count(10**30, "seed", least=0)
     with pytest.raises(InputError, match="n must be a whole number from 1 to 9007199254740992; got one of 31 digits"):
         check_count(10**30, "n")
+    for number in (10**6000, -(10**6000)):
+        with pytest.raises(InputError, match="got one of 6001 digits"):
+            check_count(number, "n")
 
 
-@pytest.mark.parametrize("norm", [0.5, "x", np.nan, 10**30, 10**400, None])
+@pytest.mark.parametrize("norm", [0.5, "x", np.nan, 10**30, 10**400, 10**6000, None])
 def test_what_is_no_norm(norm):
     with pytest.raises(InputError, match="norm must be a number of at least 1, or inf"):
         check_norm(norm)

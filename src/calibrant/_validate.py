@@ -285,20 +285,30 @@ def _in_range(w: np.ndarray, high: float) -> np.ndarray:
     return np.where(w < faint, 0.0, w) if w.min() < faint else w
 
 
+def shown(value: object) -> str:
+    """A setting as messages quote it: of a whole number that no double holds, how many digits it has.
+
+    >>> shown("L1"), shown(-(10**6000))
+    ("'L1'", 'one of 6001 digits')
+    """
+    if not isinstance(value, int) or abs(value) <= MAX_COUNT:
+        return repr(value)
+    digits = int(abs(value).bit_length() * math.log10(2))  # Python refuses to write more than 4,300
+    return f"one of {digits + (abs(value) >= 10**digits)} digits"
+
+
 def check_count(value: int, name: str, *, least: int = 1) -> None:
     """Refuse a setting that is not a whole number of at least ``least``; seeds, from 0 on, may have any number of digits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} must be a whole number of at least {least}; got {value!r}")
+        raise InputError(f"{name} must be a whole number of at least {least}; got {shown(value)}")
     if least and value > MAX_COUNT:
-        raise InputError(
-            f"{name} must be a whole number from {least} to {MAX_COUNT}; got one of {len(str(value))} digits"
-        )
+        raise InputError(f"{name} must be a whole number from {least} to {MAX_COUNT}; got {shown(int(value))}")
 
 
 def check_norm(value: float) -> None:
     """Refuse powers under which sums of powers are no norm, and those that no double holds."""
     if not isinstance(value, Real) or not value >= 1 or (value != math.inf and value > MAX_COUNT):
-        raise InputError(f"norm must be a number of at least 1, or inf; got {str(value)[:40]}")
+        raise InputError(f"norm must be a number of at least 1, or inf; got {shown(value)}")
 
 
 def check_fraction(value: float, name: str) -> None:
