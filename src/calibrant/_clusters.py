@@ -10,6 +10,9 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_array, check_same_length
 from calibrant.typing import ArrayLike
 
+TESTS = "use AggregatedTest()(y_true, y_pred, clusters=...), ExactTest or WildBootstrapTest, which draw signs of whole clusters"
+"""The remedy of tests that are for independent rows."""
+
 REMEDY = "give clusters a column that says which rows belong together, or leave it out if rows are independent"
 
 
@@ -65,8 +68,23 @@ def as_clusters(clusters: ArrayLike, n: int) -> Clusters:
         )
     codes, count = _encoded(labels)
     if count == 1:
-        raise InputError(f"clusters has the label {labels[0]!r} in all {n:,} rows, and chance needs several: {REMEDY}")
+        raise InputError(
+            f"clusters has the label {labels.tolist()[0]!r} in all {n:,} rows, and chance needs several: {REMEDY}"
+        )
     return Clusters(codes, count)
+
+
+def refuse_clusters(asker: object, clusters: ArrayLike | None, remedy: str = TESTS) -> None:
+    """Refuse clusters where independent rows are needed.
+
+    >>> try:
+    ...     refuse_clusters(object(), [0, 0, 1], "use WildBootstrapTest")
+    ... except InputError as error:
+    ...     print(error)
+    object takes no clusters, as it is for independent rows: use WildBootstrapTest
+    """
+    if clusters is not None:
+        raise InputError(f"{type(asker).__name__} takes no clusters, as it is for independent rows: {remedy}")
 
 
 def _labels(clusters: Any) -> np.ndarray:

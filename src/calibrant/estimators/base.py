@@ -96,7 +96,7 @@ class BaseEstimator(ABC):
         """An estimator of the same quantity whose values under signs of clusters stay within so many multiplications."""
         return self
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """The statistic as a function of signs of clusters ``(m, C)``; all ones are what was observed."""

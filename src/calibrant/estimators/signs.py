@@ -81,7 +81,7 @@ class SignedSums:
         found = signs @ self.sums
         if self.sure is None:
             return found
-        return found + np.where((signs > 0).all(axis=1)[:, None], self.sure, 0.0)
+        return found + np.outer((signs > 0).all(axis=1), self.sure)
 
 
 @dataclass(frozen=True, eq=False)

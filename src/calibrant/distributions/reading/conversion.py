@@ -68,7 +68,9 @@ def as_clustered_problem(
         return targets, predictions, weights, known
     rows = np.flatnonzero(weights)
     if len(known[rows]) == 1:
-        raise InputError("sample_weight leaves rows of a single cluster, and chance needs several: give others a weight")
+        raise InputError(
+            "sample_weight leaves rows of a single cluster, and chance needs several: give others a weight"
+        )
     return targets[rows, ...], predictions[rows], weights[rows], known[rows]
 
 

@@ -98,7 +98,7 @@ class ECE(LensedEstimator):
             self.norm, tuple(EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True))
         )
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """Gaps of bins are sums of residuals, which get the signs of their clusters."""

@@ -64,10 +64,10 @@ class TailScan(LensedEstimator):
         settled, events, _ = self.look(predictions)
         return TailStatistic.of(events, weights, is_class_wise=isinstance(settled.lens, ClassWise))
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> "TailStatistic":
-        """Gaps of tails are sums of residuals, which get the signs of their clusters; they are scaled as if rows were independent."""
+        """Gaps of tails get the signs of their clusters; they are scaled as if rows were independent."""
         _, events, _ = self.look(predictions)
         scan = TailStatistic.of(events, weights, is_class_wise=False)
         return replace(scan, counts=signed_counts(events, scan.bins, targets, weights, clusters))

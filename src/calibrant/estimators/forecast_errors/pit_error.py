@@ -72,7 +72,7 @@ class PITError(BaseEstimator):
         levels = pit_of(predictions, self, self.prerank, self.seed)
         return _FromUniform(self.distance, levels, self.seed, None if weights is None else weights / weights.sum())
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """The process ``G(u) - u``, a sum over rows, with the signs of their clusters."""
@@ -226,7 +226,7 @@ class QuantileError(BaseEstimator):
         """Shares of all resamples."""
         return self._shares(predictions, weights)
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """Gaps at the levels are sums over rows, which get the signs of their clusters."""

@@ -19,7 +19,7 @@ def pairs_of_clusters(form: KernelForm, rows: KernelRows, clusters: Clusters) ->
     order = np.argsort(clusters.codes, kind="stable")
     codes, tile = clusters.codes[order], min(tile_of(rows), 2048)
     cuts = [slice(start, min(start + tile, len(codes))) for start in range(0, len(codes), tile)]
-    panels = [rows[order[cut]] for cut in cuts]  # type: ignore[arg-type]
+    panels = [rows[order[cut]] for cut in cuts]
     total = np.zeros((len(clusters), len(clusters)))
     for i, (a, cut) in enumerate(zip(panels, cuts, strict=True)):
         for b, other in zip(panels[i:], cuts[i:], strict=True):
@@ -31,11 +31,8 @@ def pairs_of_clusters(form: KernelForm, rows: KernelRows, clusters: Clusters) ->
 
 
 def _tile(form: KernelForm, a: KernelRows, b: KernelRows) -> np.ndarray:
-    """On the host; the mean of both triangles where rows and columns have draws of their own."""
-    found = to_numpy(form(a, b)).astype(np.float64, copy=False)
-    if a.residuals.column_spread is None:
-        return found
-    return (found + to_numpy(form(b, a)).astype(np.float64, copy=False).T) / 2
+    """On the host."""
+    return to_numpy(form(a, b)).astype(np.float64, copy=False)
 
 
 def _reduced(tile: np.ndarray, across: np.ndarray, down: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -47,23 +44,18 @@ def _reduced(tile: np.ndarray, across: np.ndarray, down: np.ndarray) -> tuple[np
 def pairs_within_clusters(form: KernelForm, rows: KernelRows, clusters: Clusters) -> float:
     """``sum of h_ij over i != j of the same cluster``. O(n) times the size of clusters."""
     order = np.argsort(clusters.codes, kind="stable")
-    sizes = clusters.sums()
-    total, start, few = 0.0, 0, []  # type: ignore[var-annotated]
-    for code, size in enumerate(sizes.tolist()):
-        if size > MAX_TOGETHER // 2:
-            total += float(moments_of(form, rows[order[start : start + size]]).total)  # type: ignore[arg-type]
-        elif size > 1:
-            few.append((code, slice(start, start + size)))
-        start += size
-    while few:
-        some, count = [], 0
-        while few and count + (few[-1][1].stop - few[-1][1].start) <= MAX_TOGETHER:
-            some.append(few.pop()[1])
-            count += some[-1].stop - some[-1].start
-        index = np.concatenate([order[cut] for cut in some])
-        codes, part = clusters.codes[index], rows[index]  # type: ignore[arg-type]
-        tile = _tile(form, part, part)
+    parts: list[list[np.ndarray]] = [[]]
+    total = 0.0
+    for own in np.split(order, np.cumsum(clusters.sums())[:-1]):
+        if len(own) > MAX_TOGETHER:
+            total += float(moments_of(form, rows[own]).total)
+        elif len(own) > 1:
+            if sum(map(len, parts[-1])) + len(own) > MAX_TOGETHER:
+                parts.append([])
+            parts[-1].append(own)
+    for index in (np.concatenate(part) for part in parts if part):
+        codes, some = clusters.codes[index], rows[index]
         is_same = codes[:, None] == codes[None, :]
         np.fill_diagonal(is_same, val=False)
-        total += float(tile[is_same].sum())
+        total += float(_tile(form, some, some)[is_same].sum())
     return total

@@ -203,12 +203,12 @@ class RandomFeatureSKCE(BaseEstimator):
         self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Estimate:
         """The statistic of pairs of rows of different clusters."""
-        signed = self.signed(to_numpy(targets), predictions, weights, clusters)
+        signed = self.with_signs(to_numpy(targets), predictions, weights, clusters)
         value = float(signed(np.ones((1, len(clusters))))[0])
         settled = self.settled(*resolve_kernels(self.on_predictions, self.on_targets, predictions)[:2])
         return without_limits(settled.of_value(value, len(predictions)))
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """Sums of features times residuals, which get the signs of their clusters."""
@@ -365,5 +365,7 @@ class _SignedFeatures:
             features = np.concatenate([np.cos(phase), np.sin(phase)], axis=1).astype(np.float32)
             each = (features[:, :, None] * residuals[:, None, :]).reshape(len(order), -1)
             sums = np.add.reduceat(each, starts, axis=0)
-            total += np.square(some @ sums, dtype=np.float64).sum(axis=1) - float(np.square(sums, dtype=np.float64).sum())
+            total += np.square(some @ sums, dtype=np.float64).sum(axis=1) - float(
+                np.square(sums, dtype=np.float64).sum()
+            )
         return total / len(rows.frequencies) / pairs_between(self.clusters, rows.weights)

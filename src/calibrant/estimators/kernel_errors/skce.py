@@ -23,6 +23,7 @@ from calibrant.estimators.kernel_errors.cluster_pairs import (
 )
 from calibrant.estimators.kernel_errors.kernel_problem import (
     KernelForm,
+    form_of,
     notes_on_kernel,
     resolve_kernels,
     resolve_problem,
@@ -212,7 +213,7 @@ class SKCE(BaseEstimator):
         on_predictions, on_targets, rows = resolve_problem(
             self.on_predictions, self.on_targets, self.route, targets, predictions, weights
         )
-        form = KernelForm(on_predictions)
+        form = form_of(on_predictions, rows)
         total = float(to_numpy(moments_of(form, rows).total)) - pairs_within_clusters(form, rows, clusters)
         w = None if weights is None else unit_weights(weights, len(weights))
         settled = replace(self, on_predictions=on_predictions, on_targets=on_targets)
@@ -221,7 +222,7 @@ class SKCE(BaseEstimator):
         found = Estimate("SKCE", value, len(predictions), settled, route=rows.residuals.route.value, notes=notes)
         return without_limits(found)
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """Pairs of rows of different clusters, with the signs of both."""
@@ -229,12 +230,14 @@ class SKCE(BaseEstimator):
         on_predictions, _, rows = resolve_problem(
             self.on_predictions, self.on_targets, self.route, targets, predictions, weights
         )
-        matrix = pairs_of_clusters(KernelForm(on_predictions), rows, clusters)
+        matrix = pairs_of_clusters(form_of(on_predictions, rows), rows, clusters)
         return SignedQuadratic.of(matrix, clusters, None if weights is None else unit_weights(weights, len(weights)))
 
     def _check_pairs(self, what: str) -> None:
         if self.block is not None or not self.unbiased:
-            raise no_signs(self, f"{what} take the mean over all pairs of different clusters, SKCE(unbiased=True, block=None)")
+            raise no_signs(
+                self, f"{what} take the mean over all pairs of different clusters, SKCE(unbiased=True, block=None)"
+            )
 
     def resolved(self, predictions: Distribution) -> "SKCE":
         """With the length scales that these predictions give it.

@@ -39,7 +39,7 @@ class CumulativeError(MeanOverEvents):
         """Rows are sorted once."""
         return _Walks(type(self), Ordered.of(scores, weights))
 
-    def signed(
+    def with_signs(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """Walks of residuals with the signs of their clusters."""

@@ -1,14 +1,25 @@
 """Bootstrap tests of the kernel calibration error: rows drawn again, and wild weights, in blocks for time series."""
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
-from calibrant._validate import check_count
-from calibrant.inference.kernel_tests.kernel_matrix import KernelMatrix, MatrixTest, Outcome
+from calibrant._clusters import Clusters
+from calibrant._validate import InputError, check_count
+from calibrant.distributions.base import Distribution
+from calibrant.distributions.empirical.quantiles import check_whole
+from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.estimators.base import SINGLE, Statistic
+from calibrant.estimators.kernel_errors.cluster_pairs import MAX_CLUSTERS, MAX_ROWS
+from calibrant.estimators.kernel_errors.kernel_problem import unit_weights
+from calibrant.estimators.kernel_errors.skce import SKCE
+from calibrant.estimators.signs import pairs_between
+from calibrant.inference.exact_tests.cluster_signs import Signs, check_clusters
+from calibrant.inference.kernel_tests.kernel_matrix import KernelMatrix, MatrixTest, Outcome, check_large, route_notes
 from calibrant.inference.monte_carlo import check_blocks, draw
-from calibrant.typing import Engine, Seed
+from calibrant.results import TestResult
+from calibrant.typing import Array, ArrayLike, Engine, Seed
 
 
 @dataclass(frozen=True)
@@ -60,14 +71,21 @@ class WildBootstrapTest(MatrixTest):
     classes at 1/2), and holds for large n otherwise; refused where nothing unlikely is expected to
     happen. Cost as of :class:`BootstrapTest`. Dehling & Mikosch (1994).
 
-    ``block=b`` is for rows in the order of time, whose outcomes depend on those shortly before: b rows after each other
-    share their sign. The level then holds for large n if rows further apart than b are as good as independent, and
+    ``clusters`` has one label a row: rows with the same label may depend on each other in any way and share their sign. Pairs
+    of rows of the same cluster are left out of U, as these are alike by more than the error. The level is exact where the
+    residuals of a cluster are symmetric together, and holds for many clusters otherwise; refused where clusters, or events, are
+    too few.
+
+    ``block=b`` is short for clusters of b consecutive rows, for rows in the order of time whose outcomes depend on those shortly
+    before. The level then holds for large n if rows further apart than b are as good as independent, and
     there are many blocks. Leucht & Neumann (2013).
 
     >>> y_pred = np.linspace(0.05, 0.95, 60)
     >>> y_true = (np.random.default_rng(3).random(60) < y_pred) * 1
     >>> WildBootstrapTest(n_resamples=199)(y_true, y_pred).pvalue > 0.05
     True
+    >>> WildBootstrapTest(n_resamples=199)(y_true, y_pred, clusters=np.arange(60) % 30).estimate.notes
+    ('pairs of rows of the same cluster are left out',)
     """
 
     n_resamples: int = 999
@@ -78,17 +96,97 @@ class WildBootstrapTest(MatrixTest):
         check_count(self.n_resamples, "n_resamples")
         check_count(self.block, "block")
 
-    def outcome(self, matrix: KernelMatrix, rng: Seed, engine: Engine | None) -> Outcome:
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+        rng: Seed = None,
+        engine: Engine | None = None,
+    ) -> TestResult:
         """The statistic among those with random signs."""
-        check_blocks(self.block, len(matrix))
-        null = draw(partial(_signed, matrix, self.block), self.n_resamples, width=len(matrix), rng=rng, engine=engine)
+        if clusters is not None and self.block > 1:
+            raise InputError(
+                f"block={self.block} is short for clusters of consecutive rows: leave out block, or clusters"
+            )
+        if clusters is None and self.block == 1:
+            return super().__call__(y_true, y_pred, sample_weight=sample_weight, rng=rng, engine=engine)
+        targets, predictions, weights, given = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        check_whole(predictions, self)
+        told: tuple[str, ...]
+        if given is None:
+            check_blocks(self.block, len(predictions))
+            given, told = Clusters.of_codes(np.arange(len(predictions)) // self.block), ()
+        elif given.are_single_rows:
+            found = super().__call__(targets, predictions, sample_weight=weights, rng=rng, engine=engine)
+            return replace(found, notes=(*found.notes, SINGLE))
+        else:
+            _, told = check_clusters(self, (self.estimator,), targets, predictions, weights, given)
+        return self._of_clusters(targets, predictions, weights, given, told, rng, engine)
+
+    def _of_clusters(
+        self,
+        targets: Array,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+        clusters: Clusters,
+        told: tuple[str, ...],
+        rng: Seed,
+        engine: Engine | None,
+    ) -> TestResult:
+        """Signs of whole clusters; of many from products with the matrix, which is never stored."""
+        few = (*check_large(self, predictions, weights), *told)
+        estimate = self.estimator.of_clusters(targets, predictions, weights, clusters)
+        resolved = estimate.estimator
+        assert isinstance(resolved, SKCE)
+        statistic: Statistic
+        if len(predictions) <= MAX_ROWS and len(clusters) <= MAX_CLUSTERS:
+            statistic = resolved.with_signs(targets, predictions, weights, clusters)
+        else:
+            matrix = KernelMatrix.of(resolved, targets, predictions, weights, engine)
+            w = None if weights is None else unit_weights(weights, len(weights))
+            statistic = _SignedProducts(matrix, clusters, pairs_between(clusters, w), float(estimate))
+        signs = Signs(len(clusters))
+        null = draw(
+            partial(_signed, statistic, signs), self.n_resamples, width=len(predictions), rng=rng, engine=engine
+        )
+        found = Outcome.ranked(float(statistic(signs.observed[None])[0]), null)
+        notes = tuple(dict.fromkeys((*estimate.notes, *few, *route_notes(estimate))))
+        return TestResult(float(estimate), found.pvalue, len(predictions), self, estimate, null, notes, has_band=False)
+
+    def outcome(self, matrix: KernelMatrix, rng: Seed, engine: Engine | None) -> Outcome:
+        """The statistic among those with random signs of rows."""
+        rows = Clusters(np.arange(len(matrix)), len(matrix))
+        statistic = _SignedProducts(matrix, rows, len(matrix) * (len(matrix) - 1), matrix.unbiased)
+        null = draw(
+            partial(_signed, statistic, Signs(len(matrix))), self.n_resamples, width=len(matrix), rng=rng, engine=engine
+        )
         return Outcome.ranked(matrix.unbiased, null)
 
 
-def _signed(matrix: KernelMatrix, block: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:
-    """U with so many sets of random signs, one a block of rows."""
-    n = len(matrix)
-    signs = 2.0 * np.random.default_rng(seed).integers(0, 2, (size, -(-n // block))) - 1
-    signs = np.repeat(signs, block, axis=1)[:, :n]
-    squares = np.einsum("mi,im->m", signs, matrix @ signs.T)
-    return (squares - matrix.moments.diagonal.sum()) / (n * (n - 1))
+@dataclass(frozen=True, eq=False)
+class _SignedProducts:
+    """The statistic by products with the matrix of rows: ``s'Hs`` less what all signs have, the pairs within clusters."""
+
+    matrix: KernelMatrix
+    clusters: Clusters
+    pairs: float
+    observed: float
+
+    def __call__(self, signs: np.ndarray) -> np.ndarray:
+        """The value under each set of signs, ``(m,)``."""
+        of_rows = signs[:, self.clusters.codes]
+        return (np.einsum("mi,im->m", of_rows, self.matrix @ of_rows.T) - self.same) / self.pairs
+
+    @cached_property
+    def same(self) -> float:
+        """The sum over pairs of rows of the same cluster, and over rows."""
+        moments = self.matrix.moments
+        return float(moments.total) + float(moments.diagonal.sum()) - self.pairs * self.observed
+
+
+def _signed(statistic: Statistic, signs: Signs, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+    """The statistic under so many sets of random signs."""
+    return statistic(signs.sample(np.random.default_rng(seed), size))

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 
 from calibrant._array import alike, on_gpu, to_numpy
+from calibrant._clusters import refuse_clusters
 from calibrant._compiled.choice import is_long
 from calibrant._pairwise import Moments, Pairwise
 from calibrant._tasks import elsewhere
@@ -17,7 +18,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, resolve_problem
+from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, form_of, resolve_problem
 from calibrant.estimators.kernel_errors.kernel_resamples import STORED
 from calibrant.estimators.kernel_errors.kernel_sums import accelerated_matmul, moments_of, tile_of
 from calibrant.estimators.kernel_errors.skce import SKCE
@@ -28,15 +29,6 @@ from calibrant.typing import Array, ArrayLike, Engine, Seed
 
 SPECTRUM = 1024
 """Up to so many rows all eigenvalues and powers of the matrix cost less than a second."""
-
-
-@dataclass(frozen=True)
-class SymmetricForm(KernelForm):
-    """The mean of both triangles, for the route by draws, where rows and columns have draws of their own."""
-
-    def __call__(self, a: KernelRows, b: KernelRows) -> Array:
-        """All pairs of two sets of rows, ``(n, m)``."""
-        return (super().__call__(a, b) + super().__call__(b, a).T) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +59,7 @@ class KernelMatrix:
         kernel, _, rows = resolve_problem(
             estimator.on_predictions, estimator.on_targets, estimator.route, targets, predictions, weights
         )
-        form = KernelForm(kernel) if rows.residuals.column_spread is None else SymmetricForm(kernel)
+        form = form_of(kernel, rows)
         found = moments_of(form, rows, engine=engine)
         return cls(form, rows, Moments(*map(_on_host, (found.row_sums, found.sum_of_squares, found.diagonal))))
 
@@ -258,10 +250,12 @@ class MatrixTest(ABC):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """The matrix, its statistic and its p-value."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
