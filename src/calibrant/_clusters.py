@@ -45,6 +45,12 @@ class Clusters:
         """Whether every row is a cluster of its own: then rows are independent."""
         return self.count == len(self.codes)
 
+    @property
+    def effective(self) -> int:
+        """How many clusters of equal size count as much, ``(sum m)^2 / sum m^2``, at least 2."""
+        sizes = self.sums().astype(np.float64)
+        return max(2, int(sizes.sum() ** 2 / (sizes @ sizes) + 1e-9))
+
     def sums(self, values: np.ndarray | None = None) -> np.ndarray:
         """The sum over the rows of each cluster, ``(C,)``, of values ``(n,)``; without any, how many rows it has."""
         return np.bincount(self.codes, weights=values, minlength=self.count)

@@ -14,7 +14,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import Quantiles
 from calibrant.distributions.reading.conversion import as_clustered_problem
-from calibrant.estimators.signs import no_signs, without_limits
+from calibrant.estimators.signs import BY_BOOTSTRAP, WITHHELD, no_signs, without_limits
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike, Engine
 
@@ -88,7 +88,8 @@ class BaseEstimator(ABC):
         self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Estimate:
         """The estimate of a checked problem whose rows belong together; by default without standard error and interval."""
-        return without_limits(self.estimate(targets, predictions, weights))
+        found = self.estimate(targets, predictions, weights)
+        return without_limits(found, WITHHELD if self.resampling is not None else BY_BOOTSTRAP)
 
     def affordable_with_signs(
         self, predictions: Distribution, n_resamples: int, budget: float, clusters: Clusters

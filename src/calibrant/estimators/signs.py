@@ -26,6 +26,11 @@ WITHHELD = (
 )
 """Why an error has no interval where rows belong together."""
 
+BY_BOOTSTRAP = (
+    "rows of a cluster depend on each other: Bootstrap(...)(..., clusters=...), which draws whole clusters, has one"
+)
+"""The same of a smooth function of means over rows."""
+
 
 def no_signs(estimator: object, why: str | None = None) -> InputError:
     """What is said of an estimator that random signs do not suit."""

@@ -23,8 +23,8 @@ from calibrant import (
 from calibrant._clusters import Clusters
 from calibrant.distributions import as_problem
 from calibrant.estimators import TailScan
+from calibrant.estimators.cluster_skewness import ClusterSkewness
 from calibrant.inference import WildBootstrapTest, monte_carlo
-from calibrant.inference.exact_tests.cluster_signs import Skewness
 from calibrant.kernels import Exponential
 from calibrant.lenses import groups
 
@@ -140,11 +140,13 @@ def test_skewness_of_independent_rows_and_of_rows_of_one_fate():
     p, clusters = np.full(400, 0.01), Clusters.of_codes(np.arange(400) // 4)
     y = np.zeros(400, int)
     y[:4] = 1
-    together = Skewness.of(*as_problem(y, p), None, clusters)
+    together = ClusterSkewness.of(*as_problem(y, p), None, clusters)
     assert together.correlation == pytest.approx(1, abs=0.02)
     exact = 100 * 0.01 * 0.99 / 0.98**2
     assert together.surprises()[0][0] == pytest.approx(exact, rel=0.05)
-    apart = Skewness.of(np.roll(y, 0)[np.arange(400).reshape(100, 4).T.ravel()], as_problem(y, p)[1], None, clusters)
+    apart = ClusterSkewness.of(
+        np.roll(y, 0)[np.arange(400).reshape(100, 4).T.ravel()], as_problem(y, p)[1], None, clusters
+    )
     assert apart.correlation == 0
     assert apart.surprises()[0][0] == pytest.approx(4 * exact)
     assert apart.surprises()[1][0] == pytest.approx(400 * 0.01 * 0.99)
@@ -152,7 +154,7 @@ def test_skewness_of_independent_rows_and_of_rows_of_one_fate():
 
 def test_where_nothing_happened_rows_may_share_their_fate():
     p, clusters = np.full(400, 0.01), Clusters.of_codes(np.arange(400) // 4)
-    assert Skewness.of(
+    assert ClusterSkewness.of(
         np.zeros(400, int), as_problem(np.zeros(400, int), p)[1], None, clusters
     ).correlation == pytest.approx(1)
 
@@ -160,7 +162,7 @@ def test_where_nothing_happened_rows_may_share_their_fate():
 def test_equal_weights_change_nothing(rng):
     y, p, clusters = texts(rng)
     problem, known = as_problem(y, p**3), Clusters.of_codes(clusters)
-    plain, doubled = (Skewness.of(*problem, w, known).surprises()[0][0] for w in (None, np.full(500, 2.0)))
+    plain, doubled = (ClusterSkewness.of(*problem, w, known).surprises()[0][0] for w in (None, np.full(500, 2.0)))
     assert plain == pytest.approx(doubled)
 
 
@@ -234,6 +236,6 @@ def test_clusters_within_groups(rng):
 def test_favoured_class_of_several(rng):
     probs = Categorical(rng.dirichlet(np.ones(4), 200))
     y = np.array([rng.choice(4, p=p) for p in np.asarray(probs.probs)])
-    found = Skewness.of(y, probs, None, Clusters.of_codes(np.arange(200) // 2))
+    found = ClusterSkewness.of(y, probs, None, Clusters.of_codes(np.arange(200) // 2))
     top = np.asarray(probs.probs).max(axis=1)
     assert found.variance == pytest.approx(top * (1 - top))

@@ -20,13 +20,10 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.ece import ECE
+from calibrant.estimators.cluster_skewness import MIN_CLUSTERS, ClusterSkewness
 from calibrant.estimators.signs import no_signs
-from calibrant.lenses.class_lenses import MultiLabel, PositiveClass, TopLabel
 from calibrant.results import brief, number
 from calibrant.typing import Array
-
-MIN_CLUSTERS = 12
-"""Clusters below which signs have too few patterns, and too little to average over."""
 
 MIN_SURPRISES = 20.0
 """Independent events of a rare kind below which sums of residuals are too skewed for signs.
@@ -74,68 +71,6 @@ class Signs:
         return 2.0 * rng.integers(0, 2, (size, self.count)) - 1
 
 
-@dataclass(frozen=True, eq=False)
-class Skewness:
-    """How skewed sums of residuals over clusters are, from the predictions and from how alike residuals of a cluster are.
-
-    With r the correlation of residuals of a cluster, the variance of its sum is ``sum v + r ((sum sqrt v)^2 - sum v)`` for
-    variances v of rows, and events come in clumps of the ratio d of that to ``sum v``, so that third moments are
-    ``d^2 sum v (1 - 2 p)``: both are exact for independent rows, and for rows of one fate. r is measured on the scale that
-    residuals have, so that it is 1 where nothing happened; where more surprises happened than were predicted, an error of the
-    model makes residuals alike, and their mean is taken off.
-    """
-
-    variance: np.ndarray
-    third: np.ndarray
-    clusters: Clusters
-    correlation: float
-
-    @classmethod
-    def of(
-        cls, targets: np.ndarray, predictions: Categorical | Bernoulli, weights: np.ndarray | None, clusters: Clusters
-    ) -> "Skewness":
-        """Of the second of two classes, of the favoured one of several, of all labels together."""
-        events = usual_lens(predictions).events(predictions)
-        p = np.concatenate([event.probability.astype(np.float64) for event in events])
-        e = np.concatenate([event.observed(targets) for event in events]) - p
-        w = np.tile(np.ones(len(targets)) if weights is None else weights, len(events))
-        every = Clusters(np.tile(clusters.codes, len(events)), len(clusters))
-        variance = w**2 * p * (1 - p)
-        third = w**3 * p * (1 - p) * (1 - 2 * p)
-        more = float(w @ e) / float(w.sum())
-        e = e - more if more * third.sum() > 0 else e
-        return cls(variance, third, every, _correlation(w * e, variance, every))
-
-    def surprises(self, cell: np.ndarray | None = None, size: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Independent surprises that would be as skewed, and the variance of the sum, of all rows or of cells ``(size,)``."""
-        place = self.clusters.codes * size + (0 if cell is None else cell)
-        whole, full = len(self.clusters) * size, (len(self.clusters), size)
-        plain, third, roots = (
-            np.bincount(place, x, whole) for x in (self.variance, self.third, np.sqrt(self.variance))
-        )
-        variance = plain + self.correlation * (roots**2 - plain)
-        clump = variance / np.where(plain > 0, plain, 1.0)
-        v = variance.reshape(full).sum(axis=0)
-        k = (third * clump**2).reshape(full).sum(axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(k != 0, v**3 / k**2, np.inf), v
-
-
-def _correlation(residuals: np.ndarray, variance: np.ndarray, clusters: Clusters) -> float:
-    """Of residuals of a cluster, between 0 and 1."""
-    squares, sums = float(residuals @ residuals), clusters.sums(residuals)
-    most = float((clusters.sums(np.sqrt(variance)) ** 2).sum() - variance.sum())
-    scale = squares / variance.sum() if variance.sum() > 0 else 0.0
-    return float(np.clip((float(sums @ sums) - squares) / (scale * most), 0.0, 1.0)) if scale * most > 0 else 0.0
-
-
-def usual_lens(predictions: Distribution) -> Any:
-    """Which events of predictions of classes may be rare: of several classes that the favoured one is right."""
-    if isinstance(predictions, Bernoulli):
-        return MultiLabel()
-    return PositiveClass() if isinstance(predictions, Categorical) and predictions.n_classes == 2 else TopLabel()
-
-
 def check_clusters(
     test: object,
     estimators: Sequence[Any],
@@ -157,7 +92,7 @@ def check_clusters(
         )
     told: tuple[str, ...] = (SIGNS.format(count=count),)
     if isinstance(predictions, Categorical | Bernoulli):
-        skewness = Skewness.of(to_numpy(targets), predictions, weights, clusters)
+        skewness = ClusterSkewness.of(to_numpy(targets), predictions, weights, clusters)
         told += _check_skewness(name, skewness)
         for estimator in own:
             if isinstance(estimator, ECE) and estimator.norm != 2 and not estimator.bins.is_adaptive:
@@ -165,7 +100,7 @@ def check_clusters(
     return own, told
 
 
-def _check_skewness(name: str, skewness: Skewness) -> tuple[str, ...]:
+def _check_skewness(name: str, skewness: ClusterSkewness) -> tuple[str, ...]:
     found = float(skewness.surprises()[0][0])
     if found < MIN_SURPRISES:
         raise InputError(
@@ -190,7 +125,7 @@ def _check_bins(
     for event in events:
         p, bins = event.probability.astype(np.float64), ece.bins.bins(event.probability, weights)
         variance = w**2 * p * (1 - p)
-        own = Skewness(variance, w * variance * (1 - 2 * p), clusters, correlation)
+        own = ClusterSkewness(variance, w * variance * (1 - 2 * p), clusters, correlation)
         surprises, spread = own.surprises(bins.of_rows(event.probability, slice(None)), len(bins))
         shift = float((np.sqrt(spread) * np.minimum(1.0, SHIFT_OF_ONE / surprises)).sum())
         if shift > MAX_SHIFT * np.sqrt(VARIANCE_OF_SIZE * spread.sum()):
