@@ -8,7 +8,7 @@ from scipy.stats import binom
 from calibrant import ECE, Bootstrap, Brier, EqualMass, InputError, LogLoss, Normal, PairedDifference, ReliabilityCurve
 from calibrant._clusters import Clusters
 from calibrant.estimators import CalibrationRatio, IsotonicCurve, ZVariance
-from calibrant.inference import compare
+from calibrant.inference import WithInterval, compare
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters
 from calibrant.inference.proportions import clopper_pearson, consistent_shares
 
@@ -125,6 +125,13 @@ def test_errors_have_no_interval(rng):
         assert found.value == error(y, y_pred).value
     assert Bootstrap(CalibrationRatio(), 99)(y, p, clusters=clusters).interval is not None
     assert Bootstrap(ZVariance(), 99)(y, Normal(p, 1.0), clusters=clusters).interval is not None
+
+
+def test_an_interval_by_the_way_that_suits(rng):
+    y, p, clusters = patients(rng)
+    assert WithInterval(CalibrationRatio(), 99)(y, p, clusters=clusters).interval.method == "bootstrap"
+    assert WithInterval(Brier(), 99)(y, p, clusters=clusters).interval is not None
+    assert WithInterval(ECE())(y, p, clusters=clusters).interval is None
 
 
 def test_too_few_clusters_are_withheld(rng):

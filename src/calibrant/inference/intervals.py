@@ -159,6 +159,8 @@ class WithInterval:
         plain = {key: value for key, value in options.items() if key != "rng"}
         if not isinstance(self.estimator, BaseEstimator):
             return Bootstrap(self.estimator, self.n_resamples)(y_true, y_pred, **options)
+        if options.get("clusters") is not None and self.estimator.resampling is None:
+            return Bootstrap(self.estimator, self.n_resamples)(y_true, y_pred, **options)
         estimate = self.estimator(y_true, y_pred, **plain)
         if estimate.has_interval:
             return replace(estimate, interval=estimate.confidence_interval())
