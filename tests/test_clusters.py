@@ -7,7 +7,15 @@ import pytest
 
 from calibrant import ECE, AggregatedTest, Brier, ExactTest, InputError
 from calibrant._clusters import Clusters, as_clusters
-from calibrant.inference import BlockTest, BoundTest, CMETest, GammaTest, HosmerLemeshow, Spiegelhalter
+from calibrant.inference import (
+    BlockTest,
+    BoundTest,
+    CMETest,
+    GammaTest,
+    HosmerLemeshow,
+    Spiegelhalter,
+    WildBootstrapTest,
+)
 
 Y, P = np.tile([0, 1], 30), np.tile([0.4, 0.6], 30)
 
@@ -102,7 +110,9 @@ def test_sums_against_loops(rng):
     assert clusters[codes > 1].codes.min() == 0
 
 
-@pytest.mark.parametrize("test", [ExactTest(ECE(), 99), AggregatedTest(n_resamples=99)], ids=repr)
+@pytest.mark.parametrize(
+    "test", [ExactTest(ECE(), 99), AggregatedTest(n_resamples=99), WildBootstrapTest(n_resamples=99)], ids=repr
+)
 def test_every_row_a_cluster_of_its_own(test):
     """Rows are independent then: the result is the same, and says so."""
     alone, same = test(Y, P, clusters=np.arange(60)), test(Y, P)

@@ -120,7 +120,7 @@ class WildBootstrapTest(MatrixTest):
             check_blocks(self.block, len(predictions))
             given, told = Clusters.of_codes(np.arange(len(predictions)) // self.block), ()
         elif given.are_single_rows:
-            found = super().__call__(targets, predictions, sample_weight=weights, rng=rng, engine=engine)
+            found = super().__call__(y_true, y_pred, sample_weight=sample_weight, rng=rng, engine=engine)
             return replace(found, notes=(*found.notes, SINGLE))
         else:
             _, told = check_clusters(self, (self.estimator,), targets, predictions, weights, given)
