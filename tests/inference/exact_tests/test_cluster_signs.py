@@ -18,7 +18,10 @@ from calibrant import (
     EqualWidth,
     ExactTest,
     InputError,
+    MultivariateNormal,
     Normal,
+    Poisson,
+    Quantiles,
 )
 from calibrant._clusters import Clusters
 from calibrant.distributions import as_problem
@@ -239,3 +242,31 @@ def test_favoured_class_of_several(rng):
     found = ClusterSkewness.of(y, probs, None, Clusters.of_codes(np.arange(200) // 2))
     top = np.asarray(probs.probs).max(axis=1)
     assert found.variance == pytest.approx(top * (1 - top))
+
+
+@pytest.mark.parametrize("library", ["torch", "pandas", "polars"])
+def test_any_library(library, rng):
+    y, p, clusters = texts(rng)
+    module = pytest.importorskip(library)
+    make = module.from_numpy if library == "torch" else module.Series
+    found = AggregatedTest(n_resamples=99)(make(y), make(p), clusters=make(clusters))
+    assert found.pvalue == AggregatedTest(n_resamples=99)(y, p, clusters=clusters).pvalue
+
+
+def test_forecasts_of_every_kind(rng):
+    """Vectors, counts, quantiles, members: calibrated, and far off."""
+    clusters = np.repeat(np.arange(40), 4)
+    normal, counts = rng.normal(size=160), rng.poisson(3, 160)
+    fan = np.tile([-1.2816, 0.0, 1.2816], (160, 1))
+    cases = [
+        (
+            rng.normal(size=(160, 2)),
+            MultivariateNormal(np.zeros((160, 2)), 1.0),
+            MultivariateNormal(np.full((160, 2), 2.0), 1.0),
+        ),
+        (counts, Poisson(np.full(160, 3.0)), Poisson(np.full(160, 9.0))),
+        (normal, Quantiles(fan, [0.1, 0.5, 0.9]), Quantiles(fan + 2, [0.1, 0.5, 0.9])),
+    ]
+    for y, right, wrong in cases:
+        assert AggregatedTest(n_resamples=99)(y, right, clusters=clusters).pvalue > 0.02
+        assert AggregatedTest(n_resamples=99)(y, wrong, clusters=clusters).pvalue == 0.01

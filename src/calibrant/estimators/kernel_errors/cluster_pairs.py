@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibrant._array import to_numpy
+from calibrant._array import matched, to_numpy
 from calibrant._clusters import Clusters
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows
 from calibrant.estimators.kernel_errors.kernel_sums import moments_of, tile_of
@@ -19,7 +19,7 @@ def pairs_of_clusters(form: KernelForm, rows: KernelRows, clusters: Clusters) ->
     order = np.argsort(clusters.codes, kind="stable")
     codes, tile = clusters.codes[order], min(tile_of(rows), 2048)
     cuts = [slice(start, min(start + tile, len(codes))) for start in range(0, len(codes), tile)]
-    panels = [rows[order[cut]] for cut in cuts]
+    panels = [_some(rows, order[cut]) for cut in cuts]
     total = np.zeros((len(clusters), len(clusters)))
     for i, (a, cut) in enumerate(zip(panels, cuts, strict=True)):
         for b, other in zip(panels[i:], cuts[i:], strict=True):
@@ -28,6 +28,11 @@ def pairs_of_clusters(form: KernelForm, rows: KernelRows, clusters: Clusters) ->
             if a is not b:
                 total[np.ix_(down, across)] += part.T
     return total
+
+
+def _some(rows: KernelRows, index: np.ndarray) -> KernelRows:
+    """Rows by their numbers, in any library."""
+    return rows[matched(index, rows.coords)]
 
 
 def _tile(form: KernelForm, a: KernelRows, b: KernelRows) -> np.ndarray:
@@ -48,13 +53,13 @@ def pairs_within_clusters(form: KernelForm, rows: KernelRows, clusters: Clusters
     total = 0.0
     for own in np.split(order, np.cumsum(clusters.sums())[:-1]):
         if len(own) > MAX_TOGETHER:
-            total += float(moments_of(form, rows[own]).total)
+            total += float(moments_of(form, _some(rows, own)).total)
         elif len(own) > 1:
             if sum(map(len, parts[-1])) + len(own) > MAX_TOGETHER:
                 parts.append([])
             parts[-1].append(own)
     for index in (np.concatenate(part) for part in parts if part):
-        codes, some = clusters.codes[index], rows[index]
+        codes, some = clusters.codes[index], _some(rows, index)
         is_same = codes[:, None] == codes[None, :]
         np.fill_diagonal(is_same, val=False)
         total += float(_tile(form, some, some)[is_same].sum())
