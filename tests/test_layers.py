@@ -18,7 +18,7 @@ LAYERS = [
     ["typing"],
     ["_array"],
     ["_validate"],
-    ["_files"],
+    ["_clusters", "_files"],
     ["_compiled", "_softmax", "_tasks", "spec"],
     ["_numerics", "_pairwise", "kernels"],
     ["distributions"],

@@ -4,6 +4,7 @@ from scipy.special import chdtri, ndtri
 from scipy.stats import binom, pearson3
 
 from calibrant import CRPS, Brier, LogLoss, LogNormal, Normal, Poisson, StudentT
+from calibrant._clusters import Clusters
 from calibrant.estimators import IntervalScore, ZVariance
 from calibrant.estimators.limits import MeanLimits, skewed_quantile
 
@@ -112,3 +113,50 @@ def test_limits_are_found_when_they_are_asked_for(monkeypatch):
     CRPS()(np.zeros(200), batch)
     monkeypatch.undo()
     assert found.confidence_interval() == found.confidence_interval()
+
+
+def test_limits_of_clusters_are_the_sandwich_of_sums(rng):
+    """Of equal clusters it is the interval of their means, with as many degrees of freedom; without skewness Student's."""
+    x, codes = rng.normal(size=200) + np.repeat(rng.normal(size=40), 5), np.repeat(np.arange(40), 5)
+    found = MeanLimits.of_clusters(x, None, Clusters(codes, 40))
+    means = MeanLimits.of(x.reshape(40, 5).mean(axis=1))
+    assert found.n == means.n == 40
+    assert (found.squares, found.cubes) == pytest.approx((means.squares, means.cubes))
+    assert found.mean == pytest.approx(means.mean)
+
+
+def test_single_rows_are_clusters_of_one(rng):
+    x, w = rng.normal(size=50), rng.uniform(0.5, 2, 50)
+    found, plain = MeanLimits.of_clusters(x, None, Clusters(np.arange(50), 50)), MeanLimits.of(x)
+    assert found(0.95).low == pytest.approx(plain(0.95).low)
+    assert found(0.95).high == pytest.approx(plain(0.95).high)
+    weighted = MeanLimits.of_clusters(x, w, Clusters(np.arange(50), 50))
+    assert weighted.mean == pytest.approx(np.average(x, weights=w))
+    assert weighted.n == int(np.sum(w**2) ** 2 / np.sum(w**4))
+
+
+def test_sums_of_large_clusters_are_made_good(rng):
+    """One cluster of 30 rows and 20 of one: squares of sums about the mean are, corrected, those about the truth."""
+    codes = np.r_[np.zeros(30, int), np.arange(1, 21)]
+    clusters, share = Clusters(codes, 21), 1 / 50
+    seen, true = [], []
+    for _ in range(4000):
+        x = rng.normal(size=50)
+        limits = MeanLimits.of_clusters(x, None, clusters)
+        seen.append(limits.squares * limits.n / (limits.n - 1))
+        true.append((clusters.sums(share * x) ** 2).sum())
+    assert 1 <= np.mean(seen) / np.mean(true) < 1.1  # rather too large: how alike rows are is never below zero
+
+
+def test_what_was_not_seen_is_a_clump():
+    """Four events that happened together: with one more cluster like that the upper limit is higher than with one row."""
+    x, clusters = np.repeat([1.0, 0.0], [4, 396]), Clusters(np.arange(400) // 4, 100)
+    rows, together = MeanLimits.of(x), MeanLimits.of_clusters(x, None, clusters)
+    assert together.share == pytest.approx(4 * rows.share, rel=0.02)
+    assert together(0.95).high > rows(0.95).high
+    apart = MeanLimits.of_clusters(
+        np.roll(x.reshape(4, 100), 0).ravel()[np.arange(400).reshape(4, 100).T.ravel()], None, clusters
+    )
+    assert apart.share == pytest.approx(rows.share, rel=0.1)
+    whole = MeanLimits.of_clusters(np.tile([1.0, 0.0, 0.0, 0.0], 100), None, clusters, are_of_one_fate=True)
+    assert whole.share == pytest.approx(4 / 400)

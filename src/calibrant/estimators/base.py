@@ -8,19 +8,25 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._compiled.choice import Account, accounted
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import Quantiles
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.limits import ErrorLimits, Slack
+from calibrant.estimators.signs import BY_BOOTSTRAP, WITHHELD, no_signs, without_limits
 from calibrant.lenses.class_lenses import Event, Lens, PositiveClass, default_lens
 from calibrant.results import Estimate, Interval, Table
 from calibrant.typing import Array, ArrayLike, Engine
 
 Statistic: TypeAlias = Callable[[np.ndarray], np.ndarray]
 """Targets of m resamples, ``(m, n, ...)``, to the m values of a statistic."""
+
+
+SINGLE = "every row is a cluster of its own: rows are taken as independent"
+"""What is said where clusters make no difference."""
 
 LINES = "rests on straight lines between the quantiles, which were not forecast"
 """What is said of numbers that need whole distributions, where quantiles alone were forecast."""
@@ -59,13 +65,17 @@ class BaseEstimator(ABC):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         engine: Engine | None = None,
     ) -> Estimate:
-        """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine."""
+        """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine.
+
+        ``clusters`` has one label a row: rows with the same label may depend on each other in any way.
+        """
         if engine is not None:
             mapping(engine)  # refuses what is none, also where there is no use for one
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
-        found = as_estimate(self, targets, predictions, weights, engine)
+        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        found = as_estimate(self, targets, predictions, weights, engine, groups)
         has_lines = isinstance(predictions, Quantiles) and not predictions.is_joined
         if not has_lines or self.rests_on_levels or self.reads_quantiles:
             return found
@@ -76,6 +86,25 @@ class BaseEstimator(ABC):
     ) -> Estimate:
         """The estimate of a checked problem by an engine, which those that look at all pairs of rows have use for."""
         return self.estimate(targets, predictions, weights)
+
+    def of_clusters(
+        self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Estimate:
+        """The estimate of a checked problem whose rows belong together; by default without standard error and interval."""
+        found = self.estimate(targets, predictions, weights)
+        return without_limits(found, WITHHELD if self.resampling is not None else BY_BOOTSTRAP)
+
+    def affordable_with_signs(
+        self, predictions: Distribution, n_resamples: int, budget: float, clusters: Clusters
+    ) -> "BaseEstimator":
+        """An estimator of the same quantity whose values under signs of clusters stay within so many multiplications."""
+        return self
+
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Statistic:
+        """The statistic as a function of signs of clusters ``(m, C)``; all ones are what was observed."""
+        raise no_signs(self)
 
     @abstractmethod
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
@@ -109,12 +138,17 @@ def as_estimate(
     predictions: Distribution,
     weights: np.ndarray | None,
     engine: Engine | None = None,
+    clusters: Clusters | None = None,
 ) -> Estimate:
     """The estimate of any callable; a bare number is wrapped."""
     if isinstance(estimator, BaseEstimator):
         with accounted() as account:
-            estimate = estimator.estimate_by(engine, targets, predictions, weights)
-        return _told(estimate, account)
+            if clusters is None or clusters.are_single_rows:
+                estimate = estimator.estimate_by(engine, targets, predictions, weights)
+            else:
+                estimate = estimator.of_clusters(targets, predictions, weights, clusters)
+        told = _told(estimate, account)
+        return told if clusters is None or not clusters.are_single_rows else replace(told, notes=(*told.notes, SINGLE))
     value = estimator(targets, predictions, **({} if weights is None else {"sample_weight": weights}))
     if isinstance(value, Estimate):
         return value

@@ -22,6 +22,7 @@ from typing import Self
 import numpy as np
 from scipy.special import betaincinv, gammaincinv, ndtri, stdtrit
 
+from calibrant._clusters import Clusters
 from calibrant.estimators.binned.binning import Tally, lp_norm
 from calibrant.results import Interval
 
@@ -83,6 +84,54 @@ class MeanLimits:
             share=float(share.max()),
             lowest=float(x[w > 0].min()) if lowest is None else lowest,
             highest=float(x[w > 0].max()) if highest is None else highest,
+            least=least,
+            most=most,
+        )
+
+    @classmethod
+    def of_clusters(
+        cls,
+        values: np.ndarray,
+        weights: np.ndarray | None,
+        clusters: Clusters,
+        *,
+        are_of_one_fate: bool = False,
+        least: float = -np.inf,
+        most: float = np.inf,
+    ) -> Self:
+        """Of values that depend on each other within clusters: moments are those of the sums over clusters.
+
+        ``n`` is the number of clusters that count, Satterthwaite's for sums with variances ``sum w^2 + r ((sum w)^2 - sum w^2)``, r
+        being how alike values of a cluster are; the sums of large clusters are nearer to their mean, as they move it, which is
+        made good. What is added to the values seen is a clump of as many rows as are alike, or, ``are_of_one_fate``, the largest
+        cluster. Cameron & Miller (2015).
+
+        >>> MeanLimits.of_clusters(np.repeat([0.0, 1.0], 10), None, Clusters(np.arange(20) // 2, 10)).n
+        10
+        """
+        x = np.asarray(values, dtype=np.float64)
+        w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
+        share = w / w.sum()
+        mean = float(share @ x)
+        off = share * (x - mean)
+        sums, whole, squares = clusters.sums(off), clusters.sums(share), clusters.sums(share**2)
+        total, alone = float(sums @ sums), float(off @ off)
+        more = float((whole**2 - squares).sum()) * alone / float(squares.sum())
+        alike = float(np.clip((total - alone) / more, 0.0, 1.0)) if more > 0 else 0.0
+        variance = squares + alike * (whole**2 - squares)
+        n = max(2, int(variance.sum() ** 2 / (variance @ variance) + 1e-9))
+        seen = float((variance * (1 - 2 * whole)).sum() + (whole @ whole) * variance.sum()) / float(variance.sum())
+        clump = float(whole.max())
+        if alone > 0 and not are_of_one_fate:
+            clump = min(max(total / alone, 1.0) * float(share.max()), clump)
+        return cls(
+            mean=mean,
+            n=n,
+            squares=total / max(seen, 0.1) * (n - 1) / n,
+            cubes=float(sums**2 @ sums),
+            share=clump,
+            lowest=float(x.min()),
+            highest=float(x.max()),
             least=least,
             most=most,
         )

@@ -15,10 +15,10 @@ from calibrant.inference.kernel_tests.asymptotic import BlockTest as BlockTest
 from calibrant.inference.kernel_tests.asymptotic import GammaTest as GammaTest
 from calibrant.inference.kernel_tests.asymptotic import SpectralTest as SpectralTest
 from calibrant.inference.kernel_tests.bound_test import BoundTest as BoundTest
-from calibrant.inference.kernel_tests.kernel_matrix import BootstrapTest as BootstrapTest
+from calibrant.inference.kernel_tests.bootstrap_test import BootstrapTest as BootstrapTest
+from calibrant.inference.kernel_tests.bootstrap_test import WildBootstrapTest as WildBootstrapTest
 from calibrant.inference.kernel_tests.kernel_matrix import MatrixTest as MatrixTest
 from calibrant.inference.kernel_tests.kernel_matrix import Outcome as Outcome
-from calibrant.inference.kernel_tests.kernel_matrix import WildBootstrapTest as WildBootstrapTest
 from calibrant.inference.kernel_tests.mean_embedding import CMETest as CMETest
 from calibrant.inference.multiplicity import benjamini_hochberg as benjamini_hochberg
 from calibrant.inference.multiplicity import holm as holm

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
@@ -76,10 +77,12 @@ class HosmerLemeshow:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Chi-square and its tail; the estimate is the binned error, whose table has the groups."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         event = View.of(self.lens, predictions).only(self)
         estimate = ECE(EqualMass(self.n_groups), lens=self.lens).estimate(targets, predictions, weights)
@@ -217,10 +220,12 @@ class Spiegelhalter:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """z and its two tails; the estimate is the Brier score of the event."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         view = View.of(self.lens, predictions)
         event = view.only(self)
@@ -291,10 +296,12 @@ class ConsistencyTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Resample, compare and count."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         estimate = as_estimate(self.estimator, targets, predictions, weights)

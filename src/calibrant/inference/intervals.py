@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from calibrant._clusters import Clusters
 from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.base import BaseEstimator, as_estimate
+from calibrant.distributions.reading.conversion import as_clustered_problem, as_weighted_problem
+from calibrant.estimators.base import SINGLE, BaseEstimator, as_estimate
+from calibrant.estimators.cluster_skewness import FEW_SURPRISES, too_few_clusters
 from calibrant.estimators.limits import MeanLimits, skewed_quantile
+from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.inference.monte_carlo import as_seed_sequence, block_rows, check_blocks, draw
 from calibrant.results import Estimate, Interval
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
@@ -34,6 +37,9 @@ class Bootstrap:
 
     ``block=b`` is for rows in the order of time: b rows after each other are drawn together, so that what depends on what
     was shortly before stays with it; the last row is followed by the first. Politis & Romano (1992).
+
+    ``clusters`` has one label a row: whole clusters are drawn with replacement, so that what rows of a cluster have in common
+    stays with it. Where clusters, or rare events in them, are too few, the interval is withheld.
 
     >>> import numpy as np
     >>> from calibrant import Bootstrap, Brier
@@ -69,18 +75,44 @@ class Bootstrap:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Estimate:
         """The estimate, its standard error and interval."""
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
         value = partial(value_of_rows, self.estimator, targets, predictions, weights)
-        estimate: Estimate = value(slice(None), engine)
+        if groups is not None and self.block > 1:
+            raise InputError(f"block={self.block} draws consecutive rows together: leave out block, or clusters")
+        if groups is not None and not groups.are_single_rows:
+            estimate = self._of_clusters(targets, predictions, weights, groups, engine)
+            if estimate.withheld is not None:
+                return estimate
+            resample = partial(_resample_clusters, value, rows_of_clusters(groups))
+            values = draw(resample, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
+            return with_spread(estimate, values, self.confidence_level, self.estimator, groups.effective)
+        estimate = value(slice(None), engine)
+        estimate = estimate if groups is None else replace(estimate, notes=(*estimate.notes, SINGLE))
         check_blocks(self.block, len(predictions))
         resample = partial(_resample, value, len(predictions), self.block)
         values = draw(resample, self.n_resamples, width=len(predictions), rng=rng, engine=engine)
         n_blocks = max(len(predictions) // self.block, 2)
         return with_spread(estimate, values, self.confidence_level, self.estimator, n_blocks)
+
+    def _of_clusters(
+        self,
+        targets: Array,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+        clusters: Clusters,
+        engine: Engine | None,
+    ) -> Estimate:
+        """The estimate, with its own interval if that allows for clusters, or with the reason why there is none."""
+        if isinstance(self.estimator, Score):
+            return as_estimate(self.estimator, targets, predictions, weights, engine, clusters)
+        few = too_few_clusters(targets, predictions, weights, clusters, FEW_SURPRISES)
+        found = as_estimate(self.estimator, targets, predictions, weights, engine)
+        return replace(found, interval=None, standard_error=None, limits=None, withheld=found.withheld or few)
 
 
 def unsuited(estimator: object) -> str | None:
@@ -127,6 +159,8 @@ class WithInterval:
         plain = {key: value for key, value in options.items() if key != "rng"}
         if not isinstance(self.estimator, BaseEstimator):
             return Bootstrap(self.estimator, self.n_resamples)(y_true, y_pred, **options)
+        if options.get("clusters") is not None and self.estimator.resampling is None:
+            return Bootstrap(self.estimator, self.n_resamples)(y_true, y_pred, **options)
         estimate = self.estimator(y_true, y_pred, **plain)
         if estimate.has_interval:
             return replace(estimate, interval=estimate.confidence_interval())
@@ -157,6 +191,27 @@ def _resample(
 ) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return np.array([float(value(block_rows(n, block, rng))) for _ in range(size)])
+
+
+def rows_of_clusters(clusters: Clusters) -> list[np.ndarray]:
+    """The numbers of the rows of each cluster.
+
+    >>> rows_of_clusters(Clusters(np.array([1, 0, 1]), 2))
+    [array([1]), array([0, 2])]
+    """
+    return np.split(np.argsort(clusters.codes, kind="stable"), np.cumsum(clusters.sums())[:-1])
+
+
+def cluster_rows(rows: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    """The rows of as many clusters as there are, drawn with replacement."""
+    return np.concatenate([rows[i] for i in rng.integers(0, len(rows), len(rows))])
+
+
+def _resample_clusters(
+    value: Callable[[np.ndarray], Any], rows: list[np.ndarray], seed: np.random.SeedSequence, size: int
+) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.array([float(value(cluster_rows(rows, rng))) for _ in range(size)])
 
 
 MAX_SINGLE_ROWS = 500

@@ -9,15 +9,17 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_count, check_fraction, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
 from calibrant.estimators.limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
-from calibrant.inference.intervals import value_of_rows
+from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_of_rows
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
@@ -116,7 +118,8 @@ class PairedDifference:
 
     Interval and p-value are withheld where they do not hold: for errors whose bias is larger for the less sharp model, such as
     ECE; where resamples show too little, since both models expect fewer than twenty rows of another class than the likeliest;
-    for scores of numbers with fewer than fifty rows. Efron & Tibshirani (1993), Hall (1988).
+    for scores of numbers with fewer than fifty rows; where ``clusters``, labels of rows that belong together, are fewer than
+    twelve or hold too few rare events. Efron & Tibshirani (1993), Hall (1988).
 
     >>> from calibrant import Brier
     >>> rng = np.random.default_rng(0)
@@ -143,12 +146,13 @@ class PairedDifference:
         pred_b: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Difference:
         """The difference, its interval and p-value."""
-        problems = [as_weighted_problem(y_true, model, sample_weight) for model in (pred_b, pred_a)]
-        (difference,) = self.between(problems, [(1, 0)], rng=rng, engine=engine)
+        problems, groups = _checked(y_true, (pred_b, pred_a), sample_weight, clusters)
+        (difference,) = self.between(problems, [(1, 0)], clusters=groups, rng=rng, engine=engine)
         return difference
 
     def between(
@@ -156,6 +160,7 @@ class PairedDifference:
         problems: Sequence[Checked],
         pairs: Sequence[tuple[int, int]],
         *,
+        clusters: Clusters | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> list[Difference]:
@@ -164,26 +169,35 @@ class PairedDifference:
         The targets may differ from problem to problem, as PIT values of the same outcomes do; rows belong together.
         """
         if isinstance(self.estimator, Score):
-            return [self._of_score(self.estimator, problems[a], problems[b]) for a, b in pairs]
+            return [self._of_score(self.estimator, problems[a], problems[b], clusters) for a, b in pairs]
         n = len(problems[0][1])
         first = value_of_rows(self.estimator, *problems[0], slice(None), engine)
         fixed: Any = first.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
         values: list[Value] = [partial(value_of_rows, fixed, *problem) for problem in problems]
-        task = partial(_resample, values, n)
+        task = partial(_resample, values, n if clusters is None else rows_of_clusters(clusters))
         drawn = draw(task, self.n_resamples, width=max(n, CHUNK // TASK), rng=rng, engine=engine)
         estimates = [value_of_rows(fixed, *problem, slice(None), engine) for problem in problems]
         found = [self._difference(estimates[a], estimates[b], drawn[:, a] - drawn[:, b]) for a, b in pairs]
         biased = _bias_differs(self.estimator)
-        few = [biased or _too_few(problems[a], problems[b]) for a, b in pairs]
+        few = [
+            biased
+            or _too_few(problems[a], problems[b])
+            or _few_clusters(problems[a], problems[b], clusters, FEW_SURPRISES)
+            for a, b in pairs
+        ]
         return [d if why is None else _withheld(d, why) for d, why in zip(found, few, strict=True)]
 
-    def _of_score(self, score: Score, a: Checked, b: Checked) -> Difference:
+    def _of_score(self, score: Score, a: Checked, b: Checked, clusters: Clusters | None) -> Difference:
         """The difference of mean losses, whose rows are known one by one."""
         estimates = [score.estimate(*problem) for problem in (a, b)]
         losses_a, losses_b = (to_numpy(score.losses(targets, predictions)) for targets, predictions, _ in (a, b))
         if not np.isfinite([losses_a, losses_b]).all():
             raise InputError(INFINITE)
-        limits = paired_limits(losses_a, losses_b, a[2], likely_difference(score, a, b, losses_a - losses_b))
+        likely = likely_difference(score, a, b, losses_a - losses_b)
+        if clusters is None or clusters.are_single_rows:
+            limits = paired_limits(losses_a, losses_b, a[2], likely)
+        else:
+            limits = _limits_of_clusters(losses_a - losses_b, (a, b), likely, clusters)
         value = float(estimates[0]) - float(estimates[1])
         found = Difference(
             value=value,
@@ -196,7 +210,9 @@ class PairedDifference:
             b=estimates[1],
         )
         needed = max(score.needs(predictions) for _, predictions, _ in (a, b))
-        if limits.n >= needed:
+        if (few_clusters := _few_clusters(a, b, clusters, MIN_SURPRISES_OF_MEANS)) is not None:
+            return _withheld(found, few_clusters)
+        if limits.n >= needed or (clusters is not None and found.n >= needed):
             return found
         few = how_many(limits.n, "row does not", "rows do not")
         return _withheld(found, f"{few} show how far losses go; {needed} or more have an interval")
@@ -233,6 +249,15 @@ def paired_limits(
     """
     lowest, highest = (None, None) if likely is None else likely
     return MeanLimits.of(a - b, weights, lowest=lowest, highest=highest)
+
+
+def _limits_of_clusters(
+    apart: np.ndarray, problems: Sequence[Checked], likely: tuple[float, float], clusters: Clusters
+) -> MeanLimits:
+    """Limits of the mean of differences that depend on each other within clusters."""
+    is_rare = max(surprises_in(*problem, clusters) for problem in problems) < FEW_SURPRISES
+    seen = MeanLimits.of_clusters(apart, problems[0][2], clusters, are_of_one_fate=is_rare)
+    return replace(seen, lowest=likely[0], highest=likely[1])
 
 
 def pvalue_of_zero(limits: MeanLimits) -> float:
@@ -318,15 +343,33 @@ def _too_few(a: Checked, b: Checked) -> str | None:
     )
 
 
+def _few_clusters(a: Checked, b: Checked, clusters: Clusters | None, fewest: float) -> str | None:
+    """Why clusters say too little of how far two models lie apart: by the predictions of both."""
+    if clusters is None or clusters.are_single_rows:
+        return None
+    found = [too_few_clusters(*problem, clusters, fewest) for problem in (a, b)]
+    return found[0] if all(why is not None for why in found) else None
+
+
+def _checked(
+    y_true: ArrayLike, models: Sequence[ArrayLike], sample_weight: ArrayLike | None, clusters: ArrayLike | None
+) -> tuple[list[Checked], Clusters | None]:
+    """The problem of each model, and the clusters of the rows that all share."""
+    found = [as_clustered_problem(y_true, model, sample_weight, clusters) for model in models]
+    return [problem[:3] for problem in found], found[0][3]
+
+
 def _withheld(found: Difference, why: str) -> Difference:
     whole = Interval(-np.inf, np.inf, found.interval.level, found.interval.method)
     return replace(found, interval=whole, pvalue=1.0, withheld=why)
 
 
-def _resample(values: Sequence[Value], n: int, seed: np.random.SeedSequence, size: int) -> np.ndarray:
-    """The values of all models on ``size`` resamples of the rows, ``(size, models)``."""
+def _resample(
+    values: Sequence[Value], n: int | list[np.ndarray], seed: np.random.SeedSequence, size: int
+) -> np.ndarray:
+    """The values of all models on ``size`` resamples of n rows, or of the rows of clusters, ``(size, models)``."""
     rng = np.random.default_rng(seed)
-    rows = (rng.integers(0, n, n) for _ in range(size))
+    rows = (rng.integers(0, n, n) if isinstance(n, int) else cluster_rows(n, rng) for _ in range(size))
     return np.array([[float(value(r)) for value in values] for r in rows])
 
 
@@ -340,6 +383,7 @@ def compare(
     n_resamples: int = 999,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     rng: Seed = None,
     engine: Engine | None = None,
 ) -> Table:
@@ -366,8 +410,9 @@ def compare(
     paired = PairedDifference(estimator, n_resamples, confidence_level)
     if (reason := _bias_differs(estimator)) is not None:
         raise InputError(f"estimator must tell models apart: {reason}")
-    problems = [as_weighted_problem(y_true, models[name], sample_weight) for name in names]
-    differences = paired.between(problems, [(i, 0) for i in range(1, len(names))], rng=rng, engine=engine)
+    problems, groups = _checked(y_true, [models[name] for name in names], sample_weight, clusters)
+    pairs = [(i, 0) for i in range(1, len(names))]
+    differences = paired.between(problems, pairs, clusters=groups, rng=rng, engine=engine)
     rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in differences)]
     columns = {key: [row[key] for row in rows] for key in rows[0]}
     values = [float(differences[0].b), *(float(d.a) for d in differences)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincinv
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_column, as_levels, as_weights, check_fraction, check_same_length
@@ -35,6 +35,28 @@ def clopper_pearson(frequency: np.ndarray, rows: np.ndarray, tail: float) -> Ban
     low = betaincinv(np.where(observed > 0, observed, 1), failed + 1, tail)
     high = betaincinv(observed + 1, np.where(failed > 0, failed, 1), 1 - tail)
     return np.where(observed > 0, low, 0.0), np.where(failed > 0, high, 1.0)
+
+
+def consistent_shares(predicted: np.ndarray, rows: np.ndarray, tail: float) -> Band:
+    """The least and the largest share whose interval of Clopper and Pearson holds what was predicted, by bisection.
+
+    >>> consistent_shares(np.array([0.5]), np.array([20.0]), 0.025)[0] * 20  # from 6 to 14 of 20, were shares of whole rows
+    array([5.1...])
+    """
+    p, tiny = np.clip(predicted, 1e-12, 1 - 1e-12), 1e-12
+    ends = []
+    for is_high in (False, True):
+        low, high = np.zeros(len(p)), np.ones(len(p))
+        for _ in range(50):
+            x = (low + high) / 2
+            if is_high:
+                holds = betainc(np.maximum(rows * x, tiny), rows * (1 - x) + 1, p) >= tail
+                low, high = np.where(holds, x, low), np.where(holds, high, x)
+            else:
+                holds = betainc(rows * x + 1, np.maximum(rows * (1 - x), tiny), p) <= 1 - tail
+                low, high = np.where(holds, low, x), np.where(holds, x, high)
+        ends.append(high if is_high else low)
+    return ends[0], ends[1]
 
 
 def equal_rows(weights: np.ndarray | None, n: int) -> int:

@@ -7,14 +7,17 @@ from functools import cached_property, partial
 from typing import Literal, Self
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass
 from calibrant.estimators.binned.ece import ECE, EventCounts
+from calibrant.estimators.cluster_skewness import ClusterSkewness
 from calibrant.estimators.smooth.fitted_curves import (
     FINE,
     Curve,
@@ -26,8 +29,9 @@ from calibrant.estimators.smooth.fitted_curves import (
     cells_of,
     quantiles,
 )
+from calibrant.inference.exact_tests.cluster_signs import check_clusters
 from calibrant.inference.monte_carlo import draw
-from calibrant.inference.proportions import Band, clopper_pearson
+from calibrant.inference.proportions import Band, clopper_pearson, consistent_shares
 from calibrant.lenses.class_lenses import Event, Lens, PositiveClass, default_lens
 from calibrant.results import Table
 from calibrant.typing import Array, ArrayLike, Engine, Seed
@@ -93,6 +97,22 @@ class BinnedLine(FrequencyLine):
         squares = np.bincount(self.bins.of_rows(self.event.probability, slice(None)), w**2, len(self.bins))
         rows = weight[weight > 0] ** 2 / squares[weight > 0]
         return clopper_pearson(self.resampled(to_numpy(targets)[None])[0], rows, how.tail)
+
+    def rows_of_clusters(self, targets: np.ndarray, clusters: Clusters, tail: float) -> np.ndarray:
+        """How many independent rows those of each bin are worth.
+
+        With a correlation r of residuals of a cluster, and weights W of clusters in the bin, that is
+        ``(sum w)^2 / (sum w^2 + r (sum W^2 - sum w^2))``, times ``(z / t)^2`` with quantiles of the normal law and of t for their
+        number. Korn & Graubard (1998).
+        """
+        p, size = self.event.probability, len(self.bins)
+        w, cell = np.ones(len(p)) if self.weights is None else self.weights, self.bins.of_rows(p, slice(None))
+        alike = ClusterSkewness.of_events((self.event,), targets, self.weights, clusters).correlation
+        squares = np.bincount(cell, w**2, size)
+        whole = np.bincount(clusters.codes * size + cell, w, len(clusters) * size).reshape(-1, size)[:, squares > 0]
+        weight, together, squares = whole.sum(axis=0), (whole**2).sum(axis=0), squares[squares > 0]
+        count = np.maximum(weight**2 / together, 2.0)
+        return weight**2 / (squares + alike * (together - squares)) * (ndtri(tail) / stdtrit(count - 1, tail)) ** 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +277,10 @@ class ReliabilityCurve:
     * on curves of your own what a bootstrap of the rows holds, which is too little wherever all outcomes nearby agree: for
       the two above it held 58 to 94 % at 200 rows.
 
-    Weights are importance: each row stays one independent outcome. Dimitriadis, Gneiting & Jordan (2021).
+    ``clusters`` has one label a row: rows with the same label may depend on each other in any way. In bins the bands are then
+    Clopper-Pearson's for as many independent rows as those of the clusters are worth; curves are refused, as are clusters that
+    :class:`~calibrant.ExactTest` refuses. Weights are importance: each row stays one independent outcome. Dimitriadis, Gneiting &
+    Jordan (2021).
 
     >>> curve = ReliabilityCurve(EqualMass(2))([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8])
     >>> curve["observed"].round(2), curve["high"].round(2)
@@ -290,12 +313,15 @@ class ReliabilityCurve:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Table:
         """The curve of the lens's events, one after the other."""
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
         check_whole(predictions, self)
+        if groups is not None and not groups.are_single_rows:
+            return self._of_clusters(targets, predictions, weights, groups)
         lens = self.lens or default_lens(predictions)
         if len(lens.events(predictions)) == 1:  # resamples of one event need no classes
             lens, (targets, predictions) = PositiveClass(), lens(targets, predictions)
@@ -309,6 +335,24 @@ class ReliabilityCurve:
         else:
             bands = [line.confidence(targets, how) for line in lines]
             low, high = (np.concatenate(ends) for ends in zip(*bands, strict=True))
+        return Table({**table, "low": low, "high": high})
+
+    def _of_clusters(
+        self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Table:
+        """Bins with bands for as many independent rows as those of the clusters are worth."""
+        if self.curve is not None:
+            raise InputError(f"clusters go with bins, whose gaps are sums of residuals: leave out curve={self.curve!r}")
+        check_clusters(self, (ECE(self.bins, norm=2),), targets, predictions, weights, clusters)
+        lens, tail = self.lens or default_lens(predictions), (1 - self.level) / 2
+        table, lines = self._binned(lens, targets, predictions, weights)
+        binned = [line for line in lines if isinstance(line, BinnedLine)]
+        rows = np.concatenate([line.rows_of_clusters(to_numpy(targets), clusters, tail) for line in binned])
+        low, high = (
+            consistent_shares(table["predicted"], rows, tail)
+            if self.band == "consistency"
+            else clopper_pearson(table["observed"], rows, tail)
+        )
         return Table({**table, "low": low, "high": high})
 
     def _binned(

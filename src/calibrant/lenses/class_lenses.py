@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import matched, namespace, to_numpy
+from calibrant._clusters import as_clusters
 from calibrant._validate import InputError, as_column, as_weights, check_same_length
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -178,11 +179,13 @@ def groups(
     *,
     by: ArrayLike,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     **options: Any,
 ) -> Table:
     """A tidy table of any estimator, test or interval, one row a slice of the data.
 
-    ``by`` gives each row's group; groups come in sorted order. ``options`` go to ``measure``.
+    ``by`` gives each row's group; groups come in sorted order. ``clusters`` says which rows belong together. ``options`` go
+    to ``measure``.
 
     >>> from calibrant import ECE
     >>> groups(ECE(), [1, 0, 1, 0], [0.9, 0.2, 0.6, 0.5], by=["a", "a", "b", "b"])
@@ -192,13 +195,16 @@ def groups(
     """
     targets, predictions = as_problem(y_true, y_pred)
     weights = as_weights(sample_weight, len(predictions))
+    together = None if clusters is None else as_clusters(clusters, len(predictions))
     labels = as_column(by, "by")
     check_same_length(len(labels), len(predictions), "by", "y_true")
     names, which = np.unique(labels, return_inverse=True)
     rows = [np.flatnonzero(which == i) for i in range(len(names))]
     results = []
     for name, r in zip(names, rows, strict=True):
-        weighted = {} if weights is None else {"sample_weight": weights[r]}
+        weighted: dict[str, Any] = {} if weights is None else {"sample_weight": weights[r]}
+        if together is not None:
+            weighted["clusters"] = together.codes[r]
         try:
             results.append(measure(targets[r, ...], predictions[r], **options, **weighted))
         except InputError as error:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import is_array, to_numpy
+from calibrant._clusters import Clusters, as_clusters
 from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length, has_no_rows
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -51,6 +52,26 @@ def as_weighted_problem(
         return targets, predictions, weights
     rows = np.flatnonzero(weights)
     return targets[rows, ...], predictions[rows], weights[rows]
+
+
+def as_clustered_problem(
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, clusters: ArrayLike | Clusters | None
+) -> tuple[Array, Distribution, np.ndarray | None, Clusters | None]:
+    """The same with the cluster of each row; ``None`` where none are given."""
+    if clusters is None:
+        return *as_weighted_problem(y_true, y_pred, sample_weight), None
+    targets, predictions = as_problem(y_true, y_pred)
+    n = len(predictions)
+    weights = as_weights(sample_weight, n)
+    known = clusters if isinstance(clusters, Clusters) else as_clusters(clusters, n)
+    if weights is None or weights.min() > 0:
+        return targets, predictions, weights, known
+    rows = np.flatnonzero(weights)
+    if len(known[rows]) == 1:
+        raise InputError(
+            "sample_weight leaves rows of a single cluster, and chance needs several: give others a weight"
+        )
+    return targets[rows, ...], predictions[rows], weights[rows], known[rows]
 
 
 def as_part(

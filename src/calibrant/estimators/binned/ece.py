@@ -6,11 +6,14 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_norm
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import LensedEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, Bins, EqualWidth, Tally, lp_norm, tally
+from calibrant.estimators.binned.signed_counts import signed_counts
 from calibrant.estimators.limits import ErrorLimits, binned_slack, noise_of, noise_of_rows
+from calibrant.estimators.signs import no_signs
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -92,6 +95,18 @@ class ECE(LensedEstimator):
         return BinnedStatistic(
             self.norm, tuple(EventCounts.of(e, b, weights) for e, b in zip(events, bins, strict=True))
         )
+
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Statistic:
+        """Gaps of bins are sums of residuals, which get the signs of their clusters."""
+        if self.bins.is_adaptive:
+            raise no_signs(self, ADAPTIVE)
+        if self.label_binned:
+            raise no_signs(self, "label_binned=True compares each row with its bin; label_binned=False does")
+        _, events, _ = self.look(predictions)
+        bins = [self.bins.bins(e.probability, weights) for e in events]
+        return BinnedStatistic(self.norm, signed_counts(events, bins, targets, weights, clusters))
 
 
 def _label_binned(event: Event, t: Tally, norm: float, weights: np.ndarray | None) -> np.ndarray:

@@ -1,16 +1,18 @@
 """Tails of the score: whether the highest and the lowest claims come true as often as they say."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import LensedEstimator
 from calibrant.estimators.binned.binning import Bins, with_ends
 from calibrant.estimators.binned.ece import BinCounts, ClassCounts, EventCounts
+from calibrant.estimators.binned.signed_counts import signed_counts
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -61,6 +63,14 @@ class TailScan(LensedEstimator):
         """Tails, and what they predict, are found once; each resample only counts what happened in them."""
         settled, events, _ = self.look(predictions)
         return TailStatistic.of(events, weights, is_class_wise=isinstance(settled.lens, ClassWise))
+
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> "TailStatistic":
+        """Gaps of tails get the signs of their clusters; they are scaled as if rows were independent."""
+        _, events, _ = self.look(predictions)
+        scan = TailStatistic.of(events, weights, is_class_wise=False)
+        return replace(scan, counts=signed_counts(events, scan.bins, targets, weights, clusters))
 
 
 @dataclass(frozen=True, eq=False)

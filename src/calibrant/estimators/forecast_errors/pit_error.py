@@ -1,11 +1,12 @@
 """How far PIT values are from uniform: overall, at quantiles, and in the central part."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import as_levels, check_fraction, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import fan_of, forecast_at
@@ -71,6 +72,19 @@ class PITError(BaseEstimator):
         levels = pit_of(predictions, self, self.prerank, self.seed)
         return _FromUniform(self.distance, levels, self.seed, None if weights is None else weights / weights.sum())
 
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Statistic:
+        """The process ``G(u) - u``, a sum over rows, with the signs of their clusters."""
+        w = np.ones(len(predictions)) if weights is None else weights
+        w = w / w.sum()
+        if (fan := fan_of(predictions)) is not None:
+            below = SharesBelow.of(fan, weights)
+            return SignedShares.of(below.beyond(targets) * w[:, None], clusters, below.levels, self.distance)
+        u = randomised(pit_of(predictions, self, self.prerank, self.seed)(targets), self.seed)
+        order = np.argsort(u)
+        return _SignedProcess(self.distance, u[order], w[order], clusters.codes[order])
+
 
 @dataclass(frozen=True, eq=False)
 class _AtQuantiles:
@@ -128,6 +142,47 @@ def distance_from_uniform(u: np.ndarray, weights: np.ndarray | None, distance: D
     return np.maximum(above, below) if distance == "kolmogorov" else np.maximum(above, 0) + np.maximum(below, 0)
 
 
+@dataclass(frozen=True, eq=False)
+class SignedShares:
+    """Gaps between shares and levels under signs of clusters, from those of each cluster, ``(C, levels)``, and their distance."""
+
+    gaps: np.ndarray
+    levels: np.ndarray
+    distance: Distance
+
+    @classmethod
+    def of(cls, gaps: np.ndarray, clusters: Clusters, levels: np.ndarray, distance: Distance) -> "SignedShares":
+        """From the gaps of rows, ``(n, levels)``."""
+        return cls(np.stack([clusters.sums(column) for column in gaps.T], axis=1), levels, distance)
+
+    def __call__(self, signs: np.ndarray) -> np.ndarray:
+        """The distance under each set of signs, ``(m,)``."""
+        return distance_at(signs @ self.gaps + self.levels, self.levels, self.distance)
+
+
+@dataclass(frozen=True, eq=False)
+class _SignedProcess:
+    """``sum_i s_i w_i (1{U_i <= u} - u)`` for PIT values in order: ``A_j - B u`` between the j-th and the next."""
+
+    distance: Distance
+    pit: np.ndarray
+    weights: np.ndarray
+    codes: np.ndarray
+
+    def __call__(self, signs: np.ndarray) -> np.ndarray:
+        steps = np.pad(np.cumsum(signs[:, self.codes] * self.weights, axis=1), ((0, 0), (1, 0)))  # A, (m, n + 1)
+        slope, u = steps[:, -1:], self.pit
+        if self.distance == "cramer-von-mises":
+            ends = np.concatenate([[0.0], u, [1.0]])
+            width, squares, cubes = np.diff(ends), np.diff(ends**2), np.diff(ends**3)
+            whole = (steps**2) @ width - slope[:, 0] * (steps @ squares) + slope[:, 0] ** 2 * cubes.sum() / 3
+            return np.sqrt(np.maximum(whole, 0.0))
+        at, before = steps[:, 1:] - slope * u, steps[:, :-1] - slope * u
+        above = np.maximum(np.maximum(at, before).max(axis=1), 0.0)
+        below = np.maximum(-np.minimum(at, before).min(axis=1), 0.0)
+        return np.maximum(above, below) if self.distance == "kolmogorov" else above + below
+
+
 TWENTIETHS = tuple(round(i / 20, 2) for i in range(1, 20))
 
 
@@ -171,6 +226,16 @@ class QuantileError(BaseEstimator):
         """Shares of all resamples."""
         return self._shares(predictions, weights)
 
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Statistic:
+        """Gaps at the levels are sums over rows, which get the signs of their clusters."""
+        shares = self._shares(predictions, weights)
+        w = np.ones(len(predictions)) if weights is None else weights
+        inside: Any = shares.observed
+        gaps = inside.beyond(targets) * (w / w.sum())[:, None]
+        return _SignedGaps(SignedShares.of(gaps, clusters, shares.at, "kolmogorov").gaps, self.squared)
+
     def _shares(self, predictions: Distribution, weights: np.ndarray | None) -> "_Shares":
         if (fan := fan_of(predictions)) is not None:
             at = fan.levels if self.levels == TWENTIETHS else np.array(self.levels)
@@ -191,6 +256,21 @@ class _SharesUpto:
         """The share of targets below each level, ``(m, levels)``."""
         levels = self.levels(targets)
         return np.stack([share_upto(levels, u) @ self.weights for u in self.at], axis=-1)
+
+    def beyond(self, targets: np.ndarray) -> np.ndarray:
+        """How much of each target lies below each level, less the level, ``(n, levels)``."""
+        levels = self.levels(targets)
+        return np.stack([share_upto(levels, u) - u for u in self.at], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class _SignedGaps:
+    gaps: np.ndarray
+    squared: bool
+
+    def __call__(self, signs: np.ndarray) -> np.ndarray:
+        gap = np.abs(signs @ self.gaps)
+        return (gap**2 if self.squared else gap).mean(axis=-1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,15 @@ class SharesBelow:
             columns.append(np.clip(u, (y < column) @ self.shares, (y <= column) @ self.shares))
         return np.stack(columns, axis=-1)
 
+    def beyond(self, targets: np.ndarray) -> np.ndarray:
+        """Whether each target lies below its quantiles, less the levels, ``(n, levels)``; ties are shared as above."""
+        y, columns = to_numpy(targets), []
+        for u, column in zip(self.levels, self.quantiles.T, strict=True):
+            least, tied = (y < column) @ self.shares, (y == column).astype(np.float64)
+            part = np.clip((u - least) / max(float(tied @ self.shares), np.finfo(float).tiny), 0.0, 1.0)
+            columns.append((y < column) + part * tied - u)
+        return np.stack(columns, axis=-1)
+
 
 @dataclass(frozen=True, eq=False)
 class CellResamples:

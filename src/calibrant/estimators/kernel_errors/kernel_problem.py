@@ -47,6 +47,20 @@ class KernelForm:
         return tile * a.weights[:, None] * b.weights[None, :]
 
 
+@dataclass(frozen=True)
+class SymmetricForm(KernelForm):
+    """The mean of both triangles, for the route by draws, where rows and columns have draws of their own."""
+
+    def __call__(self, a: KernelRows, b: KernelRows) -> Array:
+        """All pairs of two sets of rows, ``(n, m)``."""
+        return (super().__call__(a, b) + super().__call__(b, a).T) / 2
+
+
+def form_of(on_predictions: Kernel, rows: KernelRows) -> KernelForm:
+    """The tiles of a symmetric matrix, whatever the route."""
+    return (KernelForm if rows.residuals.column_spread is None else SymmetricForm)(on_predictions)
+
+
 def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
     """The kernel on targets with its numbers fixed; by default the identity of classes, else a Gaussian.
 

@@ -7,12 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.characteristic_functions import around, origin_of
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels, unit_weights
+from calibrant.estimators.signs import pairs_between, without_limits
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.residuals.embedding import extent
 from calibrant.results import Estimate
@@ -197,6 +199,21 @@ class RandomFeatureSKCE(BaseEstimator):
         value = float(((sums**2).sum() - diagonal) / (n**2 - w @ w))
         return self.settled(statistic.on_predictions, statistic.on_targets).of_value(value, n)
 
+    def of_clusters(
+        self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Estimate:
+        """The statistic of pairs of rows of different clusters."""
+        signed = self.with_signs(to_numpy(targets), predictions, weights, clusters)
+        value = float(signed(np.ones((1, len(clusters))))[0])
+        settled = self.settled(*resolve_kernels(self.on_predictions, self.on_targets, predictions)[:2])
+        return without_limits(settled.of_value(value, len(predictions)))
+
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Statistic:
+        """Sums of features times residuals, which get the signs of their clusters."""
+        return _SignedFeatures(self.given(predictions, weights), to_numpy(targets), clusters)
+
     def settled(self, on_predictions: Kernel, on_targets: Kernel) -> "RandomFeatureSKCE":
         """The estimator with its kernels resolved."""
         return replace(self, on_predictions=on_predictions, on_targets=on_targets)
@@ -320,3 +337,35 @@ class _RandomFeatureSums:
 
     def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_fixed", "_pairs")}
+
+
+CLUSTER_NUMBERS = 20_000_000
+"""Numbers that sums over clusters may take at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class _SignedFeatures:
+    """``(|sum_c s_c S_c|^2 - sum_c |S_c|^2) / pairs`` with ``S_c = sum over i in c of w_i phi(P_i) r_i``."""
+
+    rows: _RandomFeatureSums
+    targets: np.ndarray
+    clusters: Clusters
+
+    def __call__(self, signs: np.ndarray) -> np.ndarray:
+        """The value under each set of signs, ``(m,)``; some features after the others."""
+        order = np.argsort(self.clusters.codes, kind="stable")
+        starts = np.cumsum(self.clusters.sums()) - self.clusters.sums()
+        rows, total = self.rows, np.zeros(len(signs))
+        residuals = rows.features.of_targets(self.targets) - rows.features.expected
+        residuals = ((residuals * rows.weights[:, None])[order]).astype(np.float32)
+        points, some = rows.points[order], signs.astype(np.float32)
+        step = max(1, CLUSTER_NUMBERS // (len(order) * 2 * residuals.shape[1]))
+        for i in range(0, len(rows.frequencies), step):
+            phase = points @ rows.frequencies[i : i + step].T
+            features = np.concatenate([np.cos(phase), np.sin(phase)], axis=1).astype(np.float32)
+            each = (features[:, :, None] * residuals[:, None, :]).reshape(len(order), -1)
+            sums = np.add.reduceat(each, starts, axis=0)
+            total += np.square(some @ sums, dtype=np.float64).sum(axis=1) - float(
+                np.square(sums, dtype=np.float64).sum()
+            )
+        return total / len(rows.frequencies) / pairs_between(self.clusters, rows.weights)

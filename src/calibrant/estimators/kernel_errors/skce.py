@@ -8,17 +8,26 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant._array import as_number, namespace, to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.discrete.count_families import Counts
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
+from calibrant.estimators.kernel_errors.cluster_pairs import (
+    MAX_CLUSTERS,
+    MAX_ROWS,
+    pairs_of_clusters,
+    pairs_within_clusters,
+)
 from calibrant.estimators.kernel_errors.kernel_problem import (
     KernelForm,
+    form_of,
     notes_on_kernel,
     resolve_kernels,
     resolve_problem,
+    unit_weights,
 )
 from calibrant.estimators.kernel_errors.kernel_resamples import (
     OF_A_GPU,
@@ -28,9 +37,10 @@ from calibrant.estimators.kernel_errors.kernel_resamples import (
     resamples_on_gpu,
     work_of_resample,
 )
-from calibrant.estimators.kernel_errors.kernel_sums import PairSpread, all_pairs, block_mean
+from calibrant.estimators.kernel_errors.kernel_sums import PairSpread, all_pairs, block_mean, moments_of
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, affordable_features
 from calibrant.estimators.limits import MeanLimits, squares_within
+from calibrant.estimators.signs import SignedQuadratic, no_signs, pairs_between, without_limits
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.residuals.embedding import Route
@@ -97,6 +107,9 @@ def step_of(predictions: Distribution) -> float:
     """What one row adds to the root at most, where outcomes may be so rare that none was seen: classes, labels and counts."""
     return 2**0.5 / len(predictions) if isinstance(predictions, Categorical | Bernoulli | Counts) else 0.0
 
+
+BETWEEN = "pairs of rows of the same cluster are left out"
+"""What is said of a mean over pairs where rows belong together."""
 
 BIASED = (
     "unbiased=False adds the terms of rows with themselves, which lie above the error; unbiased=True has an interval"
@@ -192,6 +205,40 @@ class SKCE(BaseEstimator):
             withheld=None if self.unbiased else BIASED,
         )
 
+    def of_clusters(
+        self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Estimate:
+        """The mean over pairs of rows of different clusters: pairs of one cluster are alike by more than the error."""
+        self._check_pairs("clusters")
+        on_predictions, on_targets, rows = resolve_problem(
+            self.on_predictions, self.on_targets, self.route, targets, predictions, weights
+        )
+        form = form_of(on_predictions, rows)
+        total = float(to_numpy(moments_of(form, rows).total)) - pairs_within_clusters(form, rows, clusters)
+        w = None if weights is None else unit_weights(weights, len(weights))
+        settled = replace(self, on_predictions=on_predictions, on_targets=on_targets)
+        notes = (BETWEEN, *notes_on_kernel(on_predictions))
+        value = total / pairs_between(clusters, w)
+        found = Estimate("SKCE", value, len(predictions), settled, route=rows.residuals.route.value, notes=notes)
+        return without_limits(found)
+
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Statistic:
+        """Pairs of rows of different clusters, with the signs of both."""
+        self._check_pairs("clusters")
+        on_predictions, _, rows = resolve_problem(
+            self.on_predictions, self.on_targets, self.route, targets, predictions, weights
+        )
+        matrix = pairs_of_clusters(form_of(on_predictions, rows), rows, clusters)
+        return SignedQuadratic.of(matrix, clusters, None if weights is None else unit_weights(weights, len(weights)))
+
+    def _check_pairs(self, what: str) -> None:
+        if self.block is not None or not self.unbiased:
+            raise no_signs(
+                self, f"{what} take the mean over all pairs of different clusters, SKCE(unbiased=True, block=None)"
+            )
+
     def resolved(self, predictions: Distribution) -> "SKCE":
         """With the length scales that these predictions give it.
 
@@ -212,6 +259,18 @@ class SKCE(BaseEstimator):
         if n_resamples * work <= budget:
             return self
         count = affordable_features(on_predictions, on_targets, predictions, n_resamples, budget)
+        return self if count is None else RandomFeatureSKCE(on_predictions, on_targets, count)
+
+    def affordable_with_signs(
+        self, predictions: Distribution, n_resamples: int, budget: float, clusters: Clusters
+    ) -> BaseEstimator:
+        """Random features of many rows or clusters, whose pairs take too long; where the kernels have none, all pairs."""
+        if len(predictions) <= MAX_ROWS and len(clusters) <= MAX_CLUSTERS:
+            return self
+        on_predictions, on_targets, _ = resolve_kernels(self.on_predictions, self.on_targets, predictions)
+        count = affordable_features(on_predictions, on_targets, predictions, n_resamples, budget)
+        if count is None and len(clusters) > MAX_CLUSTERS:
+            raise no_signs(self, f"its kernels have no random features, which more than {MAX_CLUSTERS:,} clusters need")
         return self if count is None else RandomFeatureSKCE(on_predictions, on_targets, count)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:

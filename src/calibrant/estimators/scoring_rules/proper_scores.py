@@ -9,11 +9,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import MAX_SQUARED, InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.cluster_skewness import FEW_SURPRISES, surprises_in, too_few_clusters
 from calibrant.estimators.limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many
 from calibrant.typing import Array
@@ -71,7 +73,28 @@ class Score(BaseEstimator):
         if max(-losses.min(), losses.max()) > MAX_SQUARED:
             return Estimate(self.name, mean, len(predictions), self, withheld=HUGE_LOSS)
         seen = replace(MeanLimits.of(losses, weights, least=self.least, most=self.most), mean=mean)
-        found = self.of_limits(seen, len(predictions), self.needs(predictions))
+        return self._reckoned(self.of_limits(seen, len(predictions), self.needs(predictions)), losses, predictions)
+
+    def of_clusters(
+        self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Estimate:
+        """The mean loss with the standard error and limits of sums over clusters, the sandwich that is robust to them."""
+        losses = to_numpy(self.losses(targets, predictions))
+        if not np.isfinite(losses).all():
+            return self.estimate(targets, predictions, weights)
+        is_rare = surprises_in(targets, predictions, weights, clusters) < FEW_SURPRISES
+        seen = MeanLimits.of_clusters(
+            losses, weights, clusters, are_of_one_fate=is_rare, least=self.least, most=self.most
+        )
+        found = self._reckoned(self.of_limits(seen, len(predictions), 2), losses, predictions)
+        few = len(predictions) < self.needs(predictions)
+        withheld = self.estimate(targets, predictions, weights).withheld if few else None
+        return replace(found, withheld=withheld or too_few_clusters(targets, predictions, weights, clusters))
+
+    def _reckoned(self, found: Estimate, losses: np.ndarray, predictions: Distribution) -> Estimate:
+        """With limits that reckon with losses which were not seen."""
+        seen = found.limits
+        assert isinstance(seen, MeanLimits)
         if has_classes(predictions):
             lowest, highest = self.likely(losses, predictions)
             return replace(found, limits=replace(seen, lowest=lowest, highest=highest))

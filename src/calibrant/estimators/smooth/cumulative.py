@@ -6,9 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from calibrant.estimators.base import Answers, MeanOverEvents
+from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
+from calibrant.distributions.base import Distribution
+from calibrant.estimators.base import Answers, MeanOverEvents, Statistic
 from calibrant.estimators.binned.binning import Ordered
 from calibrant.estimators.limits import Slack, WalkGap, noise_of_all
+from calibrant.estimators.signs import SignedWalk
 from calibrant.lenses.class_lenses import Lens
 
 
@@ -34,6 +38,19 @@ class CumulativeError(MeanOverEvents):
         """Rows are sorted once."""
         return _Walks(type(self), Ordered.of(scores, weights))
 
+    def with_signs(
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Statistic:
+        """Walks of residuals with the signs of their clusters."""
+        _, events, _ = self.look(predictions)
+        w = np.ones(len(predictions)) if weights is None else weights
+        walks = []
+        for event in events:
+            p, ordered = event.probability.astype(np.float64), Ordered.of(event.probability, weights)
+            residuals = (w * (p - event.observed(to_numpy(targets))))[ordered.order]
+            walks.append(SignedWalk(residuals, clusters.codes[ordered.order], ordered.ends))
+        return _SignedWalks(type(self), tuple(walks), float(w.sum()))
+
 
 @dataclass(frozen=True, eq=False)
 class _Walks:
@@ -43,6 +60,16 @@ class _Walks:
     def __call__(self, observed: np.ndarray) -> np.ndarray:
         walks = self.ordered.predicted - self.ordered.observed(observed)
         return self.kind.of_walks(walks) / self.ordered.weight[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class _SignedWalks:
+    kind: type[CumulativeError]
+    walks: tuple[SignedWalk, ...]
+    total: float
+
+    def __call__(self, signs: np.ndarray) -> np.ndarray:
+        return np.mean([self.kind.of_walks(walk(signs)) for walk in self.walks], axis=0) / self.total
 
 
 @dataclass(frozen=True)

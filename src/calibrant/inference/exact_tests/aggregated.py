@@ -9,25 +9,33 @@ from typing import Protocol
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
-from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.base import Statistic, as_estimate
+from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.estimators.base import SINGLE, Statistic, as_estimate
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.binned.tail_scan import TailScan
 from calibrant.estimators.forecast_errors.pit_error import PITError, QuantileError
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
 from calibrant.estimators.kernel_errors.skce import SKCE
-from calibrant.inference.exact_tests.exact_test import BUDGET, check_rests_on_quantiles, statistic_of, within_budget
+from calibrant.inference.exact_tests.cluster_signs import Signs, check_clusters
+from calibrant.inference.exact_tests.exact_test import (
+    BUDGET,
+    check_rests_on_quantiles,
+    statistic_of,
+    with_signs_within_budget,
+    within_budget,
+)
 from calibrant.inference.monte_carlo import at_least, draw, nearer_tail
 from calibrant.kernels import Exponential, Kernel
 from calibrant.kernels.base import Radial
 from calibrant.lenses.class_lenses import ClassWise, TopLabel
-from calibrant.results import Interval, TestResult, brief
+from calibrant.results import Estimate, Interval, TestResult, brief
 from calibrant.results.result import USUAL_LEVEL, central_band
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
@@ -66,13 +74,14 @@ class Pool:
         n_resamples: int,
         *,
         two_sided: Sequence[str] = (),
+        width: int | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> "Pool":
         """All statistics, of one number or of several, on the targets and on the same resamples of them."""
         parts = tuple(statistics.values())
         observed = [_columns(part, to_numpy(targets)[None]) for part in parts]
-        width = int(np.prod(targets.shape))
+        width = int(np.prod(targets.shape)) if width is None else width
         null = draw(partial(_resample, parts, predictions), n_resamples, width=width, rng=rng, engine=engine)
         pool = np.concatenate([null, np.concatenate(observed, axis=1)])
         ends = np.cumsum([part.shape[1] for part in observed])[:-1]
@@ -174,6 +183,8 @@ class AggregatedTest:
     by exchangeability, and nearly as powerful as the best of the statistics, whichever that is. Schrab et al. (2023) for
     the idea; the ranks make it exact.
 
+    ``clusters`` are those of :class:`ExactTest`: all statistics are ranked on the same signs of whole clusters.
+
     >>> from calibrant import AggregatedTest
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(500)
@@ -199,6 +210,7 @@ class AggregatedTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
@@ -207,7 +219,9 @@ class AggregatedTest:
         Of several there is no band of a calibrated model: the statistic shown is the one that stands out most, and would leave
         its own band more often than it says. ``ExactTest`` of that statistic has one.
         """
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        if groups is not None and not groups.are_single_rows:
+            return self._with_signs(targets, predictions, weights, groups, rng, engine)
         wished = default_grid(predictions) if self.estimators is None else self.estimators
         for each in wished:
             check_rests_on_quantiles(each, predictions)
@@ -218,22 +232,69 @@ class AggregatedTest:
                 as_estimate(estimator, targets, predictions, weights)
         statistics = {str(i): statistic_of(e, predictions, weights) for i, e in enumerate(chosen)}
         pool = Pool.draw(statistics, targets, predictions, self.n_resamples, rng=rng, engine=engine)
-        alone = [pool.pvalue(name) for name in statistics]
-        best = int(np.argmin(alone))
+        best = _strongest(pool)
         estimate = as_estimate(chosen[best], targets, predictions, weights, engine)
-        single = f"{brief(estimate.estimator)}, alone p = {alone[best]:.4g}"
+        null = pool.null("0") if len(wished) == 1 else None
+        single = () if groups is None else (SINGLE,)
+        return self._result(pool, estimate, null, [*notes, single])
+
+    def _with_signs(
+        self,
+        targets: Array,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+        clusters: Clusters,
+        rng: Seed,
+        engine: Engine | None,
+    ) -> TestResult:
+        """All statistics on the same signs of clusters."""
+        wished = grid_with_signs(predictions) if self.estimators is None else self.estimators
+        for each in wished:
+            check_rests_on_quantiles(each, predictions)
+        own, told = check_clusters(self, wished, targets, predictions, weights, clusters)
+        share, y, signs = self.budget / len(wished), to_numpy(targets), Signs(len(clusters))
+        chosen, notes = zip(
+            *(with_signs_within_budget(e, predictions, self.n_resamples, share, clusters) for e in own),
+            strict=True,
+        )
+        statistics = {str(i): e.with_signs(y, predictions, weights, clusters) for i, e in enumerate(chosen)}
+        pool = Pool.draw(
+            statistics, signs.observed, signs, self.n_resamples, width=len(predictions), rng=rng, engine=engine
+        )
+        estimate = as_estimate(chosen[_strongest(pool)], targets, predictions, weights, engine, clusters)
+        return self._result(pool, estimate, None, [told, *notes])
+
+    def _result(
+        self, pool: Pool, estimate: Estimate, null: np.ndarray | None, notes: Sequence[Sequence[str]]
+    ) -> TestResult:
+        """What all statistics say together, with the estimate of the strongest."""
+        alone = pool.pvalue(str(_strongest(pool)))
+        strongest = (
+            f"{len(pool.values)} statistics; the strongest is {brief(estimate.estimator)}, alone p = {alone:.4g}"
+        )
         return TestResult(
             statistic=float(estimate),
-            pvalue=pool.together(list(statistics)),
-            n=len(predictions),
+            pvalue=pool.together(list(pool.values)),
+            n=estimate.n,
             test=self,
             estimate=estimate,
-            null_distribution=pool.null("0") if len(wished) == 1 else None,
-            notes=(
-                f"{len(wished)} statistics; the strongest is {single}",
-                *dict.fromkeys(note for some in notes for note in some),
-            ),
+            null_distribution=null,
+            notes=(strongest, *dict.fromkeys(note for some in notes for note in some)),
         )
+
+
+def _strongest(pool: Pool) -> int:
+    """The place of the statistic with the smallest p-value, the first of several."""
+    return int(np.argmin([pool.pvalue(name) for name in pool.values]))
+
+
+def grid_with_signs(predictions: Distribution) -> tuple[Estimator, ...]:
+    """The default grid for clusters: squares of gaps, on whose mean skewness has no influence, in the place of their sizes.
+
+    >>> grid_with_signs(Bernoulli([[0.2, 0.7]]))[0]
+    ECE(bins=EqualMass(n_bins=2, ties='together'), norm=2, lens=None, label_binned=False)
+    """
+    return tuple(replace(e, norm=2) if isinstance(e, ECE) else e for e in default_grid(predictions))
 
 
 def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:

@@ -7,12 +7,14 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters, refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
-from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic, as_estimate
+from calibrant.distributions.reading.conversion import as_clustered_problem, as_weighted_problem
+from calibrant.estimators.base import SINGLE, BaseEstimator, EachDraw, Statistic, as_estimate
 from calibrant.estimators.forecast_errors.pit import PIT
+from calibrant.inference.exact_tests.cluster_signs import Signs, check_clusters
 from calibrant.inference.monte_carlo import (
     at_least,
     at_most,
@@ -24,7 +26,7 @@ from calibrant.inference.monte_carlo import (
     shuffled_rows,
 )
 from calibrant.results import TestResult, brief
-from calibrant.typing import ArrayLike, Engine, Estimator, Seed
+from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 BUDGET = 2e11
 """Multiplications that resamples may cost by default: some ten seconds on two cores."""
@@ -44,6 +46,11 @@ class ExactTest:
     ``stop_after=h`` stops at the h-th resample that is at least as extreme, with ``p = h / resamples``: also exact, and cheap
     where p is large (Besag & Clifford 1991). Kernel errors whose resamples would cost more than ``budget``
     multiplications are approximated by random features, and the result says so.
+
+    ``clusters`` has one label a row: rows with the same label may depend on each other in any way, such as questions about one
+    text or visits of one patient. Targets cannot be drawn anew then; the sums of residuals over each cluster get random signs
+    instead. That is exact where the residuals of a cluster are symmetric together, and holds for many clusters else. It is
+    refused where clusters, or events, are too few, and for estimators that are no function of sums of residuals.
 
     >>> import numpy as np
     >>> from calibrant import ECE, ExactTest
@@ -79,12 +86,15 @@ class ExactTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Resample, compare and count."""
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
         check_rests_on_quantiles(self.estimator, predictions)
+        if groups is not None and not groups.are_single_rows:
+            return self._with_signs(targets, predictions, weights, groups, rng, engine)
         estimator, notes = within_budget(self.estimator, predictions, self.n_resamples, self.budget)
         estimate = as_estimate(estimator, targets, predictions, weights, engine)
         if isinstance(estimator, BaseEstimator):
@@ -98,7 +108,35 @@ class ExactTest:
             pvalue = self._pvalue(observed, null)
         else:
             null, pvalue = self._sequential(resample, observed, settings)
+        notes = notes if groups is None else (*notes, SINGLE)
         return TestResult(float(estimate), pvalue, len(predictions), self, estimate, null, notes)
+
+    def _with_signs(
+        self,
+        targets: Array,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+        clusters: Clusters,
+        rng: Seed,
+        engine: Engine | None,
+    ) -> TestResult:
+        """Signs of clusters in the place of resampled targets."""
+        if self.alternative != "greater":
+            raise InputError(f"alternative must be 'greater' with clusters; got {self.alternative!r}")
+        (own,), told = check_clusters(self, (self.estimator,), targets, predictions, weights, clusters)
+        estimator, notes = with_signs_within_budget(own, predictions, self.n_resamples, self.budget, clusters)
+        estimate = as_estimate(estimator, targets, predictions, weights, engine, clusters)
+        statistic, signs = estimator.with_signs(to_numpy(targets), predictions, weights, clusters), Signs(len(clusters))
+        observed = float(statistic(signs.observed[None])[0])
+        settings: dict[str, Any] = {"width": len(predictions), "rng": rng, "engine": engine}
+        resample = partial(_resample, statistic, signs)
+        if self.stop_after is None:
+            null = draw(resample, self.n_resamples, **settings)
+            pvalue = self._pvalue(observed, null)
+        else:
+            null, pvalue = self._sequential(resample, observed, settings)
+        notes = (*told, *notes)
+        return TestResult(float(estimate), pvalue, len(predictions), self, estimate, null, notes, has_band=False)
 
     def _pvalue(self, observed: float, null: np.ndarray) -> float:
         pool = np.append(null, observed)
@@ -136,6 +174,18 @@ def within_budget(
     )
 
 
+def with_signs_within_budget(
+    estimator: BaseEstimator, predictions: Distribution, n_resamples: int, budget: float, clusters: Clusters
+) -> tuple[BaseEstimator, tuple[str, ...]]:
+    """The same for signs of clusters."""
+    chosen = estimator.affordable_with_signs(predictions, n_resamples, budget, clusters)
+    if chosen is estimator:
+        return estimator, ()
+    return chosen, (
+        f"all pairs of {len(predictions):,} rows in {len(clusters):,} clusters are many: {brief(chosen)} instead",
+    )
+
+
 def check_rests_on_quantiles(estimator: Any, predictions: Distribution) -> None:
     """Refuse to resample quantile forecasts for a statistic that depends on what lies between their levels."""
     if not getattr(estimator, "rests_on_levels", False):
@@ -149,7 +199,9 @@ def statistic_of(estimator: Any, predictions: Distribution, weights: np.ndarray 
     return EachDraw(estimator, predictions, weights)
 
 
-def _resample(statistic: Statistic, predictions: Distribution, seed: np.random.SeedSequence, size: int) -> np.ndarray:
+def _resample(
+    statistic: Statistic, predictions: Distribution | Signs, seed: np.random.SeedSequence, size: int
+) -> np.ndarray:
     return statistic(predictions.sample(np.random.default_rng(seed), size))
 
 
@@ -197,10 +249,12 @@ class ShuffleTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Hand PIT values around, compare and count."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         check_blocks(self.block, len(predictions))

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, as_array, check_count, check_fraction, check_one_of, check_same_length
 from calibrant.distributions.base import Distribution, as_numbers
 from calibrant.distributions.empirical.ensemble import Ensemble
@@ -66,10 +67,12 @@ class RankTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Rank, count, resample the counts and compare."""
+        refuse_clusters(self, clusters)
         if sample_weight is not None:
             raise InputError("RankTest counts rows and has no use for sample_weight: use ExactTest(PITError())")
         targets, ranks = self._ranks(y_true, y_pred)

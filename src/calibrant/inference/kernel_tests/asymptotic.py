@@ -7,6 +7,7 @@ from scipy.optimize import brentq
 from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import gammaincc, ndtr
 
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_weighted_problem
@@ -62,10 +63,12 @@ class BlockTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """The mean of the blocks in units of its standard error."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         n = len(predictions)

@@ -6,6 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_weighted_problem
@@ -46,10 +47,12 @@ class BoundTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """The bound at the estimate."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         if weights is not None:

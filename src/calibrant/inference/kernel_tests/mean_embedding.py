@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from calibrant._array import matched, to_numpy
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
@@ -67,10 +68,12 @@ class CMETest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Q and its tail."""
+        refuse_clusters(self, clusters)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         check_whole(predictions, self)
         estimate = UCME(self.on_predictions, self.on_targets, self.locations).estimate(targets, predictions, weights)

@@ -1,0 +1,133 @@
+"""Rows that belong together: the cluster of each row, checked and counted at the boundary."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from calibrant._array import to_numpy
+from calibrant._validate import InputError, as_array, check_same_length
+from calibrant.typing import ArrayLike
+
+TESTS = "use AggregatedTest()(y_true, y_pred, clusters=...), ExactTest or WildBootstrapTest, which draw signs of whole clusters"
+"""The remedy of tests that are for independent rows."""
+
+REMEDY = "give clusters a column that says which rows belong together, or leave it out if rows are independent"
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The cluster of each row, ``codes`` from 0 on, ``(n,)``; ``len`` is their number.
+
+    >>> clusters = as_clusters(["b", "a", "b"], 3)
+    >>> clusters.codes, len(clusters), clusters.sums(np.array([1.0, 2.0, 3.0]))
+    (array([1, 0, 1]), 2, array([2., 4.]))
+    """
+
+    codes: np.ndarray
+    count: int
+
+    @classmethod
+    def of_codes(cls, codes: np.ndarray) -> Self:
+        """From any whole numbers."""
+        names, which = np.unique(codes, return_inverse=True)
+        return cls(which.reshape(-1), len(names))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, rows: np.ndarray | slice) -> Self:
+        return self.of_codes(self.codes[rows])
+
+    @property
+    def are_single_rows(self) -> bool:
+        """Whether every row is a cluster of its own: then rows are independent."""
+        return self.count == len(self.codes)
+
+    @property
+    def effective(self) -> int:
+        """How many clusters of equal size count as much, ``(sum m)^2 / sum m^2``, at least 2."""
+        sizes = self.sums().astype(np.float64)
+        return max(2, int(sizes.sum() ** 2 / (sizes @ sizes) + 1e-9))
+
+    def sums(self, values: np.ndarray | None = None) -> np.ndarray:
+        """The sum over the rows of each cluster, ``(C,)``, of values ``(n,)``; without any, how many rows it has."""
+        return np.bincount(self.codes, weights=values, minlength=self.count)
+
+
+def as_clusters(clusters: ArrayLike, n: int) -> Clusters:
+    """One label a row, of any kind, as clusters; missing labels and a single cluster are refused.
+
+    >>> len(as_clusters([3, 3, 7], 3))
+    2
+    """
+    labels = _labels(clusters)
+    if labels.ndim != 1:
+        raise InputError(f"clusters must be one label a row; got shape {labels.shape}: {REMEDY}")
+    check_same_length(len(labels), n, "clusters", "y_true")
+    missing = _missing(labels)
+    if missing.any():
+        raise InputError(
+            f"clusters has {int(missing.sum()):,} missing labels, first in row {int(missing.argmax())}: give such rows labels "
+            "of their own if they belong to no other row, or drop them"
+        )
+    codes, count = _encoded(labels)
+    if count == 1:
+        raise InputError(
+            f"clusters has the label {labels.tolist()[0]!r} in all {n:,} rows, and chance needs several: {REMEDY}"
+        )
+    return Clusters(codes, count)
+
+
+def refuse_clusters(asker: object, clusters: ArrayLike | None, remedy: str = TESTS) -> None:
+    """Refuse clusters where independent rows are needed.
+
+    >>> try:
+    ...     refuse_clusters(object(), [0, 0, 1], "use WildBootstrapTest")
+    ... except InputError as error:
+    ...     print(error)
+    object takes no clusters, as it is for independent rows: use WildBootstrapTest
+    """
+    if clusters is not None:
+        raise InputError(f"{type(asker).__name__} takes no clusters, as it is for independent rows: {remedy}")
+
+
+def _labels(clusters: Any) -> np.ndarray:
+    """As an array, which may hold objects."""
+    if isinstance(clusters, list | tuple):
+        try:
+            found = np.asarray(clusters)
+        except ValueError as error:
+            raise InputError(f"clusters must be one label a row; got rows of different lengths: {REMEDY}") from error
+        is_mixed = found.dtype.kind in "US" and not all(isinstance(x, str | bytes) for x in clusters)
+        return np.array([*clusters, None], dtype=object)[:-1] if is_mixed else found
+    return to_numpy(as_array(clusters, "clusters"))
+
+
+def _missing(labels: np.ndarray) -> np.ndarray:
+    """Which labels are none: None, NaN, NaT, or what pandas has for them."""
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype.kind in "mM":
+        return np.isnat(labels)
+    if labels.dtype == object:
+        return np.array([_is_missing(x) for x in labels], dtype=bool)
+    return np.zeros(len(labels), dtype=bool)
+
+
+def _is_missing(x: Any) -> bool:
+    try:
+        return x is None or bool(x != x)  # NaN and NaT differ from themselves
+    except TypeError:  # of pandas.NA one cannot tell
+        return True
+
+
+def _encoded(labels: np.ndarray) -> tuple[np.ndarray, int]:
+    """Numbers from 0 on, and how many there are; objects in the order of their first rows."""
+    if labels.dtype != object:
+        names, codes = np.unique(labels, return_inverse=True)
+        return codes.reshape(-1), len(names)
+    seen: dict[Hashable, int] = {}
+    codes = np.array([seen.setdefault(x, len(seen)) for x in labels], dtype=np.intp)
+    return codes, len(seen)
