@@ -1,0 +1,77 @@
+"""What a fused error is, and the events it may look at: values and gradients in one pass, without autograd inside."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from calibrant.lenses.class_lenses import Lens, PositiveClass, TopLabel
+from calibrant.losses.class_rows import ClassRows
+
+CACHED_NUMBERS = 1 << 17
+"""Numbers of a panel of pairs on a CPU: they stay in its cache."""
+
+NUMBERS_ON_GPU = 1 << 24
+"""The same on a GPU, where few launches count: 128 MiB."""
+
+
+class FusedError(ABC):
+    """An error of class probabilities that is written with its gradient; subclasses are frozen dataclasses."""
+
+    @abstractmethod
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
+        """The value, a scalar, and its gradient with respect to the log probabilities ``(n, k)``."""
+
+    def fits(self, n: int, k: int) -> bool:
+        """Whether it is meant for n rows of k classes."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class EventRows:
+    """One yes-or-no question for each row: the probability of yes ``(n,)``, its class, and whether it happened, as 0 or 1."""
+
+    predicted: Tensor
+    answer: Tensor
+    hit: Tensor
+
+    @classmethod
+    def of(cls, lens: Lens, rows: ClassRows) -> Self:
+        """The favoured class, or a class that is given."""
+        if isinstance(lens, TopLabel):
+            q, answer = rows.p.max(dim=1, keepdim=True)
+        else:
+            assert isinstance(lens, PositiveClass)
+            index = 1 if lens.label is None else int(lens.label)
+            q = rows.p[:, index : index + 1]
+            answer = torch.full_like(q, index, dtype=torch.int64)
+        return cls(q[:, 0], answer, rows.observed.gather(1, answer)[:, 0])
+
+    def to_logs(self, slope: Tensor, rows: ClassRows) -> Tensor:
+        """The gradient with respect to all log probabilities, from that with respect to the probability of yes."""
+        return torch.zeros_like(rows.p).scatter(1, self.answer, (self.predicted * slope)[:, None])
+
+
+def event_lens(lens: Lens | None, k: int) -> Lens | None:
+    """The lens of a single event that is fused, or ``None``; without a lens the positive class of two, else the confidence."""
+    if lens is None:
+        return PositiveClass() if k == 2 else TopLabel()
+    if type(lens) is TopLabel or (type(lens) is PositiveClass and lens.label is None and k == 2):
+        return lens
+    is_class = type(lens) is PositiveClass and type(lens.label) is int and 0 <= lens.label < k
+    return lens if is_class else None
+
+
+def panels(n: int, device: torch.device) -> list[slice]:
+    """Consecutive rows whose pairs with all n are held at a time."""
+    size = max(1, (CACHED_NUMBERS if device.type == "cpu" else NUMBERS_ON_GPU) // n)
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def rooted(mean: Tensor, p: float) -> tuple[Tensor, Tensor]:
+    """The p-th root of the size with the sign, and its derivative, which is zero at zero."""
+    is_zero = mean == 0
+    root = torch.where(is_zero, 1.0, mean.abs()) ** (1 / p)
+    return torch.where(is_zero, 0.0, torch.sign(mean) * root), torch.where(is_zero, 0.0, root ** (1 - p) / p)
