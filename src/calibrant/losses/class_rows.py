@@ -48,9 +48,9 @@ class ClassRows:
 
     def cross_entropy(self) -> Tensor:
         """The mean log loss; NaN where a logit is not finite or a target is no class."""
-        total = (self.observed * self.logs).sum()  # 0 * -inf is NaN
+        total = torch.dot(self.observed.view(-1), self.logs.view(-1))  # 0 * -inf is NaN
         return torch.sqrt(self.observed.sum() - len(self)) - total / len(self)
 
     def to_logits(self, slope: Tensor) -> Tensor:
         """The gradient with respect to the logits, from that with respect to the log probabilities."""
-        return slope - self.p * slope.sum(dim=1, keepdim=True)
+        return torch.addcmul(slope, self.p, slope.sum(dim=1, keepdim=True), value=-1)

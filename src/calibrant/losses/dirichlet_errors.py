@@ -1,6 +1,9 @@
 """Errors by kernel regression on the simplex: values and gradients of all pairs of a batch, a panel at a time."""
 
+import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import torch
@@ -9,33 +12,36 @@ from torch import Tensor
 from calibrant.estimators.simplex.kde import ALONE, EFFECTIVE
 from calibrant.lenses.class_lenses import Lens
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, FusedError, event_lens, panels, rooted
+from calibrant.losses.fused_error import EventRows, FusedError, event_lens, joined, panels, rooted
 from calibrant.losses.heads import MAX_PROBABILITY, MIN_LOG_PROBABILITY
+
+MIN_PROBABILITY = math.exp(MIN_LOG_PROBABILITY)
+"""As class heads have it."""
 
 
 class Around(NamedTuple):
-    """Averages around some rows with weights w that sum to one: ``sum w y``, ``sum w^2 y`` and ``sum w^2``."""
+    """Averages around some rows with weights w that sum to one: ``sum w y`` and, unless plain, ``sum w^2 y`` and ``sum w^2``."""
 
     mean: Tensor
-    mean_of_squares: Tensor
-    squares: Tensor
+    twofold: Tensor | None = None
+    squares: Tensor | None = None
 
 
 class Slopes(NamedTuple):
-    """Sums of terms, their derivatives with respect to the averages, and to the probabilities they are compared with."""
+    """The sum of terms, and its derivatives with respect to the probabilities they are compared with and to the averages."""
 
     terms: Tensor
-    of_mean: Tensor
-    of_mean_of_squares: Tensor
-    of_squares: Tensor
     of_predicted: Tensor
+    of_mean: Tensor
+    of_twofold: Tensor | None = None
+    of_squares: Tensor | None = None
 
 
 @dataclass(frozen=True)
 class FusedKDE(FusedError):
     """The mean over rows of ``||R - f||_p^p``, or of the squares of R: :class:`~calibrant.KDE` and its sharpness.
 
-    ``p`` is ``None`` for the sharpness. R are frequencies around each row, without itself.
+    ``p`` is ``None`` for the sharpness. R are frequencies around each row, without itself; ``debias`` is as there.
     """
 
     p: float | None
@@ -51,113 +57,129 @@ class FusedKDE(FusedError):
     def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
         """O(n^2 k) time; whole vectors, or the points ``(1 - q, q)`` of an event."""
         if self.lens is None and rows.k > 2:
-            logs = rows.logs.clamp(min=MIN_LOG_PROBABILITY)
-            p = torch.exp(logs)
-            value, of_logs, of_points = self._mean(logs, p, rows.observed, 0, wants_gradient)
-            if of_logs is None or of_points is None:
+            logs, p = rows.logs.clamp(min=MIN_LOG_PROBABILITY), rows.p.clamp(min=MIN_PROBABILITY)
+            value, slopes = self._mean(logs, p, rows.observed, 0, wants_gradient)
+            if slopes is None:
                 return value, None
-            return value, torch.where(rows.logs < MIN_LOG_PROBABILITY, 0.0, of_logs + p * of_points)
+            of_logs, of_points, scale = slopes
+            of_logs = of_logs.masked_fill_(rows.logs < MIN_LOG_PROBABILITY, 0)
+            return value, torch.addcmul(of_logs, of_points, p).mul_(scale)
         lens = event_lens(self.lens, rows.k)
         assert lens is not None
         event = EventRows.of(lens, rows)
-        least = torch.exp(torch.full_like(event.predicted, MIN_LOG_PROBABILITY))
-        q = torch.minimum(torch.maximum(event.predicted, least), torch.full_like(least, MAX_PROBABILITY))
+        q = event.predicted.clamp(min=MIN_PROBABILITY, max=MAX_PROBABILITY)
         points, observed = torch.stack([1 - q, q], dim=1), torch.stack([1 - event.hit, event.hit], dim=1)
-        value, of_logs, of_points = self._mean(torch.log(points), points, observed, 1, wants_gradient)
-        if of_logs is None or of_points is None:
+        value, slopes = self._mean(torch.log(points), points, observed, 1, wants_gradient)
+        if slopes is None:
             return value, None
-        slopes = of_logs / points + of_points
-        return value, event.to_logs(torch.where(q == event.predicted, slopes[:, 1] - slopes[:, 0], 0.0), rows)
+        of_logs, of_points, scale = slopes
+        of_points = of_logs / points + of_points
+        of_q = (of_points[:, 1] - of_points[:, 0]).masked_fill_(q != event.predicted, 0)
+        return value, event.to_logs(of_q * scale, rows)
 
     def _mean(
         self, logs: Tensor, points: Tensor, observed: Tensor, first: int, wants_gradient: bool
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-        """The value, and its gradients with respect to logarithms of points and to points, ``(n, K)``.
+    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor | float] | None]:
+        """The value; its gradients with respect to logarithms of points, and to points, ``(n, K)``, but for a factor.
 
         ``log k = sum_c (f_c / h) log z_c - sum_c log gamma(f_c / h + 1)`` up to a constant; keys f are rows, queries z columns.
         """
         n = logs.shape[0]
         alpha = points / self.bandwidth
-        bias = -torch.lgamma(alpha + 1).sum(dim=1, keepdim=True)
-        keys, queries = torch.cat([alpha, bias], dim=1), torch.cat([logs, torch.ones_like(bias)], dim=1)
+        raised = alpha + 1
+        keys = torch.cat([alpha, torch.lgamma(raised).sum(dim=1, keepdim=True)], dim=1)
+        queries = torch.cat([logs, torch.full_like(logs[:, :1], -1)], dim=1)
         labels = observed.argmax(dim=1)
-        total, of_queries, of_predicted, of_keys = logs.new_zeros(()), [], [], torch.zeros_like(keys)
+        totals, of_queries, of_predicted, of_keys = [], [], [], []
         for cut in panels(n, logs.device):
             weights = _weights(keys, queries[cut], cut.start)
             around, whole = self._around(weights, observed)
             slopes = self._slopes(around, points[cut, first:], first, n)
-            total = total + slopes.terms
+            totals.append(slopes.terms)
             if wants_gradient:
                 pull = self._pull(weights, whole, around, slopes, labels)
                 of_queries.append(pull.T @ alpha)
                 of_predicted.append(_filled(slopes.of_predicted, first))
-                of_keys = of_keys + pull @ queries[cut]
-        value, factor = total / n, 1.0
-        if self.root and self.p not in (None, 1):
-            assert self.p is not None
+                of_keys.append(pull @ queries[cut])
+        value, scale = reduce(add, totals) / n, 1 / n
+        if self.root and self.p is not None and self.p != 1:
             value, factor = rooted(value, self.p)
+            scale = factor / n
         if not wants_gradient:
-            return value, None, None
-        of_alpha = of_keys[:, :-1] - of_keys[:, -1:] * torch.digamma(alpha + 1)
-        of_points = of_alpha / self.bandwidth + torch.cat(of_predicted)
-        return value, torch.cat(of_queries) * (factor / n), of_points * (factor / n)
-
-    @property
-    def _has_squares(self) -> bool:
-        return self.debias is not False
+            return value, None
+        pulled = reduce(add, of_keys)
+        of_alpha = torch.addcmul(pulled[:, :-1], pulled[:, -1:], torch.digamma(raised))
+        return value, (joined(of_queries), of_alpha / self.bandwidth + joined(of_predicted), scale)
 
     def _around(self, weights: Tensor, observed: Tensor) -> tuple[Around, Tensor]:
         """Averages from weights that do not sum to one ``(n, b)``, and their sums ``(b, 1)``."""
         sums = weights.T @ observed
         whole = sums.sum(dim=1, keepdim=True)
-        if not self._has_squares:
-            return Around(sums / whole, sums, whole), whole
-        squares = (weights * weights).T @ observed / whole**2
-        return Around(sums / whole, squares, squares.sum(dim=1, keepdim=True)), whole
+        if self.debias is False or not (self._has_squares or self._is_full(len(observed))):
+            return Around(sums / whole), whole
+        twofold = (weights * weights).T @ observed / whole**2
+        return Around(sums / whole, twofold, twofold.sum(dim=1, keepdim=True)), whole
 
     def _pull(self, weights: Tensor, whole: Tensor, around: Around, slopes: Slopes, labels: Tensor) -> Tensor:
         """Derivatives with respect to the logarithms of the weights, ``(n, b)``; the weights are used up."""
         centre = (slopes.of_mean * around.mean).sum(dim=1, keepdim=True)
-        if not self._has_squares:
+        if slopes.of_twofold is None:
             return weights.mul_(((slopes.of_mean - centre) / whole).T.contiguous().index_select(0, labels))
-        twice = 2 * (slopes.of_mean_of_squares + slopes.of_squares)
-        centre = centre + (twice * around.mean_of_squares).sum(dim=1, keepdim=True)
+        twice = 2 * (slopes.of_twofold + slopes.of_squares)
+        centre = centre + (twice * around.twofold).sum(dim=1, keepdim=True)
         first = ((slopes.of_mean - centre) / whole).T.contiguous().index_select(0, labels)
         second = (twice / whole**2).T.contiguous().index_select(0, labels)
         return first.addcmul_(weights, second).mul_(weights)
 
     def _slopes(self, around: Around, predicted: Tensor, first: int, n: int) -> Slopes:
         """The terms of :class:`~calibrant.estimators.simplex.kde.Ratios` with derivatives, zero for what is not asked for."""
-        mean, twofold, s, m = around.mean[:, first:], around.mean_of_squares[:, first:], around.squares, n - 1
-        if not self._has_squares:
-            terms, of_mean, on_square, of_predicted = self._terms(mean, mean**2, predicted)
-            of_mean = _filled(of_mean + 2 * on_square * mean, first)
-            return Slopes(terms, of_mean, of_mean, s, of_predicted)
-        several = 1 - s > ALONE
-        pairs = torch.where(several, 1 - s, 1.0)
-        square = torch.where(several, (mean**2 - twofold) / pairs, mean**2)
-        is_full = self.debias is True and m >= EFFECTIVE
-        scale = torch.where(s * EFFECTIVE <= 1, m / (m - 1), 0.0) if is_full else torch.zeros_like(s)
+        mean, s = around.mean[:, first:], around.squares
+        if around.twofold is None or s is None:
+            terms, of_predicted, of_mean = self._terms(mean, mean**2 if self._has_squares else mean, predicted)
+            return Slopes(terms, of_predicted, _filled(of_mean + 2 * mean if self._has_squares else of_mean, first))
+        twofold = around.twofold[:, first:]
+        scale = torch.where(s * EFFECTIVE <= 1, (n - 1) / (n - 2), 0.0) if self._is_full(n) else torch.zeros_like(s)
         shift = scale * (twofold - s * mean)
-        terms, on_frequency, on_square, of_predicted = self._terms(mean + shift, square + 4 * mean * shift, predicted)
-        on_shift = (on_frequency + 4 * on_square * mean) * scale
-        of_mean = on_frequency + on_square * (2 * mean / pairs + 4 * shift) - on_shift * s
-        of_twofold = on_shift - torch.where(several, on_square / pairs, 0.0)
-        of_s = torch.where(several, on_square * square / pairs, 0.0) - on_shift * mean
-        of_s = of_s.sum(dim=1, keepdim=True)
-        return Slopes(terms, _filled(of_mean, first), _filled(of_twofold, first), of_s, of_predicted)
+        if not self._has_squares:
+            terms, of_predicted, of_mean = self._terms(mean + shift, mean, predicted)
+            of_shift = of_mean * scale
+            of_mean, of_twofold, of_s = of_mean - of_shift * s, of_shift, -of_shift * mean
+        else:
+            several = 1 - s > ALONE
+            pairs = torch.where(several, 1 - s, 1.0)
+            square = torch.where(several, (mean**2 - twofold) / pairs, mean**2)
+            terms, of_predicted, of_mean = self._terms(mean + shift, square + 4 * mean * shift, predicted)
+            of_shift = (of_mean + 4 * mean) * scale
+            of_mean = of_mean + 2 * mean / pairs + 4 * shift - of_shift * s
+            of_twofold = of_shift - torch.where(several, 1 / pairs, 0.0)
+            of_s = torch.where(several, square / pairs, 0.0) - of_shift * mean
+        return Slopes(
+            terms, of_predicted, _filled(of_mean, first), _filled(of_twofold, first), of_s.sum(dim=1, keepdim=True)
+        )
 
-    def _terms(self, frequency: Tensor, square: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Their sum, and the derivatives with respect to frequencies, squares and predictions."""
+    def _terms(self, frequency: Tensor, square: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Their sum, and the derivatives with respect to predictions and frequencies; that with respect to squares is 1 or 0."""
         if self.p is None:
-            return square.sum(), torch.zeros_like(square), torch.ones_like(square), torch.zeros_like(square)
+            return square.sum(), torch.zeros_like(predicted), torch.zeros_like(predicted)
         if self.p == 2:
             terms = square - 2 * predicted * frequency + predicted**2
-            return terms.sum(), -2 * predicted, torch.ones_like(square), 2 * (predicted - frequency)
+            return terms.sum(), 2 * (predicted - frequency), -2 * predicted
         gap = frequency - predicted
+        if self.p == 1:
+            slope = torch.sign(gap)
+            return torch.dot(gap.reshape(-1), slope.reshape(-1)), -slope, slope
         size = gap.abs()
-        slope = torch.sign(gap) if self.p == 1 else self.p * size ** (self.p - 1) * torch.sign(gap)
-        return (size if self.p == 1 else size**self.p).sum(), slope, torch.zeros_like(square), -slope
+        slope = self.p * size ** (self.p - 1) * torch.sign(gap)
+        return (size**self.p).sum(), -slope, slope
+
+    @property
+    def _has_squares(self) -> bool:
+        """Whether terms have squares of frequencies, which have a bias of their own."""
+        return self.p is None or self.p == 2
+
+    def _is_full(self, n: int) -> bool:
+        """Whether the bias of ratios is removed."""
+        return self.debias is True and n - 1 >= EFFECTIVE
 
 
 def _weights(keys: Tensor, queries: Tensor, start: int) -> Tensor:

@@ -51,7 +51,7 @@ class EventRows:
 
     def to_logs(self, slope: Tensor, rows: ClassRows) -> Tensor:
         """The gradient with respect to all log probabilities, from that with respect to the probability of yes."""
-        return torch.zeros_like(rows.p).scatter(1, self.answer, (self.predicted * slope)[:, None])
+        return torch.zeros_like(rows.p).scatter_(1, self.answer, (self.predicted * slope)[:, None])
 
 
 def event_lens(lens: Lens | None, k: int) -> Lens | None:
@@ -70,8 +70,22 @@ def panels(n: int, device: torch.device) -> list[slice]:
     return [slice(start, start + size) for start in range(0, n, size)]
 
 
+def joined(parts: list[Tensor]) -> Tensor:
+    """The rows of all panels; of one without a copy."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
 def rooted(mean: Tensor, p: float) -> tuple[Tensor, Tensor]:
     """The p-th root of the size with the sign, and its derivative, which is zero at zero."""
-    is_zero = mean == 0
-    root = torch.where(is_zero, 1.0, mean.abs()) ** (1 / p)
-    return torch.where(is_zero, 0.0, torch.sign(mean) * root), torch.where(is_zero, 0.0, root ** (1 - p) / p)
+    size = mean.abs() ** (1 / p)
+    return torch.sign(mean) * size, _finite(size ** (1 - p) / p)
+
+
+def square_root(square: Tensor) -> tuple[Tensor, Tensor]:
+    """The root of what rounding may have left below zero, and its derivative, which is zero there."""
+    root = square.clamp(min=0).sqrt()
+    return root, _finite(0.5 / root)
+
+
+def _finite(slope: Tensor) -> Tensor:
+    return torch.nan_to_num(slope, nan=torch.nan, posinf=0.0)

@@ -6,9 +6,9 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, FusedError, rooted
 from calibrant.lenses.class_lenses import TopLabel
+from calibrant.losses.class_rows import ClassRows
+from calibrant.losses.fused_error import EventRows, FusedError, square_root
 
 SPAN = 300.0
 """Length scales between two numbers at most: beyond, exponentials leave double precision."""
@@ -33,15 +33,15 @@ class LineSums:
     def of(cls, x: Tensor, v: Tensor, rate: float) -> Self:
         """Running sums from both sides; at most ``SPAN`` length scales ``1 / rate``."""
         x = x.contiguous()
-        rising = torch.exp(rate * x)
-        falling = 1 / rising
+        rising = torch.exp(x * rate)
+        falling = torch.reciprocal(rising)
         ordered, order = torch.sort(x)
-        none = torch.zeros_like(x[:1])
-        below = torch.cat([none, torch.cumsum((rising * v)[order], dim=0)])
-        above = torch.cat([torch.cumsum((falling * v)[order].flip(0), dim=0).flip(0), none])
-        first, end = torch.searchsorted(ordered, x), torch.searchsorted(ordered, x, right=True)
-        right = rising * above[end]
-        return cls(falling * below[end] + right, rate * (right - falling * below[first]))
+        up, down = (v * rising).index_select(0, order), (v * falling).index_select(0, order)
+        below, above = torch.cumsum(up, 0), torch.cumsum(down.flip(0), 0).flip(0)
+        first, last = torch.searchsorted(ordered, x), torch.searchsorted(ordered, x, right=True) - 1
+        right = (above - down).index_select(0, last) * rising
+        left = (below - up).index_select(0, first) * falling
+        return cls(below.index_select(0, last) * falling + right, (right - left) * rate)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class FusedMMCE(FusedError):
         event = EventRows.of(TopLabel(), rows)
         v = event.hit - event.predicted
         sums = LineSums.of(event.predicted, v, 1 / self.lengthscale)
-        root, factor = rooted(((v * sums.product).sum() / len(rows) ** 2).clamp(min=0), 2)
+        root, factor = square_root(torch.dot(v, sums.product) / len(rows) ** 2)
         if not wants_gradient:
             return root, None
         return root, event.to_logs((v * sums.slope - sums.product) * (factor * (2 / len(rows) ** 2)), rows)

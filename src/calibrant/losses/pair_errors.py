@@ -9,7 +9,7 @@ from torch import Tensor
 
 from calibrant.kernels.metrics import MAX_ROWS
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import FusedError, panels, rooted
+from calibrant.losses.fused_error import FusedError, joined, panels, square_root
 from calibrant.losses.line_sums import SPAN, LineSums
 
 ROUNDING = 1e-15
@@ -70,7 +70,7 @@ class FusedSKCE(FusedError):
         value = total / pairs
         if not self.is_root:
             return value, None if slope is None else slope / pairs
-        root, factor = rooted(value.clamp(min=0), 2)
+        root, factor = square_root(value)
         return root, None if slope is None else slope * (factor / pairs)
 
     def _is_on_a_line(self) -> bool:
@@ -90,20 +90,21 @@ class FusedSKCE(FusedError):
     def _over_pairs(self, rows: ClassRows, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
         """``sum_ij k r_i r_j``; its gradient from the products of the kernel with residuals, and of its slopes with points."""
         p, r = rows.p, rows.observed - rows.p
-        unit, ones = self.law.unit(p), torch.ones_like(p[:, :1])
+        unit, points = self.law.unit(p), torch.cat([p, torch.ones_like(p[:, :1])], dim=1)
         met, moved = [], []
         for cut in panels(len(rows), p.device):
             kernel, divisor = self.law.over(p[cut], p, unit)
             kernel.diagonal(cut.start).fill_(0)  # rounding would give pairs of a row with itself a slope
             met.append(kernel @ r)
             if wants_gradient:
-                moved.append((kernel.mul_(r[cut] @ r.T) / divisor) @ torch.cat([p, ones], dim=1))
-        product = torch.cat(met) if self.unbiased else torch.cat(met) + r
+                moved.append((kernel.mul_(r[cut] @ r.T) / divisor) @ points)
+        product = joined(met) if self.unbiased else joined(met) + r
+        total = torch.dot(r.view(-1), product.view(-1))
         if not wants_gradient:
-            return (r * product).sum(), None
-        pull = torch.cat(moved)
-        slope = pull[:, :-1] - pull[:, -1:] * p - product
-        return (r * product).sum(), 2 * p * slope
+            return total, None
+        pull = joined(moved)
+        slope = torch.addcmul(pull[:, :-1] - product, pull[:, -1:], p, value=-1)
+        return total, slope.mul_(p).mul_(2)
 
 
 @dataclass(frozen=True)
