@@ -12,7 +12,7 @@ from torch import Tensor
 from calibrant.estimators.simplex.kde import ALONE, EFFECTIVE
 from calibrant.lenses.class_lenses import Lens
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, FusedError, event_lens, joined, panels, rooted
+from calibrant.losses.fused_error import EventRows, Found, FusedError, event_lens, joined, panels, rooted
 from calibrant.losses.heads import MAX_PROBABILITY, MIN_LOG_PROBABILITY
 
 MIN_PROBABILITY = math.exp(MIN_LOG_PROBABILITY)
@@ -54,16 +54,16 @@ class FusedKDE(FusedError):
         """Whether the lens asks for whole vectors or a single event."""
         return event_lens(self.lens, k) is not None
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
         """O(n^2 k) time; whole vectors, or the points ``(1 - q, q)`` of an event."""
         if self.lens is None and rows.k > 2:
             logs, p = rows.logs.clamp(min=MIN_LOG_PROBABILITY), rows.p.clamp(min=MIN_PROBABILITY)
             value, slopes = self._mean(logs, p, rows.observed, 0, wants_gradient)
             if slopes is None:
-                return value, None
+                return Found(value)
             of_logs, of_points, scale = slopes
             of_logs = of_logs.masked_fill_(rows.logs < MIN_LOG_PROBABILITY, 0)
-            return value, torch.addcmul(of_logs, of_points, p).mul_(scale)
+            return Found(value, torch.addcmul(of_logs, of_points, p), scale)
         lens = event_lens(self.lens, rows.k)
         assert lens is not None
         event = EventRows.of(lens, rows)
@@ -71,11 +71,11 @@ class FusedKDE(FusedError):
         points, observed = torch.stack([1 - q, q], dim=1), torch.stack([1 - event.hit, event.hit], dim=1)
         value, slopes = self._mean(torch.log(points), points, observed, 1, wants_gradient)
         if slopes is None:
-            return value, None
+            return Found(value)
         of_logs, of_points, scale = slopes
         of_points = of_logs / points + of_points
         of_q = (of_points[:, 1] - of_points[:, 0]).masked_fill_(q != event.predicted, 0)
-        return value, event.to_logs(of_q * scale, rows)
+        return event.found(value, of_q, scale)
 
     def _mean(
         self, logs: Tensor, points: Tensor, observed: Tensor, first: int, wants_gradient: bool
@@ -102,7 +102,8 @@ class FusedKDE(FusedError):
                 of_predicted.append(_filled(slopes.of_predicted, first))
                 of_keys.append(pull @ queries[cut])
         value, scale = reduce(add, totals) / n, 1 / n
-        if self.root and self.p is not None and self.p != 1:
+        if self.root and self.p not in (None, 1):
+            assert self.p is not None
             value, factor = rooted(value, self.p)
             scale = factor / n
         if not wants_gradient:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -17,12 +17,24 @@ NUMBERS_ON_GPU = 1 << 24
 """The same on a GPU, where few launches count: 128 MiB."""
 
 
+class Found(NamedTuple):
+    """The value of an error, a scalar; the gradient of the log probabilities is ``slope`` ``(n, k)`` times ``scale``.
+
+    Where it is one number per row ``(n, 1)``, ``column`` says of which class.
+    """
+
+    value: Tensor
+    slope: Tensor | None = None
+    scale: Tensor | float = 1.0
+    column: Tensor | None = None
+
+
 class FusedError(ABC):
     """An error of class probabilities that is written with its gradient; subclasses are frozen dataclasses."""
 
     @abstractmethod
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
-        """The value, a scalar, and its gradient with respect to the log probabilities ``(n, k)``."""
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
+        """The value and, if it is wanted, the gradient."""
 
     def fits(self, n: int, k: int) -> bool:
         """Whether it is meant for n rows of k classes."""
@@ -49,9 +61,9 @@ class EventRows:
             answer = torch.full_like(q, index, dtype=torch.int64)
         return cls(q[:, 0], answer, rows.observed.gather(1, answer)[:, 0])
 
-    def to_logs(self, slope: Tensor, rows: ClassRows) -> Tensor:
-        """The gradient with respect to all log probabilities, from that with respect to the probability of yes."""
-        return torch.zeros_like(rows.p).scatter_(1, self.answer, (self.predicted * slope)[:, None])
+    def found(self, value: Tensor, slope: Tensor, scale: Tensor | float) -> Found:
+        """From the gradient with respect to the probability of yes."""
+        return Found(value, (self.predicted * slope)[:, None], scale, self.answer)
 
 
 def event_lens(lens: Lens | None, k: int) -> Lens | None:
@@ -75,16 +87,18 @@ def joined(parts: list[Tensor]) -> Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def rooted(mean: Tensor, p: float) -> tuple[Tensor, Tensor]:
+def rooted(mean: Tensor, p: float) -> tuple[Tensor, Tensor | float]:
     """The p-th root of the size with the sign, and its derivative, which is zero at zero."""
+    if p == 1:
+        return mean, 1.0
     size = mean.abs() ** (1 / p)
     return torch.sign(mean) * size, _finite(size ** (1 - p) / p)
 
 
 def square_root(square: Tensor) -> tuple[Tensor, Tensor]:
-    """The root of what rounding may have left below zero, and its derivative, which is zero there."""
+    """The root of what rounding may have left below zero, and twice its derivative, which is zero there."""
     root = square.clamp(min=0).sqrt()
-    return root, _finite(0.5 / root)
+    return root, _finite(torch.reciprocal(root))
 
 
 def _finite(slope: Tensor) -> Tensor:

@@ -16,14 +16,14 @@ from calibrant.estimators.simplex.kde import KDE, Sharpness
 from calibrant.kernels import Exponential, Gaussian, Identity, Kernel
 from calibrant.losses.class_rows import ClassRows
 from calibrant.losses.dirichlet_errors import FusedKDE
-from calibrant.losses.fused_error import FusedError
+from calibrant.losses.fused_error import Found, FusedError
 from calibrant.losses.line_sums import SPAN, FusedMMCE
 from calibrant.losses.pair_errors import FusedSKCE, FusedUCME, KernelLaw
 from calibrant.losses.soft_bin_error import FusedSoftBins
 from calibrant.losses.soft_binned import SoftBinnedECE
 
-Base = Callable[[ClassRows], tuple[Tensor, Tensor]]
-"""From rows to a loss and its gradient with respect to the log probabilities."""
+Base = Callable[[ClassRows], Found]
+"""From rows to a loss."""
 
 
 def fused_error(estimator: object) -> FusedError | None:
@@ -32,15 +32,15 @@ def fused_error(estimator: object) -> FusedError | None:
     return None if make is None else make(estimator)
 
 
-def log_loss(rows: ClassRows) -> tuple[Tensor, Tensor]:
+def log_loss(rows: ClassRows) -> Found:
     """Cross-entropy."""
-    return rows.cross_entropy(), rows.observed / -len(rows)
+    return Found(rows.cross_entropy(), rows.observed, -1 / len(rows))
 
 
-def brier_loss(rows: ClassRows) -> tuple[Tensor, Tensor]:
+def brier_loss(rows: ClassRows) -> Found:
     """Squared error as :func:`squared_error` has it: of two classes that of one."""
     gap, scale = rows.p - rows.observed, (0.5 if rows.k == 2 else 1.0) / len(rows)
-    return (gap**2).sum() * scale + 0 * rows.cross_entropy(), 2 * scale * rows.p * gap
+    return Found((gap**2).sum() * scale + 0 * rows.cross_entropy(), rows.p * gap, 2 * scale)
 
 
 def fused_loss(
@@ -115,17 +115,28 @@ def _value_and_gradient(
     logits: Tensor, targets: Tensor, base: Base | None, error: FusedError | None, weight: float, wants_gradient: bool
 ) -> tuple[Tensor, Tensor]:
     rows, dtype = ClassRows.of(logits, targets), torch.promote_types(logits.dtype, torch.float32)
-    value, slope = (0 * rows.cross_entropy(), None) if base is None else base(rows)
-    value = value.to(dtype)
+    first = Found(0 * rows.cross_entropy()) if base is None else base(rows)
+    value, slope = first.value.to(dtype), None if first.slope is None else first.slope * first.scale
     if error is not None:
-        found, pull = error(rows, wants_gradient=wants_gradient)
-        value = value + weight * found.to(dtype)
-        if pull is not None:
-            slope = weight * pull if slope is None else slope.add(pull, alpha=weight)
+        found = error(rows, wants_gradient=wants_gradient)
+        value = value + (found.value if weight == 1 else weight * found.value).to(dtype)
+        if found.slope is not None:
+            slope = _added(torch.zeros_like(rows.p) if slope is None else slope, found, weight)
     if not wants_gradient:
         return value, value
     gradient = torch.zeros_like(rows.p) if slope is None else rows.to_logits(slope)
     return value, (gradient[:, 1] if logits.ndim == 1 else gradient).to(dtype)
+
+
+def _added(slope: Tensor, found: Found, weight: float) -> Tensor:
+    """The gradient with that of the error, times its weight."""
+    assert found.slope is not None
+    scale = found.scale if weight == 1 else weight * found.scale
+    if found.column is not None:
+        return slope.scatter_add_(1, found.column, found.slope * scale)
+    if isinstance(scale, Tensor):
+        return slope.addcmul_(found.slope, scale)
+    return slope.add_(found.slope, alpha=scale)
 
 
 def _law(kernel: Kernel) -> KernelLaw | None:

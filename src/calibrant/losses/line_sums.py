@@ -8,7 +8,7 @@ from torch import Tensor
 
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, FusedError, square_root
+from calibrant.losses.fused_error import EventRows, Found, FusedError, square_root
 
 SPAN = 300.0
 """Length scales between two numbers at most: beyond, exponentials leave double precision."""
@@ -16,7 +16,7 @@ SPAN = 300.0
 
 @dataclass(frozen=True, eq=False)
 class LineSums:
-    """``product_i = sum_j v_j e^(-rate |x_i - x_j|)`` and its ``slope``, with respect to ``x_i``, for numbers x ``(n,)`` in [0, 1].
+    """``product_i = sum_j v_j e^(-rate |x_i - x_j|)``, and its derivative with respect to ``rate x_i``, for x ``(n,)`` in [0, 1].
 
     Pairs of equal numbers have no slope.
 
@@ -41,7 +41,7 @@ class LineSums:
         first, last = torch.searchsorted(ordered, x), torch.searchsorted(ordered, x, right=True) - 1
         right = (above - down).index_select(0, last) * rising
         left = (below - up).index_select(0, first) * falling
-        return cls(below.index_select(0, last) * falling + right, (right - left) * rate)
+        return cls(below.index_select(0, last) * falling + right, right - left)
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,13 @@ class FusedMMCE(FusedError):
 
     lengthscale: float
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
         """O(n log n) time."""
         event = EventRows.of(TopLabel(), rows)
         v = event.hit - event.predicted
         sums = LineSums.of(event.predicted, v, 1 / self.lengthscale)
         root, factor = square_root(torch.dot(v, sums.product) / len(rows) ** 2)
         if not wants_gradient:
-            return root, None
-        return root, event.to_logs((v * sums.slope - sums.product) * (factor * (2 / len(rows) ** 2)), rows)
+            return Found(root)
+        slope = torch.sub(v * sums.slope, sums.product, alpha=self.lengthscale)
+        return event.found(root, slope, factor * (1 / self.lengthscale / len(rows) ** 2))

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from calibrant.kernels.metrics import MAX_ROWS
+from calibrant.lenses.class_lenses import PositiveClass
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import FusedError, joined, panels, square_root
+from calibrant.losses.fused_error import EventRows, Found, FusedError, joined, panels, square_root
 from calibrant.losses.line_sums import SPAN, LineSums
 
 ROUNDING = 1e-15
@@ -39,12 +40,16 @@ class KernelLaw:
         """Whether the length scale of n rows is fused."""
         return self.lengthscale is not None or 2 <= n <= MAX_ROWS
 
-    def over(self, a: Tensor, b: Tensor, unit: Tensor | float) -> tuple[Tensor, Tensor | float]:
-        """The kernel of all pairs ``(n, m)``, and what it is divided by for its slope: ``dk / dx = -k (x - y) / that``."""
+    def over(self, a: Tensor, b: Tensor, unit: Tensor | float) -> tuple[Tensor, Tensor | None]:
+        """The kernel of all pairs ``(n, m)``, and distances, where its slope is divided by them."""
         if self.is_gaussian:
-            return (squared_distances(a, b).clamp_(min=0) * (-0.5 / unit**2)).exp_(), unit**2
+            return (squared_distances(a, b).clamp_(min=0) * (-0.5 / unit**2)).exp_(), None
         d = squared_distances(a, b).clamp_(min=NEAREST**2).sqrt_()
-        return (d * (-1 / unit)).exp_(), d.mul_(unit)
+        return (d * (-1 / unit)).exp_(), d
+
+    def rate(self, unit: Tensor | float) -> Tensor | float:
+        """``dk / dx = -rate k (x - y)``, over the distance for the exponential kernel."""
+        return 1 / unit**2 if self.is_gaussian else 1 / unit
 
 
 @dataclass(frozen=True)
@@ -59,52 +64,50 @@ class FusedSKCE(FusedError):
         """Whether the length scale is given, or few rows have a median."""
         return self.law.fits(n)
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
         """O(n^2 k) time; two classes on a line with the exponential kernel O(n log n)."""
         n = len(rows)
         pairs = n * (n - 1) if self.unbiased else n * n
-        if rows.k == 2 and self._is_on_a_line():
-            total, slope = self._on_a_line(rows)
-        else:
-            total, slope = self._over_pairs(rows, wants_gradient)
-        value = total / pairs
+        on_a_line = rows.k == 2 and self._is_on_a_line()
+        total, slope, scale, column = self._on_a_line(rows) if on_a_line else self._over_pairs(rows, wants_gradient)
         if not self.is_root:
-            return value, None if slope is None else slope / pairs
-        root, factor = square_root(value)
-        return root, None if slope is None else slope * (factor / pairs)
+            return Found(total / pairs, slope, scale / pairs, column)
+        root, factor = square_root(total / pairs)
+        return Found(root, slope, scale * factor / (2 * pairs), column)
 
     def _is_on_a_line(self) -> bool:
         unit = self.law.lengthscale
         return not self.law.is_gaussian and unit is not None and math.sqrt(2) / unit < SPAN
 
-    def _on_a_line(self, rows: ClassRows) -> tuple[Tensor, Tensor]:
+    def _on_a_line(self, rows: ClassRows) -> Found:
         """Residuals are ``(-e, e)``, and distances the root of two times those of the probabilities of class 1."""
         assert self.law.lengthscale is not None
-        q = rows.p[:, 1]
-        e = rows.observed[:, 1] - q
-        sums = LineSums.of(q, e, math.sqrt(2) / self.law.lengthscale)
+        rate, event = math.sqrt(2) / self.law.lengthscale, EventRows.of(PositiveClass(1), rows)
+        e = event.hit - event.predicted
+        sums = LineSums.of(event.predicted, e, rate)
         product = sums.product - e if self.unbiased else sums.product
-        slope = 4 * (e * sums.slope - product)
-        return 2 * (e * product).sum(), torch.stack([torch.zeros_like(q), q * slope], dim=1)
+        slope = torch.sub(e * sums.slope, product, alpha=1 / rate)
+        return event.found(2 * torch.dot(e, product), slope, 4 * rate)
 
-    def _over_pairs(self, rows: ClassRows, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def _over_pairs(self, rows: ClassRows, wants_gradient: bool) -> Found:
         """``sum_ij k r_i r_j``; its gradient from the products of the kernel with residuals, and of its slopes with points."""
         p, r = rows.p, rows.observed - rows.p
         unit, points = self.law.unit(p), torch.cat([p, torch.ones_like(p[:, :1])], dim=1)
         met, moved = [], []
         for cut in panels(len(rows), p.device):
-            kernel, divisor = self.law.over(p[cut], p, unit)
+            kernel, distance = self.law.over(p[cut], p, unit)
             kernel.diagonal(cut.start).fill_(0)  # rounding would give pairs of a row with itself a slope
             met.append(kernel @ r)
             if wants_gradient:
-                moved.append((kernel.mul_(r[cut] @ r.T) / divisor) @ points)
+                pull = kernel.mul_(r[cut] @ r.T)
+                moved.append((pull if distance is None else pull.div_(distance)) @ points)
         product = joined(met) if self.unbiased else joined(met) + r
         total = torch.dot(r.view(-1), product.view(-1))
         if not wants_gradient:
-            return total, None
-        pull = joined(moved)
-        slope = torch.addcmul(pull[:, :-1] - product, pull[:, -1:], p, value=-1)
-        return total, slope.mul_(p).mul_(2)
+            return Found(total)
+        pull, rate = joined(moved), self.law.rate(unit)
+        slope = torch.addcmul(pull[:, :-1] - product / rate, pull[:, -1:], p, value=-1)
+        return Found(total, slope.mul_(p), 2 * rate)
 
 
 @dataclass(frozen=True)
@@ -121,23 +124,24 @@ class FusedUCME(FusedError):
         """Whether the length scale is given, or few rows have a median."""
         return self.law.fits(n)
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
         """O(n J k) time for J locations."""
-        n, p = len(rows), rows.p
-        r, chosen = rows.observed - p, self._rows(len(rows), p.device)
-        places, answers = p[chosen], rows.observed[chosen]
-        kernel, divisor = self.law.over(places, p, self.law.unit(p))
+        n, p, observed = len(rows), rows.p, rows.observed
+        r, chosen, unit = observed - p, self._rows(len(rows), p.device), self.law.unit(p)
+        places, answers = p.index_select(0, chosen), observed.index_select(0, chosen)
+        kernel, distance = self.law.over(places, p, unit)
         seen = answers @ r.T
         means = (kernel * seen).sum(dim=1, keepdim=True) / n
         value = (means**2).mean()
         if not wants_gradient:
-            return value, None
-        weighed = kernel * (means * (2 / (n * len(places))))
-        slope = -(weighed.T @ answers)
-        pull = weighed * seen / divisor
-        slope = slope + pull.T @ places - pull.sum(dim=0)[:, None] * p
+            return Found(value)
+        weighed, rate = kernel * means, self.law.rate(unit)
+        pull = weighed * seen
+        if distance is not None:
+            pull.div_(distance)
+        slope = pull.T @ places - (weighed.T @ answers) / rate - pull.sum(dim=0)[:, None] * p
         there = pull @ p - pull.sum(dim=1, keepdim=True) * places
-        return value, p * slope.index_add(0, chosen, there)
+        return Found(value, slope.index_add_(0, chosen, there).mul_(p), 2 * rate / (n * len(places)))
 
     def _rows(self, n: int, device: torch.device) -> Tensor:
         if torch.compiler.is_compiling():
@@ -148,18 +152,19 @@ class FusedUCME(FusedError):
         return found
 
 
-@torch._dynamo.assume_constant_result  # type: ignore[no-untyped-call, untyped-decorator]
 def _drawn(n: int, count: int, seed: int) -> list[int]:
     """The rows that :class:`SampledLocations` takes."""
     return [int(row) for row in np.random.default_rng(seed).permutation(n)[:count]]
 
 
+_drawn._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as assume_constant_result does, which loads the compiler
+
+
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """``|a_i - b_j|^2`` of probabilities less what rounding may have made, ``(n, m)``, by one product; it may be negative."""
-    ones = torch.ones_like(a[:, :1])
-    left = torch.cat([-2 * a, ones, (a * a).sum(dim=1, keepdim=True) - ROUNDING], dim=1)
-    right = torch.cat([b, (b * b).sum(dim=1, keepdim=True), torch.ones_like(b[:, :1])], dim=1)
-    return left @ right.T
+    ones = torch.ones_like(b[:, :1])
+    left = torch.cat([-2 * a, ones[: a.shape[0]], (a * a).sum(dim=1, keepdim=True) - ROUNDING], dim=1)
+    return left @ torch.cat([b, (b * b).sum(dim=1, keepdim=True), ones], dim=1).T
 
 
 def median_of_pairs(p: Tensor) -> Tensor:

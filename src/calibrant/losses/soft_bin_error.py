@@ -7,7 +7,7 @@ from torch import Tensor
 
 from calibrant.lenses.class_lenses import Lens
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, FusedError, event_lens, rooted
+from calibrant.losses.fused_error import EventRows, Found, FusedError, event_lens, rooted
 from calibrant.losses.soft_binned import UNSEEN
 
 
@@ -24,7 +24,7 @@ class FusedSoftBins(FusedError):
         """Whether the lens asks for a single event."""
         return event_lens(self.lens, k) is not None
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
         """O(n bins) time."""
         lens = event_lens(self.lens, rows.k)
         assert lens is not None
@@ -36,13 +36,12 @@ class FusedSoftBins(FusedError):
         gap, size = (share * error).sum(dim=0), share.sum(dim=0)
         seen = size >= UNSEEN
         ratio = torch.where(seen, gap.abs() / torch.where(seen, size, 1.0), 0.0)
-        value, factor = (size * ratio**self.p).sum(), torch.ones_like(size[0])
-        if self.p != 1:
-            value, factor = rooted(value, self.p)
+        power = ratio**self.p
+        value, scale = rooted(torch.dot(size, power), self.p)
         if not wants_gradient:
-            return value, None
+            return Found(value)
         of_gap = self.p * ratio ** (self.p - 1) * torch.sign(gap)
-        of_share = of_gap * error - (self.p - 1) * ratio**self.p
+        of_share = of_gap * error - (self.p - 1) * power
         centre = (share * of_share).sum(dim=1, keepdim=True) * n
         moved = share * (of_share - centre) * away * (-2 / self.temperature) - share * of_gap
-        return value, event.to_logs(moved.sum(dim=1) * factor, rows)
+        return event.found(value, moved.sum(dim=1), scale)

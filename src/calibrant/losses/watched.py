@@ -56,10 +56,13 @@ class WatchedLoss(nn.Module):
                 self._poll()
 
     def _mark(self, number: Tensor) -> None:
-        """Not finite from now on, if this number is not: ``0 * inf`` is NaN."""
+        """Not finite from now on, if this number is not."""
         if self._seen.device != number.device:
             self._seen = torch.zeros((), device=number.device)
-        self._seen.add_(number * 0)
+        if torch.compiler.is_compiling():  # which may take a product with zero for zero
+            self._seen.copy_(torch.where(torch.isfinite(number), self._seen, torch.nan))
+        else:
+            self._seen.add_(number * 0)
 
     def _poll(self) -> None:
         """Start a copy, or look at the one that was started if it is there."""
