@@ -47,7 +47,7 @@ class ClassRows:
         return self.observed.argmax(dim=1)
 
     def cross_entropy(self) -> Tensor:
-        """The mean log loss; NaN where a logit is not finite or a target is no class."""
+        """The mean log loss; no finite number where a logit is none or a target is no class."""
         total = torch.dot(self.observed.view(-1), self.logs.view(-1))  # 0 * -inf is NaN
         return torch.sqrt(self.observed.sum() - len(self)) - total / len(self)
 

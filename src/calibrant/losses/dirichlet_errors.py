@@ -58,49 +58,50 @@ class FusedKDE(FusedError):
         """O(n^2 k) time; whole vectors, or the points ``(1 - q, q)`` of an event."""
         if self.lens is None and rows.k > 2:
             logs, p = rows.logs.clamp(min=MIN_LOG_PROBABILITY), rows.p.clamp(min=MIN_PROBABILITY)
-            value, slopes = self._mean(logs, p, rows.observed, 0, wants_gradient)
+            value, slopes = self._mean(logs.T, p.T, rows.observed.T, 0, wants_gradient)
             if slopes is None:
                 return Found(value)
             of_logs, of_points, scale = slopes
-            of_logs = of_logs.masked_fill_(rows.logs < MIN_LOG_PROBABILITY, 0)
-            return Found(value, torch.addcmul(of_logs, of_points, p), scale)
+            of_logs = of_logs.T.masked_fill(rows.logs < MIN_LOG_PROBABILITY, 0)
+            return Found(value, torch.addcmul(of_logs, of_points.T, p), scale)
         lens = event_lens(self.lens, rows.k)
         assert lens is not None
         event = EventRows.of(lens, rows)
         q = event.predicted.clamp(min=MIN_PROBABILITY, max=MAX_PROBABILITY)
-        points, observed = torch.stack([1 - q, q], dim=1), torch.stack([1 - event.hit, event.hit], dim=1)
+        points, observed = torch.stack([1 - q, q]), torch.stack([1 - event.hit, event.hit])
         value, slopes = self._mean(torch.log(points), points, observed, 1, wants_gradient)
         if slopes is None:
             return Found(value)
         of_logs, of_points, scale = slopes
         of_points = of_logs / points + of_points
-        of_q = (of_points[:, 1] - of_points[:, 0]).masked_fill_(q != event.predicted, 0)
+        of_q = (of_points[1] - of_points[0]).masked_fill_(q != event.predicted, 0)
         return event.found(value, of_q, scale)
 
     def _mean(
         self, logs: Tensor, points: Tensor, observed: Tensor, first: int, wants_gradient: bool
     ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor | float] | None]:
-        """The value; its gradients with respect to logarithms of points, and to points, ``(n, K)``, but for a factor.
+        """The value; its gradients with respect to logarithms of points, and to points, ``(K, n)``, but for a factor.
 
         ``log k = sum_c (f_c / h) log z_c - sum_c log gamma(f_c / h + 1)`` up to a constant; keys f are rows, queries z columns.
+        Classes come first everywhere: BLAS is twice as fast with the narrow matrix first.
         """
-        n = logs.shape[0]
+        n = logs.shape[1]
         alpha = points / self.bandwidth
         raised = alpha + 1
-        keys = torch.cat([alpha, torch.lgamma(raised).sum(dim=1, keepdim=True)], dim=1)
-        queries = torch.cat([logs, torch.full_like(logs[:, :1], -1)], dim=1)
-        labels = observed.argmax(dim=1)
+        keys = torch.cat([alpha, torch.lgamma(raised).sum(dim=0, keepdim=True)])
+        queries = torch.cat([logs, torch.full_like(logs[:1], -1)])
+        labels = observed.argmax(dim=0)
         totals, of_queries, of_predicted, of_keys = [], [], [], []
         for cut in panels(n, logs.device):
-            weights = _weights(keys, queries[cut], cut.start)
+            weights = _weights(keys, queries[:, cut], cut.start)
             around, whole = self._around(weights, observed)
-            slopes = self._slopes(around, points[cut, first:], first, n)
+            slopes = self._slopes(around, points[first:, cut], first, n)
             totals.append(slopes.terms)
             if wants_gradient:
                 pull = self._pull(weights, whole, around, slopes, labels)
-                of_queries.append(pull.T @ alpha)
+                of_queries.append(alpha @ pull)
                 of_predicted.append(_filled(slopes.of_predicted, first))
-                of_keys.append(pull @ queries[cut])
+                of_keys.append(queries[:, cut] @ pull.T)
         value, scale = reduce(add, totals) / n, 1 / n
         if self.root and self.p not in (None, 1):
             assert self.p is not None
@@ -109,36 +110,36 @@ class FusedKDE(FusedError):
         if not wants_gradient:
             return value, None
         pulled = reduce(add, of_keys)
-        of_alpha = torch.addcmul(pulled[:, :-1], pulled[:, -1:], torch.digamma(raised))
+        of_alpha = torch.addcmul(pulled[:-1], pulled[-1:], torch.digamma(raised))
         return value, (joined(of_queries), of_alpha / self.bandwidth + joined(of_predicted), scale)
 
     def _around(self, weights: Tensor, observed: Tensor) -> tuple[Around, Tensor]:
-        """Averages from weights that do not sum to one ``(n, b)``, and their sums ``(b, 1)``."""
-        sums = weights.T @ observed
-        whole = sums.sum(dim=1, keepdim=True)
-        if self.debias is False or not (self._has_squares or self._is_full(len(observed))):
+        """Averages from weights that do not sum to one ``(n, b)``, and their sums ``(1, b)``."""
+        sums = observed @ weights
+        whole = sums.sum(dim=0, keepdim=True)
+        if self.debias is False or not (self._has_squares or self._is_full(observed.shape[1])):
             return Around(sums / whole), whole
-        twofold = (weights * weights).T @ observed / whole**2
-        return Around(sums / whole, twofold, twofold.sum(dim=1, keepdim=True)), whole
+        twofold = observed @ (weights * weights) / whole**2
+        return Around(sums / whole, twofold, twofold.sum(dim=0, keepdim=True)), whole
 
     def _pull(self, weights: Tensor, whole: Tensor, around: Around, slopes: Slopes, labels: Tensor) -> Tensor:
         """Derivatives with respect to the logarithms of the weights, ``(n, b)``; the weights are used up."""
-        centre = (slopes.of_mean * around.mean).sum(dim=1, keepdim=True)
+        centre = (slopes.of_mean * around.mean).sum(dim=0, keepdim=True)
         if slopes.of_twofold is None:
-            return weights.mul_(((slopes.of_mean - centre) / whole).T.contiguous().index_select(0, labels))
+            return weights.mul_(((slopes.of_mean - centre) / whole).index_select(0, labels))
         twice = 2 * (slopes.of_twofold + slopes.of_squares)
-        centre = centre + (twice * around.twofold).sum(dim=1, keepdim=True)
-        first = ((slopes.of_mean - centre) / whole).T.contiguous().index_select(0, labels)
-        second = (twice / whole**2).T.contiguous().index_select(0, labels)
+        centre = centre + (twice * around.twofold).sum(dim=0, keepdim=True)
+        first = ((slopes.of_mean - centre) / whole).index_select(0, labels)
+        second = (twice / whole**2).index_select(0, labels)
         return first.addcmul_(weights, second).mul_(weights)
 
     def _slopes(self, around: Around, predicted: Tensor, first: int, n: int) -> Slopes:
         """The terms of :class:`~calibrant.estimators.simplex.kde.Ratios` with derivatives, zero for what is not asked for."""
-        mean, s = around.mean[:, first:], around.squares
+        mean, s = around.mean[first:], around.squares
         if around.twofold is None or s is None:
             terms, of_predicted, of_mean = self._terms(mean, mean**2 if self._has_squares else mean, predicted)
             return Slopes(terms, of_predicted, _filled(of_mean + 2 * mean if self._has_squares else of_mean, first))
-        twofold = around.twofold[:, first:]
+        twofold = around.twofold[first:]
         scale = torch.where(s * EFFECTIVE <= 1, (n - 1) / (n - 2), 0.0) if self._is_full(n) else torch.zeros_like(s)
         shift = scale * (twofold - s * mean)
         if not self._has_squares:
@@ -155,7 +156,7 @@ class FusedKDE(FusedError):
             of_twofold = of_shift - torch.where(several, 1 / pairs, 0.0)
             of_s = torch.where(several, square / pairs, 0.0) - of_shift * mean
         return Slopes(
-            terms, of_predicted, _filled(of_mean, first), _filled(of_twofold, first), of_s.sum(dim=1, keepdim=True)
+            terms, of_predicted, _filled(of_mean, first), _filled(of_twofold, first), of_s.sum(dim=0, keepdim=True)
         )
 
     def _terms(self, frequency: Tensor, square: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -168,7 +169,7 @@ class FusedKDE(FusedError):
         gap = frequency - predicted
         if self.p == 1:
             slope = torch.sign(gap)
-            return torch.dot(gap.reshape(-1), slope.reshape(-1)), -slope, slope
+            return (gap * slope).sum(), -slope, slope
         size = gap.abs()
         slope = self.p * size ** (self.p - 1) * torch.sign(gap)
         return (size**self.p).sum(), -slope, slope
@@ -185,11 +186,11 @@ class FusedKDE(FusedError):
 
 def _weights(keys: Tensor, queries: Tensor, start: int) -> Tensor:
     """Weights of all rows around some, ``(n, b)``: the largest is one, and that of a row itself is zero."""
-    logs = keys @ queries.T
+    logs = keys.T @ queries
     logs.diagonal(-start).fill_(-torch.inf)
     return logs.sub_(logs.amax(dim=0)).exp_()
 
 
 def _filled(slope: Tensor, first: int) -> Tensor:
     """With zeros for the classes that are not asked for."""
-    return slope if first == 0 else torch.cat([torch.zeros_like(slope[:, :first]), slope], dim=1)
+    return slope if first == 0 else torch.cat([torch.zeros_like(slope[:first]), slope])

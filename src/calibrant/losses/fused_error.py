@@ -83,8 +83,8 @@ def panels(n: int, device: torch.device) -> list[slice]:
 
 
 def joined(parts: list[Tensor]) -> Tensor:
-    """The rows of all panels; of one without a copy."""
-    return parts[0] if len(parts) == 1 else torch.cat(parts)
+    """The columns of all panels; of one without a copy."""
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
 
 def rooted(mean: Tensor, p: float) -> tuple[Tensor, Tensor | float]:

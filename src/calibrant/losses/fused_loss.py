@@ -50,26 +50,12 @@ def fused_loss(
 
     ``again(logits, targets)`` is the same by operations that record gradients, for second derivatives.
     """
-    wants_gradient = torch.is_grad_enabled() and logits.requires_grad
-    device = logits.device.type
-    if torch.is_autocast_enabled(device):
-        with torch.autocast(device, enabled=False):
-            return _fused(logits, targets, base, error, weight, again, wants_gradient)
-    return _fused(logits, targets, base, error, weight, again, wants_gradient)
-
-
-def _fused(
-    logits: Tensor,
-    targets: Tensor,
-    base: Base | None,
-    error: FusedError | None,
-    weight: float,
-    again: Any,
-    wants_gradient: bool,
-) -> Tensor:
-    if not wants_gradient:
-        return _value_and_gradient(logits, targets, base, error, weight, False)[0]
-    return _FusedLoss.apply(logits, targets, base, error, weight, again)  # type: ignore[no-any-return, no-untyped-call]
+    if torch.is_autocast_enabled(logits.device.type):
+        with torch.autocast(logits.device.type, enabled=False):
+            return fused_loss(logits, targets, base, error, weight, again)
+    if torch.is_grad_enabled() and logits.requires_grad:
+        return _FusedLoss.apply(logits, targets, base, error, weight, again)  # type: ignore[no-any-return, no-untyped-call]
+    return _value_and_gradient(logits, targets, base, error, weight, False)[0]
 
 
 class _FusedLoss(torch.autograd.Function):

@@ -38,7 +38,8 @@ class LineSums:
         ordered, order = torch.sort(x)
         up, down = (v * rising).index_select(0, order), (v * falling).index_select(0, order)
         below, above = torch.cumsum(up, 0), torch.cumsum(down.flip(0), 0).flip(0)
-        first, last = torch.searchsorted(ordered, x), torch.searchsorted(ordered, x, right=True) - 1
+        first = torch.searchsorted(ordered, x).clamp_(max=len(x) - 1)  # NaN has no place
+        last = torch.searchsorted(ordered, x, right=True).sub_(1).clamp_(min=0)
         right = (above - down).index_select(0, last) * rising
         left = (below - up).index_select(0, first) * falling
         return cls(below.index_select(0, last) * falling + right, right - left)

@@ -95,19 +95,19 @@ class FusedSKCE(FusedError):
         unit, points = self.law.unit(p), torch.cat([p, torch.ones_like(p[:, :1])], dim=1)
         met, moved = [], []
         for cut in panels(len(rows), p.device):
-            kernel, distance = self.law.over(p[cut], p, unit)
-            kernel.diagonal(cut.start).fill_(0)  # rounding would give pairs of a row with itself a slope
-            met.append(kernel @ r)
+            kernel, distance = self.law.over(p, p[cut], unit)
+            kernel.diagonal(-cut.start).fill_(0)  # rounding would give pairs of a row with itself a slope
+            met.append(r.T @ kernel)  # the narrow matrix first: BLAS is twice as fast
             if wants_gradient:
-                pull = kernel.mul_(r[cut] @ r.T)
-                moved.append((pull if distance is None else pull.div_(distance)) @ points)
-        product = joined(met) if self.unbiased else joined(met) + r
-        total = torch.dot(r.view(-1), product.view(-1))
+                pull = kernel.mul_(r @ r[cut].T)
+                moved.append(points.T @ (pull if distance is None else pull.div_(distance)))
+        product = joined(met).T if self.unbiased else joined(met).T + r
+        total = (r * product).sum()
         if not wants_gradient:
             return Found(total)
-        pull, rate = joined(moved), self.law.rate(unit)
-        slope = torch.addcmul(pull[:, :-1] - product / rate, pull[:, -1:], p, value=-1)
-        return Found(total, slope.mul_(p), 2 * rate)
+        pulled, rate = joined(moved).T, self.law.rate(unit)
+        slope = torch.addcmul(pulled[:, :-1] - product / rate, pulled[:, -1:], p, value=-1)
+        return Found(total, slope * p, 2 * rate)
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,9 @@ _drawn._dynamo_marked_constant = True  # type: ignore[attr-defined]  # as assume
 
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """``|a_i - b_j|^2`` of probabilities less what rounding may have made, ``(n, m)``, by one product; it may be negative."""
-    ones = torch.ones_like(b[:, :1])
-    left = torch.cat([-2 * a, ones[: a.shape[0]], (a * a).sum(dim=1, keepdim=True) - ROUNDING], dim=1)
-    return left @ torch.cat([b, (b * b).sum(dim=1, keepdim=True), ones], dim=1).T
+    left = [-2 * a, torch.ones_like(a[:, :1]), (a * a).sum(dim=1, keepdim=True) - ROUNDING]
+    right = [b, (b * b).sum(dim=1, keepdim=True), torch.ones_like(b[:, :1])]
+    return torch.cat(left, dim=1) @ torch.cat(right, dim=1).T
 
 
 def median_of_pairs(p: Tensor) -> Tensor:
