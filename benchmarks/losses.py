@@ -3,7 +3,7 @@
 Run ``python benchmarks/losses.py`` for one CPU thread: processor time, medians of interleaved repetitions. With ``--device cuda``
 it measures wall time on a GPU, and also counts launches and synchronisations, compiles as one graph, captures CUDA graphs,
 compares gradients with double precision, and sets all beside a step of a ResNet-18. A row that fails says why, and the rest goes
-on; the exit status is 1 then. Folders in CALIBRANT_VENDORED (separated by colons) are looked in for libraries that are missing.
+on; the exit status is 1 then. Where calibrant is not installed, ``PYTHONPATH=src:folder`` finds it, and what it needs.
 """
 
 import argparse
@@ -13,9 +13,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path[1:1] = [str(Path(__file__).parents[1] / "src"), *os.environ.get("CALIBRANT_VENDORED", "").split(":")]
 
 import torch
 from torch import Tensor
@@ -208,7 +205,8 @@ def attempt(what: str, work: Callable[[], str]) -> str:
         FAILED.append(what)
         if os.environ.get("CALIBRANT_TRACEBACKS"):
             traceback.print_exc()
-        return f"FAILED {type(error).__name__}: {str(error).strip().splitlines()[0][:150] if str(error).strip() else ''}"
+        lines = str(error).strip().splitlines()
+        return f"FAILED {type(error).__name__}: {lines[0][:150] if lines else ''}"
 
 
 def gradient_error(ours: CalibrationLoss, device: str, n: int, k: int) -> str:
@@ -271,7 +269,9 @@ def launches() -> None:
     for name, (make, plain) in LOSSES.items():
         for which in ("ours", "plain"):
 
-            def row(make: Callable[[], CalibrationLoss] = make, plain: Loss = plain, which: str = which) -> str:
+            def row(
+                make: Callable[[], CalibrationLoss] = make, plain: Loss = plain, which: str = which, name: str = name
+            ) -> str:
                 z, y = problem(128, 10, "cuda")
                 step = stepping(make() if which == "ours" else plain, z, y)
                 for _ in range(5):

@@ -247,7 +247,10 @@ class TestRefuses:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            (lambda z, y: (z.index_fill(0, torch.tensor(3), np.nan), y), "logits has NaN or infinite .* first in row 3"),
+            (
+                lambda z, y: (z.index_fill(0, torch.tensor(3), np.nan), y),
+                "logits has NaN or infinite .* first in row 3",
+            ),
             (lambda z, y: (z.index_fill(0, torch.tensor(3), np.inf), y), "first in row 3"),
             (lambda z, y: (torch.where(torch.arange(4) == 2, -np.inf, z), y), "NaN or infinite values in 9 rows"),
             (lambda z, y: (z, y.index_fill(0, torch.tensor(5), 4)), "from 0 to 3; found 4 in row 5"),

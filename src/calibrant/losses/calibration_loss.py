@@ -128,7 +128,7 @@ class CalibrationLoss(WatchedLoss):
         base, error = self._in_general(outputs, targets)
         return base + weight * error if has_base else weight * error
 
-    def _explain(self, outputs: Tensor, targets: Tensor) -> NoReturn:
+    def _explain(self, outputs: Outputs, targets: Tensor) -> NoReturn:
         class_head(outputs, targets)
         raise InputError(f"{self.estimator!r} is not finite on this batch: its settings do not fit the outputs")
 

@@ -12,14 +12,14 @@ from torch import Tensor
 from calibrant.estimators.simplex.kde import ALONE, EFFECTIVE
 from calibrant.lenses.class_lenses import Lens
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, Found, FusedError, event_lens, joined, panels, rooted
+from calibrant.losses.fused_error import EventRows, FusedError, ValueAndSlope, event_lens, joined, panels, rooted
 from calibrant.losses.heads import MAX_PROBABILITY, MIN_LOG_PROBABILITY
 
 MIN_PROBABILITY = math.exp(MIN_LOG_PROBABILITY)
 """As class heads have it."""
 
 
-class Around(NamedTuple):
+class Averages(NamedTuple):
     """Averages around some rows with weights w that sum to one: ``sum w y`` and, unless plain, ``sum w^2 y`` and ``sum w^2``."""
 
     mean: Tensor
@@ -54,16 +54,16 @@ class FusedKDE(FusedError):
         """Whether the lens asks for whole vectors or a single event."""
         return event_lens(self.lens, k) is not None
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> ValueAndSlope:
         """O(n^2 k) time; whole vectors, or the points ``(1 - q, q)`` of an event."""
         if self.lens is None and rows.k > 2:
             logs, p = rows.logs.clamp(min=MIN_LOG_PROBABILITY), rows.p.clamp(min=MIN_PROBABILITY)
             value, slopes = self._mean(logs.T, p.T, rows.observed.T, 0, wants_gradient)
             if slopes is None:
-                return Found(value)
+                return ValueAndSlope(value)
             of_logs, of_points, scale = slopes
             of_logs = of_logs.T.masked_fill(rows.logs < MIN_LOG_PROBABILITY, 0)
-            return Found(value, torch.addcmul(of_logs, of_points.T, p), scale)
+            return ValueAndSlope(value, torch.addcmul(of_logs, of_points.T, p), scale)
         lens = event_lens(self.lens, rows.k)
         assert lens is not None
         event = EventRows.of(lens, rows)
@@ -71,7 +71,7 @@ class FusedKDE(FusedError):
         points, observed = torch.stack([1 - q, q]), torch.stack([1 - event.hit, event.hit])
         value, slopes = self._mean(torch.log(points), points, observed, 1, wants_gradient)
         if slopes is None:
-            return Found(value)
+            return ValueAndSlope(value)
         of_logs, of_points, scale = slopes
         of_points = of_logs / points + of_points
         of_q = (of_points[1] - of_points[0]).masked_fill_(q != event.predicted, 0)
@@ -102,30 +102,30 @@ class FusedKDE(FusedError):
                 of_queries.append(alpha @ pull)
                 of_predicted.append(_filled(slopes.of_predicted, first))
                 of_keys.append(queries[:, cut] @ pull.T)
-        value, scale = reduce(add, totals) / n, 1 / n
+        value = reduce(add, totals) / n
+        factor: Tensor | float = 1.0
         if self.root and self.p not in (None, 1):
             assert self.p is not None
             value, factor = rooted(value, self.p)
-            scale = factor / n
         if not wants_gradient:
             return value, None
         pulled = reduce(add, of_keys)
         of_alpha = torch.addcmul(pulled[:-1], pulled[-1:], torch.digamma(raised))
-        return value, (joined(of_queries), of_alpha / self.bandwidth + joined(of_predicted), scale)
+        return value, (joined(of_queries), of_alpha / self.bandwidth + joined(of_predicted), factor / n)
 
-    def _around(self, weights: Tensor, observed: Tensor) -> tuple[Around, Tensor]:
+    def _around(self, weights: Tensor, observed: Tensor) -> tuple[Averages, Tensor]:
         """Averages from weights that do not sum to one ``(n, b)``, and their sums ``(1, b)``."""
         sums = observed @ weights
         whole = sums.sum(dim=0, keepdim=True)
         if self.debias is False or not (self._has_squares or self._is_full(observed.shape[1])):
-            return Around(sums / whole), whole
+            return Averages(sums / whole), whole
         twofold = observed @ (weights * weights) / whole**2
-        return Around(sums / whole, twofold, twofold.sum(dim=0, keepdim=True)), whole
+        return Averages(sums / whole, twofold, twofold.sum(dim=0, keepdim=True)), whole
 
-    def _pull(self, weights: Tensor, whole: Tensor, around: Around, slopes: Slopes, labels: Tensor) -> Tensor:
+    def _pull(self, weights: Tensor, whole: Tensor, around: Averages, slopes: Slopes, labels: Tensor) -> Tensor:
         """Derivatives with respect to the logarithms of the weights, ``(n, b)``; the weights are used up."""
         centre = (slopes.of_mean * around.mean).sum(dim=0, keepdim=True)
-        if slopes.of_twofold is None:
+        if slopes.of_twofold is None or slopes.of_squares is None or around.twofold is None:
             return weights.mul_(((slopes.of_mean - centre) / whole).index_select(0, labels))
         twice = 2 * (slopes.of_twofold + slopes.of_squares)
         centre = centre + (twice * around.twofold).sum(dim=0, keepdim=True)
@@ -133,7 +133,7 @@ class FusedKDE(FusedError):
         second = (twice / whole**2).index_select(0, labels)
         return first.addcmul_(weights, second).mul_(weights)
 
-    def _slopes(self, around: Around, predicted: Tensor, first: int, n: int) -> Slopes:
+    def _slopes(self, around: Averages, predicted: Tensor, first: int, n: int) -> Slopes:
         """The terms of :class:`~calibrant.estimators.simplex.kde.Ratios` with derivatives, zero for what is not asked for."""
         mean, s = around.mean[first:], around.squares
         if around.twofold is None or s is None:

@@ -17,7 +17,7 @@ NUMBERS_ON_GPU = 1 << 24
 """The same on a GPU, where few launches count: 128 MiB."""
 
 
-class Found(NamedTuple):
+class ValueAndSlope(NamedTuple):
     """The value of an error, a scalar; the gradient of the log probabilities is ``slope`` ``(n, k)`` times ``scale``.
 
     Where it is one number per row ``(n, 1)``, ``column`` says of which class.
@@ -33,7 +33,7 @@ class FusedError(ABC):
     """An error of class probabilities that is written with its gradient; subclasses are frozen dataclasses."""
 
     @abstractmethod
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> ValueAndSlope:
         """The value and, if it is wanted, the gradient."""
 
     def fits(self, n: int, k: int) -> bool:
@@ -61,9 +61,9 @@ class EventRows:
             answer = torch.full_like(q, index, dtype=torch.int64)
         return cls(q[:, 0], answer, rows.observed.gather(1, answer)[:, 0])
 
-    def found(self, value: Tensor, slope: Tensor, scale: Tensor | float) -> Found:
+    def found(self, value: Tensor, slope: Tensor, scale: Tensor | float) -> ValueAndSlope:
         """From the gradient with respect to the probability of yes."""
-        return Found(value, (self.predicted * slope)[:, None], scale, self.answer)
+        return ValueAndSlope(value, (self.predicted * slope)[:, None], scale, self.answer)
 
 
 def event_lens(lens: Lens | None, k: int) -> Lens | None:

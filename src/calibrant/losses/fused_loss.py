@@ -16,13 +16,13 @@ from calibrant.estimators.simplex.kde import KDE, Sharpness
 from calibrant.kernels import Exponential, Gaussian, Identity, Kernel
 from calibrant.losses.class_rows import ClassRows
 from calibrant.losses.dirichlet_errors import FusedKDE
-from calibrant.losses.fused_error import Found, FusedError
+from calibrant.losses.fused_error import FusedError, ValueAndSlope
 from calibrant.losses.line_sums import SPAN, FusedMMCE
 from calibrant.losses.pair_errors import FusedSKCE, FusedUCME, KernelLaw
 from calibrant.losses.soft_bin_error import FusedSoftBins
 from calibrant.losses.soft_binned import SoftBinnedECE
 
-Base = Callable[[ClassRows], Found]
+Base = Callable[[ClassRows], ValueAndSlope]
 """From rows to a loss."""
 
 
@@ -32,15 +32,15 @@ def fused_error(estimator: object) -> FusedError | None:
     return None if make is None else make(estimator)
 
 
-def log_loss(rows: ClassRows) -> Found:
+def log_loss(rows: ClassRows) -> ValueAndSlope:
     """Cross-entropy."""
-    return Found(rows.cross_entropy(), rows.observed, -1 / len(rows))
+    return ValueAndSlope(rows.cross_entropy(), rows.observed, -1 / len(rows))
 
 
-def brier_loss(rows: ClassRows) -> Found:
+def brier_loss(rows: ClassRows) -> ValueAndSlope:
     """Squared error as :func:`squared_error` has it: of two classes that of one."""
     gap, scale = rows.p - rows.observed, (0.5 if rows.k == 2 else 1.0) / len(rows)
-    return Found((gap**2).sum() * scale + 0 * rows.cross_entropy(), rows.p * gap, 2 * scale)
+    return ValueAndSlope((gap**2).sum() * scale + 0 * rows.cross_entropy(), rows.p * gap, 2 * scale)
 
 
 def fused_loss(
@@ -54,7 +54,7 @@ def fused_loss(
         with torch.autocast(logits.device.type, enabled=False):
             return fused_loss(logits, targets, base, error, weight, again)
     if torch.is_grad_enabled() and logits.requires_grad:
-        return _FusedLoss.apply(logits, targets, base, error, weight, again)  # type: ignore[no-any-return, no-untyped-call]
+        return _FusedLoss.apply(logits, targets, base, error, weight, again)  # type: ignore[no-untyped-call]
     return _value_and_gradient(logits, targets, base, error, weight, False)[0]
 
 
@@ -77,7 +77,7 @@ class _FusedLoss(torch.autograd.Function):
         return value
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         gradient, logits, targets = ctx.saved_tensors
         if torch.compiler.is_compiling():
             return (gradient * grad).to(logits.dtype), None, None, None, None, None
@@ -101,7 +101,7 @@ def _value_and_gradient(
     logits: Tensor, targets: Tensor, base: Base | None, error: FusedError | None, weight: float, wants_gradient: bool
 ) -> tuple[Tensor, Tensor]:
     rows, dtype = ClassRows.of(logits, targets), torch.promote_types(logits.dtype, torch.float32)
-    first = Found(0 * rows.cross_entropy()) if base is None else base(rows)
+    first = ValueAndSlope(0 * rows.cross_entropy()) if base is None else base(rows)
     value, slope = first.value.to(dtype), None if first.slope is None else first.slope * first.scale
     if error is not None:
         found = error(rows, wants_gradient=wants_gradient)
@@ -114,7 +114,7 @@ def _value_and_gradient(
     return value, (gradient[:, 1] if logits.ndim == 1 else gradient).to(dtype)
 
 
-def _added(slope: Tensor, found: Found, weight: float) -> Tensor:
+def _added(slope: Tensor, found: ValueAndSlope, weight: float) -> Tensor:
     """The gradient with that of the error, times its weight."""
     assert found.slope is not None
     scale = found.scale if weight == 1 else weight * found.scale

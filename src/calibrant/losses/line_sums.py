@@ -8,7 +8,7 @@ from torch import Tensor
 
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, Found, FusedError, square_root
+from calibrant.losses.fused_error import EventRows, FusedError, ValueAndSlope, square_root
 
 SPAN = 300.0
 """Length scales between two numbers at most: beyond, exponentials leave double precision."""
@@ -51,13 +51,13 @@ class FusedMMCE(FusedError):
 
     lengthscale: float
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> ValueAndSlope:
         """O(n log n) time."""
         event = EventRows.of(TopLabel(), rows)
         v = event.hit - event.predicted
         sums = LineSums.of(event.predicted, v, 1 / self.lengthscale)
         root, factor = square_root(torch.dot(v, sums.product) / len(rows) ** 2)
         if not wants_gradient:
-            return Found(root)
+            return ValueAndSlope(root)
         slope = torch.sub(v * sums.slope, sums.product, alpha=self.lengthscale)
         return event.found(root, slope, factor * (1 / self.lengthscale / len(rows) ** 2))

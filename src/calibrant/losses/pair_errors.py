@@ -10,7 +10,7 @@ from torch import Tensor
 from calibrant.kernels.metrics import MAX_ROWS
 from calibrant.lenses.class_lenses import PositiveClass
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, Found, FusedError, joined, panels, square_root
+from calibrant.losses.fused_error import EventRows, FusedError, ValueAndSlope, joined, panels, square_root
 from calibrant.losses.line_sums import SPAN, LineSums
 
 ROUNDING = 1e-15
@@ -64,22 +64,22 @@ class FusedSKCE(FusedError):
         """Whether the length scale is given, or few rows have a median."""
         return self.law.fits(n)
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> ValueAndSlope:
         """O(n^2 k) time; two classes on a line with the exponential kernel O(n log n)."""
         n = len(rows)
         pairs = n * (n - 1) if self.unbiased else n * n
         on_a_line = rows.k == 2 and self._is_on_a_line()
         total, slope, scale, column = self._on_a_line(rows) if on_a_line else self._over_pairs(rows, wants_gradient)
         if not self.is_root:
-            return Found(total / pairs, slope, scale / pairs, column)
+            return ValueAndSlope(total / pairs, slope, scale / pairs, column)
         root, factor = square_root(total / pairs)
-        return Found(root, slope, scale * factor / (2 * pairs), column)
+        return ValueAndSlope(root, slope, scale * factor / (2 * pairs), column)
 
     def _is_on_a_line(self) -> bool:
         unit = self.law.lengthscale
         return not self.law.is_gaussian and unit is not None and math.sqrt(2) / unit < SPAN
 
-    def _on_a_line(self, rows: ClassRows) -> Found:
+    def _on_a_line(self, rows: ClassRows) -> ValueAndSlope:
         """Residuals are ``(-e, e)``, and distances the root of two times those of the probabilities of class 1."""
         assert self.law.lengthscale is not None
         rate, event = math.sqrt(2) / self.law.lengthscale, EventRows.of(PositiveClass(1), rows)
@@ -89,7 +89,7 @@ class FusedSKCE(FusedError):
         slope = torch.sub(e * sums.slope, product, alpha=1 / rate)
         return event.found(2 * torch.dot(e, product), slope, 4 * rate)
 
-    def _over_pairs(self, rows: ClassRows, wants_gradient: bool) -> Found:
+    def _over_pairs(self, rows: ClassRows, wants_gradient: bool) -> ValueAndSlope:
         """``sum_ij k r_i r_j``; its gradient from the products of the kernel with residuals, and of its slopes with points."""
         p, r = rows.p, rows.observed - rows.p
         unit, points = self.law.unit(p), torch.cat([p, torch.ones_like(p[:, :1])], dim=1)
@@ -104,10 +104,10 @@ class FusedSKCE(FusedError):
         product = joined(met).T if self.unbiased else joined(met).T + r
         total = (r * product).sum()
         if not wants_gradient:
-            return Found(total)
+            return ValueAndSlope(total)
         pulled, rate = joined(moved).T, self.law.rate(unit)
         slope = torch.addcmul(pulled[:, :-1] - product / rate, pulled[:, -1:], p, value=-1)
-        return Found(total, slope * p, 2 * rate)
+        return ValueAndSlope(total, slope * p, 2 * rate)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class FusedUCME(FusedError):
         """Whether the length scale is given, or few rows have a median."""
         return self.law.fits(n)
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> ValueAndSlope:
         """O(n J k) time for J locations."""
         n, p, observed = len(rows), rows.p, rows.observed
         r, chosen, unit = observed - p, self._rows(len(rows), p.device), self.law.unit(p)
@@ -134,14 +134,14 @@ class FusedUCME(FusedError):
         means = (kernel * seen).sum(dim=1, keepdim=True) / n
         value = (means**2).mean()
         if not wants_gradient:
-            return Found(value)
+            return ValueAndSlope(value)
         weighed, rate = kernel * means, self.law.rate(unit)
         pull = weighed * seen
         if distance is not None:
             pull.div_(distance)
         slope = pull.T @ places - (weighed.T @ answers) / rate - pull.sum(dim=0)[:, None] * p
         there = pull @ p - pull.sum(dim=1, keepdim=True) * places
-        return Found(value, slope.index_add_(0, chosen, there).mul_(p), 2 * rate / (n * len(places)))
+        return ValueAndSlope(value, slope.index_add_(0, chosen, there).mul_(p), 2 * rate / (n * len(places)))
 
     def _rows(self, n: int, device: torch.device) -> Tensor:
         if torch.compiler.is_compiling():

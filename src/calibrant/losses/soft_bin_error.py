@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
 from calibrant.lenses.class_lenses import Lens
 from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, Found, FusedError, event_lens, rooted
+from calibrant.losses.fused_error import EventRows, FusedError, ValueAndSlope, event_lens, rooted
 from calibrant.losses.soft_binned import UNSEEN
 
 
@@ -24,7 +23,7 @@ class FusedSoftBins(FusedError):
         """Whether the lens asks for a single event."""
         return event_lens(self.lens, k) is not None
 
-    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> Found:
+    def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> ValueAndSlope:
         """O(n bins) time."""
         lens = event_lens(self.lens, rows.k)
         assert lens is not None
@@ -39,7 +38,7 @@ class FusedSoftBins(FusedError):
         power = ratio**self.p
         value, scale = rooted(torch.dot(size, power), self.p)
         if not wants_gradient:
-            return Found(value)
+            return ValueAndSlope(value)
         of_gap = self.p * ratio ** (self.p - 1) * torch.sign(gap)
         of_share = of_gap * error - (self.p - 1) * power
         centre = (share * of_share).sum(dim=1, keepdim=True) * n

@@ -29,7 +29,7 @@ class WatchedLoss(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what belongs to this process."""
-        return {**super().__getstate__(), "_copy": None, "_copied": None}  # type: ignore[misc]
+        return {**self.__dict__, "_copy": None, "_copied": None}
 
     def check(self) -> None:
         """Wait for the device, and raise if a batch since the last look was broken.
@@ -70,7 +70,7 @@ class WatchedLoss(nn.Module):
             if self._copy is None:
                 self._copy = torch.zeros((), pin_memory=True)
             self._copy.copy_(self._seen, non_blocking=True)
-            self._copied = torch.cuda.Event()
+            self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
             self._copied.record()
         elif self._copied.query():
             assert self._copy is not None
