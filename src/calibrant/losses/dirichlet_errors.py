@@ -28,7 +28,10 @@ class Averages(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The sum of terms, and its derivatives with respect to the probabilities they are compared with and to the averages."""
+    """The sum of terms, and its derivatives with respect to the averages.
+
+    ``of_predicted`` is less that with respect to the probabilities that averages are compared with.
+    """
 
     terms: Tensor
     of_predicted: Tensor
@@ -57,13 +60,11 @@ class FusedKDE(FusedError):
     def __call__(self, rows: ClassRows, *, wants_gradient: bool) -> ValueAndSlope:
         """O(n^2 k) time; whole vectors, or the points ``(1 - q, q)`` of an event."""
         if self.lens is None and rows.k > 2:
-            logs, p = rows.logs.clamp(min=MIN_LOG_PROBABILITY), rows.p.clamp(min=MIN_PROBABILITY)
-            value, slopes = self._mean(logs.T, p.T, rows.observed.T, 0, wants_gradient)
+            logs = rows.logs.clamp(min=MIN_LOG_PROBABILITY)
+            value, slopes = self._mean(logs.T, rows.p.T, rows.observed.T, 0, wants_gradient)
             if slopes is None:
                 return ValueAndSlope(value)
-            of_logs, of_points, scale = slopes
-            of_logs = of_logs.T.masked_fill(rows.logs < MIN_LOG_PROBABILITY, 0)
-            return ValueAndSlope(value, torch.addcmul(of_logs, of_points.T, p), scale)
+            return ValueAndSlope(value, slopes[0].T.masked_fill(rows.logs < MIN_LOG_PROBABILITY, 0), slopes[1])
         lens = event_lens(self.lens, rows.k)
         assert lens is not None
         event = EventRows.of(lens, rows)
@@ -72,15 +73,13 @@ class FusedKDE(FusedError):
         value, slopes = self._mean(torch.log(points), points, observed, 1, wants_gradient)
         if slopes is None:
             return ValueAndSlope(value)
-        of_logs, of_points, scale = slopes
-        of_points = of_logs / points + of_points
-        of_q = (of_points[1] - of_points[0]).masked_fill_(q != event.predicted, 0)
-        return event.found(value, of_q, scale)
+        of_points = slopes[0] / points
+        return event.found(value, (of_points[1] - of_points[0]).masked_fill_(q != event.predicted, 0), slopes[1])
 
     def _mean(
         self, logs: Tensor, points: Tensor, observed: Tensor, first: int, wants_gradient: bool
-    ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor | float] | None]:
-        """The value; its gradients with respect to logarithms of points, and to points, ``(K, n)``, but for a factor.
+    ) -> tuple[Tensor, tuple[Tensor, Tensor | float] | None]:
+        """The value; its gradient with respect to logarithms of points, ``(K, n)``, and the factor that this lacks.
 
         ``log k = sum_c (f_c / h) log z_c - sum_c log gamma(f_c / h + 1)`` up to a constant; keys f are rows, queries z columns.
         Classes come first everywhere: BLAS is twice as fast with the narrow matrix first.
@@ -111,7 +110,8 @@ class FusedKDE(FusedError):
             return value, None
         pulled = reduce(add, of_keys)
         of_alpha = torch.addcmul(pulled[:-1], pulled[-1:], torch.digamma(raised))
-        return value, (joined(of_queries), of_alpha / self.bandwidth + joined(of_predicted), factor / n)
+        slope = torch.addcmul(joined(of_queries), of_alpha, alpha).addcmul_(joined(of_predicted), points, value=-1)
+        return value, (slope, factor / n)
 
     def _around(self, weights: Tensor, observed: Tensor) -> tuple[Averages, Tensor]:
         """Averages from weights that do not sum to one ``(n, b)``, and their sums ``(1, b)``."""
@@ -160,19 +160,19 @@ class FusedKDE(FusedError):
         )
 
     def _terms(self, frequency: Tensor, square: Tensor, predicted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Their sum, and the derivatives with respect to predictions and frequencies; that with respect to squares is 1 or 0."""
+        """Their sum, and its derivatives: less that with respect to predictions, that to frequencies; that to squares is 1 or 0."""
         if self.p is None:
             return square.sum(), torch.zeros_like(predicted), torch.zeros_like(predicted)
         if self.p == 2:
             terms = square - 2 * predicted * frequency + predicted**2
-            return terms.sum(), 2 * (predicted - frequency), -2 * predicted
+            return terms.sum(), 2 * (frequency - predicted), -2 * predicted
         gap = frequency - predicted
         if self.p == 1:
             slope = torch.sign(gap)
-            return (gap * slope).sum(), -slope, slope
+            return gap.abs().sum(), slope, slope
         size = gap.abs()
         slope = self.p * size ** (self.p - 1) * torch.sign(gap)
-        return (size**self.p).sum(), -slope, slope
+        return (size**self.p).sum(), slope, slope
 
     @property
     def _has_squares(self) -> bool:
