@@ -140,7 +140,8 @@ class FusedKDE(FusedError):
             terms, of_predicted, of_mean = self._terms(mean, mean**2 if self._has_squares else mean, predicted)
             return Slopes(terms, of_predicted, _filled(of_mean + 2 * mean if self._has_squares else of_mean, first))
         twofold = around.twofold[first:]
-        scale = torch.where(s * EFFECTIVE <= 1, (n - 1) / (n - 2), 0.0) if self._is_full(n) else torch.zeros_like(s)
+        is_many = (s * EFFECTIVE <= 1).to(s.dtype)
+        scale = is_many * ((n - 1) / (n - 2)) if self._is_full(n) else torch.zeros_like(s)
         shift = scale * (twofold - s * mean)
         if not self._has_squares:
             terms, of_predicted, of_mean = self._terms(mean + shift, mean, predicted)
