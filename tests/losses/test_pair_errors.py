@@ -29,6 +29,11 @@ def test_near_rows_keep_their_distance():
     assert d[0, 2] == 0
 
 
+def test_no_row_is_away_from_itself():
+    p = torch.softmax(3 * torch.randn(500, 30, generator=torch.Generator().manual_seed(0)).double(), 1)
+    assert squared_distances(p, p).diagonal().max() < 0
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 17, 40])
 def test_the_median_is_that_of_numpy(p, n):
     expected = median_distance(p[:n].numpy(), Euclidean())

@@ -39,7 +39,7 @@ class LineSums:
         up, down = (v * rising).index_select(0, order), (v * falling).index_select(0, order)
         below, above = torch.cumsum(up, 0), torch.cumsum(down.flip(0), 0).flip(0)
         first = torch.searchsorted(ordered, x).clamp_(max=len(x) - 1)  # NaN has no place
-        last = torch.searchsorted(ordered, x, right=True).sub_(1).clamp_(min=0)
+        last = torch.searchsorted(ordered, x, right=True) - 1
         right = (above - down).index_select(0, last) * rising
         left = (below - up).index_select(0, first) * falling
         return cls(below.index_select(0, last) * falling + right, right - left)
