@@ -105,24 +105,28 @@ def mixture_head(outputs: Outputs, targets: Tensor) -> Batch:
 
 def log_probabilities(outputs: Outputs) -> Tensor:
     """Log probabilities of all classes, ``(n, k)``, in double precision, for logits or log-odds."""
-    if not isinstance(outputs, Tensor):
-        raise InputError(f"logits must be one tensor; got {_described(outputs)}")
-    z = _double(outputs, "logits")
-    if z.ndim == 2 and z.shape[1] == 1:
-        z = z[:, 0]
+    z = _double(one_a_class(outputs), "logits")
     if z.ndim == 1:
         z = torch.stack([torch.zeros_like(z), z], dim=1)
-    if z.ndim != 2:
+    return torch.log_softmax(z, dim=1)
+
+
+def one_a_class(outputs: Outputs) -> Tensor:
+    """Logits ``(n, k)``, or log-odds ``(n,)``, of which nothing but the shape was looked at."""
+    if not isinstance(outputs, Tensor):
+        raise InputError(f"logits must be one tensor; got {_described(outputs)}")
+    _check_floating(outputs, "logits")
+    if outputs.ndim > 2:
         raise InputError(
             f"logits must be (n, k), or (n,) for two classes; got shape {tuple(outputs.shape)}: "
             "put the classes last and flatten the rest, e.g. logits.movedim(1, -1).flatten(0, -2)"
         )
-    return torch.log_softmax(z, dim=1)
+    return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
 
 
 def class_numbers(targets: Tensor, n: int, k: int) -> Tensor:
     """Class numbers from 0 to k - 1, ``(n,)``; ones and zeros in floating point are taken for two classes."""
-    y = _one_a_row(targets, n)
+    y = one_a_row(targets, n)
     if y.is_floating_point():
         if k > 2 or not bool(((y == 0) | (y == 1)).all()):
             raise InputError(
@@ -142,11 +146,12 @@ def class_numbers(targets: Tensor, n: int, k: int) -> Tensor:
 
 def _numbers(targets: Tensor, n: int) -> Tensor:
     """Real targets, ``(n,)``, in double precision."""
-    y = _one_a_row(targets, n)
+    y = one_a_row(targets, n)
     return _double(y if y.is_floating_point() else y.double(), "targets")
 
 
-def _one_a_row(targets: Tensor, n: int) -> Tensor:
+def one_a_row(targets: Tensor, n: int) -> Tensor:
+    """Targets ``(n,)``, of which nothing but the shape was looked at."""
     if not isinstance(targets, Tensor):
         raise InputError(f"targets must be a tensor; got {_described(targets)}: use torch.as_tensor")
     y = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
@@ -199,10 +204,7 @@ def _check_widths(log_variance: Tensor, name: str) -> None:
 
 def _double(x: Tensor, name: str) -> Tensor:
     """Finite numbers in double precision; gradients that are not finite are refused on the way back."""
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        raise InputError(f"{name} must be a floating-point tensor; got {_described(x)}")
-    if x.ndim == 0 or x.numel() == 0:
-        raise InputError(f"{name} is empty: got shape {tuple(x.shape)}")
+    _check_floating(x, name)
     is_finite = torch.isfinite(x.detach())
     if not bool(is_finite.all()):
         bad = (~is_finite).reshape(len(x), -1).any(dim=1)
@@ -215,6 +217,13 @@ def _double(x: Tensor, name: str) -> Tensor:
     if lifted.requires_grad:
         lifted.register_hook(_refuse_broken)  # type: ignore[no-untyped-call]
     return lifted
+
+
+def _check_floating(x: Tensor, name: str) -> None:
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        raise InputError(f"{name} must be a floating-point tensor; got {_described(x)}")
+    if x.ndim == 0 or x.numel() == 0:
+        raise InputError(f"{name} is empty: got shape {tuple(x.shape)}")
 
 
 def _refuse_broken(gradient: Tensor | None) -> None:
