@@ -74,7 +74,13 @@ def as_column(x: ArrayLike, name: str) -> np.ndarray:
     column = to_numpy(as_array(x, name))
     if column.ndim != 1:
         raise InputError(f"{name} must be one value a row; got shape {column.shape}")
-    return column.astype(str) if column.dtype == object else column
+    if column.dtype != object:
+        return column
+    try:
+        return column.astype(str)
+    except ValueError as error:
+        row = next(i for i, x in enumerate(column) if isinstance(x, Sequence | np.ndarray) and not isinstance(x, str))
+        raise InputError(f"{name} must be one value a row; got {column[row]!r} in row {row}: join its parts to one text") from error
 
 
 def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:

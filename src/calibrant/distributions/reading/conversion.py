@@ -73,7 +73,7 @@ def as_part(
 
 def is_fractional(x: Array) -> bool:
     """Whether the first rows hold numbers that are not whole."""
-    first = to_numpy(x[: min(1000, x.shape[0]), ...])
+    first = to_numpy(x[: min(1000, x.shape[0]), ...] if x.ndim else x)
     return first.dtype.kind == "f" and bool(np.any(first != np.round(first)))
 
 
