@@ -126,7 +126,6 @@ def _of_class(name: str, kind: type, events: dict[str, Any], numbers: dict[str, 
             except ValueError:  # of predictions of another kind
                 continue
             yield Subject(name, one, {**data, **weights})
-            return
 
 
 def _instance(name: str, kind: type) -> Any:
