@@ -106,7 +106,6 @@ def _nested(depth: int) -> Any:
 KINDS = kinds()
 
 
-
 def hostile_array(chance: random.Random) -> tuple[str, Any]:
     """One of them, fresh."""
     name = chance.choice(list(KINDS))

@@ -71,8 +71,8 @@ class CalibrationLoss(nn.Module):
 
     def parts(self, outputs: Outputs, targets: Tensor) -> tuple[Tensor, Tensor]:
         """The base loss and the error by themselves, with gradients: to look at, or to combine in another way."""
-        first = outputs if isinstance(outputs, Tensor) else outputs[0]
         batch = self.head(outputs, targets)
+        first = outputs if isinstance(outputs, Tensor) else outputs[0]
         base = batch.losses.mean() if self.base is None else self.base(outputs, targets)
         if not isinstance(base, Tensor) or base.ndim != 0:
             raise InputError(f"base must give a scalar tensor, as with reduction='mean'; {self.base!r} does not")
