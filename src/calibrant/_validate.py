@@ -74,7 +74,15 @@ def as_column(x: ArrayLike, name: str) -> np.ndarray:
     column = to_numpy(as_array(x, name))
     if column.ndim != 1:
         raise InputError(f"{name} must be one value a row; got shape {column.shape}")
-    return column.astype(str) if column.dtype == object else column
+    if column.dtype != object:
+        return column
+    try:
+        return column.astype(str)
+    except ValueError as error:
+        row = next(i for i, x in enumerate(column) if isinstance(x, Sequence | np.ndarray) and not isinstance(x, str))
+        raise InputError(
+            f"{name} must be one value a row; got {column[row]!r} in row {row}: join its parts to one text"
+        ) from error
 
 
 def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:
@@ -315,6 +323,18 @@ def check_fraction(value: float, name: str) -> None:
     """Refuse a level that does not lie strictly between 0 and 1."""
     if not isinstance(value, Real) or not 0 < value < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1; got {value!r}")
+
+
+def of_what(x: object) -> str:
+    """What stands where something else belongs, in a few words.
+
+    >>> of_what("x"), of_what(np.zeros(3)), of_what(int)
+    ("'x'", 'a ndarray', 'the class int: call it')
+    """
+    if isinstance(x, type):
+        return f"the class {x.__name__}: call it"
+    is_short = x is None or isinstance(x, bool | int | float | str)
+    return repr(x)[:40] if is_short else f"a {type(x).__name__}"
 
 
 def as_levels(values: Any, name: str) -> tuple[float, ...]:

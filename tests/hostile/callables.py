@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,23 +16,29 @@ from calibrant.kernels import Kernel
 from calibrant.recalibration import Recalibrator
 from calibrant.spec import parse
 from tests.hostile.arrays import N, hostile_array
+from tests.hostile.others import Subject
 
 PLAIN = {
     "results": "values that the library makes",
     "checks": "their arguments are classes under test",
     "engines": "their arguments are engines",
-    "losses": "layers of torch",
-    "lab": "worlds",
-    "reports": "pages are made by the commands",
+    "losses": "tensors",
+    "lab": "worlds, and samples of scores",
+    "reports": "pages, of which one takes seconds",
 }
-"""Packages whose names take no predictions of users, or are called by the commands."""
+"""Packages whose names take no predictions of users, or are in ``others``."""
 
-BLOCKS = {
-    **dict.fromkeys(("dimensions", "coordinate", "Recalibrated"), "they take a distribution"),
-    "Foreign": "it takes a distribution of another library",
-    "westfall_young": "it takes statistics of resamples",
-}
-"""Names that are called by what checks its arguments; so are kernels, which are functions of points."""
+ELSEWHERE = (
+    "dimensions",
+    "coordinate",
+    "Recalibrated",
+    "Foreign",
+    "westfall_young",
+    "Truncated",
+    "Censored",
+    "Mixture",
+)
+"""What ``others`` gives a distribution, or statistics of resamples."""
 
 TEXTS = {
     "Bootstrap": "Bootstrap(Brier(), 19)",
@@ -68,14 +74,6 @@ TEXTS = {
 """Settings of classes that need some, or are slow without."""
 
 
-class Subject(NamedTuple):
-    """A public name, what is called, and the good arguments of the parameters that take data."""
-
-    name: str
-    call: Callable[..., Any]
-    good: dict[str, Any]
-
-
 @cache
 def words() -> Words:
     """What texts may name."""
@@ -93,7 +91,7 @@ def subjects() -> Iterator[Subject]:
         if package in PLAIN:
             continue
         for name, home in homes(package).items():
-            if name in BLOCKS:
+            if name in ELSEWHERE:
                 continue
             value = getattr(import_module(home), name)
             if inspect.isclass(value):
@@ -126,7 +124,6 @@ def _of_class(name: str, kind: type, events: dict[str, Any], numbers: dict[str, 
             except ValueError:  # of predictions of another kind
                 continue
             yield Subject(name, one, {**data, **weights})
-            return
 
 
 def _instance(name: str, kind: type) -> Any:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.hostile.callables import hostile_call, subjects
 from tests.hostile.calls import called
 from tests.hostile.commands import left_behind, ran
 from tests.hostile.files import TABLES, csv_of, hostile_file
+from tests.hostile.others import of_tensors, others
 from tests.hostile.saved import SAVED, hostile_text, maps, problems
 from tests.hostile.words import NAMED, QUICK, hostile_line, hostile_places
 
@@ -218,7 +220,7 @@ def on_calls(seed: int, cases: int, folder: Path) -> Tally:
     from matplotlib import pyplot
 
     chance, tally = random.Random(seed), Tally()
-    every = list(subjects())
+    every = [*subjects(), *others(), *(of_tensors() if find_spec("torch") else ())]
     for i in range(cases):
         subject = every[i % len(every)]
         odd, arguments = hostile_call(chance, subject)

@@ -12,8 +12,11 @@ from rich.text import Text
 
 from calibrant.results.text import visible
 
-NARROWEST = 20
+NARROWEST, WIDEST = 20, 10_000
 """Columns of a terminal, whatever it says itself."""
+
+LINES = 25
+"""Those of a terminal whose columns are not believed."""
 
 
 class Stream(Console):
@@ -43,13 +46,17 @@ def colour_options(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def width_options(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Widths that are too small to show anything in are not believed.
+    """Widths that nothing can be shown in, and those that no terminal has, are not believed.
 
-    >>> width_options({"COLUMNS": "3"}), width_options({"COLUMNS": "80"}), width_options({})
-    ({'width': 20}, {}, {})
+    >>> width_options({"COLUMNS": "3"}), width_options({"COLUMNS": "80"}), width_options({"COLUMNS": "9" * 9999})
+    ({'width': 20, 'height': 25}, {}, {'width': 10000, 'height': 25})
     """
     said = environment.get("COLUMNS", "")
-    return {"width": NARROWEST} if said.isdigit() and int(said) < NARROWEST else {}
+    if not said.isdigit():  # as Rich asks, before it reads the number
+        return {}
+    width = int(said) if said.isdecimal() and len(said) <= len(str(WIDEST)) else WIDEST + 1
+    found = min(max(width, NARROWEST), WIDEST)
+    return {} if found == width else {"width": found, "height": LINES}  # with both, Rich does not read them itself
 
 
 OPTIONS = {**colour_options(os.environ), **width_options(os.environ)}

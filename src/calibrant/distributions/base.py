@@ -8,7 +8,7 @@ import numpy as np
 
 from calibrant._array import is_array, is_traced, namespace, to_numpy
 from calibrant._array import matched as matched
-from calibrant._validate import InputError, as_array, as_real, as_working_precision
+from calibrant._validate import InputError, as_array, as_real, as_working_precision, of_what
 from calibrant.typing import Array, ArrayLike
 
 
@@ -131,6 +131,12 @@ class Distribution(ABC):
     def log_reference(self, y: Array) -> Any:
         """Log density of the measure that :meth:`temper` refers to: zero for lengths and counts."""
         return 0.0
+
+
+def check_is_distribution(x: object, name: str) -> None:
+    """Refuse what is no distribution, such as the numbers of one."""
+    if not isinstance(x, Distribution):
+        raise InputError(f"{name} must be a distribution such as Normal(loc, scale); got {of_what(x)}")
 
 
 def as_numbers(x: ArrayLike, name: str) -> Array:

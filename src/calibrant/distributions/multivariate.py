@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._array import constant, is_recorded, is_traced, matched, namespace, to_numpy
 from calibrant._validate import InputError, check_same_length
-from calibrant.distributions.base import Distribution, as_numbers, check_temperature, displaced
+from calibrant.distributions.base import Distribution, as_numbers, check_is_distribution, check_temperature, displaced
 from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.continuous.location_scale import Normal, as_scale
 from calibrant.distributions.empirical.ensemble import Ensemble
@@ -247,6 +247,7 @@ def dimensions(predictions: Distribution) -> int:
     >>> dimensions(Normal([0.0], 1.0)), dimensions(MultivariateNormal([[0.0, 1.0]], 1.0))
     (0, 2)
     """
+    check_is_distribution(predictions, "predictions")
     shape = predictions[:1].sample(np.random.default_rng(0), 1).shape
     return 0 if len(shape) == 2 else int(shape[2])
 
@@ -258,18 +259,26 @@ def coordinate(predictions: Distribution, index: int) -> Distribution:
     >>> coordinate(MultivariateNormal([[0.0, 1.0]], [[2.0, 3.0]]), 1).coords
     array([[1., 3.]])
     """
+    check_is_distribution(predictions, "predictions")
     raise InputError(
         f"{type(predictions).__name__} does not say what it predicts of coordinate {index} alone: give an Ensemble of draws"
     )
 
 
+def _check_index(index: int, count: int) -> None:
+    if not isinstance(index, int | np.integer) or not -count <= index < count:
+        raise InputError(f"index must be that of a coordinate, from 0 to {count - 1}; got {index!r}")
+
+
 @coordinate.register
 def _members(predictions: Ensemble, index: int) -> Distribution:
+    _check_index(index, dimensions(predictions))
     return Ensemble(predictions.members[:, :, index], predictions.weights)
 
 
 @coordinate.register
 def _normal(predictions: MultivariateNormal, index: int) -> Distribution:
+    _check_index(index, predictions.loc.shape[1])
     return Normal(predictions.mean[:, index], predictions.std[:, index])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from calibrant._array import as_double, is_traced, matched, namespace, to_numpy
 from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
+from calibrant.distributions.base import Distribution, check_is_distribution
 from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.multivariate import MultivariateNormal, matrix_root
 from calibrant.kernels import Kernel, Metric
@@ -117,6 +117,7 @@ def check_positive_definite(kernel: Kernel, predictions: Distribution) -> float:
     >>> check_positive_definite(Gaussian(1.0, BuresWasserstein(2)), MultivariateNormal([[0.0, 0.0]], scale=1.0))
     1.0
     """
+    check_is_distribution(predictions, "predictions")
     embed = getattr(getattr(kernel, "metric", None), "embed", None)
     points = predictions.coords if embed is None else embed(predictions)
     if points is NotImplemented:

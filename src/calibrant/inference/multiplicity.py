@@ -64,6 +64,9 @@ def westfall_young(statistics: np.ndarray, largest: np.ndarray) -> np.ndarray:
     >>> westfall_young(np.array([0.5, 3.0]), np.array([1.0, 2.0, 0.8]))
     array([1.  , 0.25])
     """
-    t, top = np.asarray(statistics, dtype=np.float64), np.sort(np.asarray(largest, dtype=np.float64))
+    t, top = (to_numpy(as_real(x, n)) for x, n in ((statistics, "statistics"), (largest, "largest")))
+    if top.ndim != 1:
+        raise InputError(f"largest must be one number a resample; got shape {top.shape}")
+    top = np.sort(top)
     slack = rounding_of(np.append(top, t.ravel()))
     return (1 + len(top) - np.searchsorted(top, t - slack, side="left")) / (len(top) + 1)

@@ -283,6 +283,11 @@ def likely_difference(score: Score, a: Checked, b: Checked, seen: np.ndarray) ->
     if possible[0] is None or possible[1] is None:
         return float(seen.min()), float(seen.max())
     (losses_a, chance_a), (losses_b, chance_b) = possible[0], possible[1]
+    if len(losses_a) != len(losses_b):
+        raise InputError(
+            f"models must predict the same classes; got {len(losses_a)} and {len(losses_b)}: give a column for each class, "
+            "of zeros where a model does not know it"
+        )
     with np.errstate(invalid="ignore"):
         apart, chance = losses_a - losses_b, (chance_a + chance_b) / 2
     usable = np.isfinite(apart) & (chance > 0)

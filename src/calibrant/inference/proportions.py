@@ -8,7 +8,15 @@ import numpy as np
 from scipy.special import betainc, betaincinv
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, as_column, as_levels, as_weights, check_fraction, check_same_length
+from calibrant._validate import (
+    InputError,
+    as_column,
+    as_levels,
+    as_weights,
+    check_count,
+    check_fraction,
+    check_same_length,
+)
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
 from calibrant.distributions.reading.conversion import as_problem
@@ -74,6 +82,11 @@ def interval_of_share(successes: int, trials: int, level: float = 0.95) -> Inter
     >>> print(interval_of_share(0, 20))
     0 to 0.1684
     """
+    check_count(trials, "trials")
+    check_count(successes, "successes", least=0)
+    check_fraction(level, "level")
+    if successes > trials:
+        raise InputError(f"successes must be at most the {trials:,} trials; got {successes:,}")
     low, high = clopper_pearson(np.array(successes / trials), np.array(trials), (1 - level) / 2)
     return Interval(float(low), float(high), level, "Clopper-Pearson")
 

@@ -135,7 +135,8 @@ class Radial(Kernel):
     def __call__(self, x: Array, y: Array) -> Array:
         """The profile of the scaled distances."""
         distance = self.metric(x, y)
-        return self.profile(distance * self.rate(distance))
+        with np.errstate(over="ignore"):  # farther than all numbers: zero
+            return self.profile(distance * self.rate(distance))
 
     def rate(self, like: Array) -> float:
         """``1 / l``, at most what the precision of an array can hold, so that equal points have a distance of zero."""

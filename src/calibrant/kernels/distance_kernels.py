@@ -10,7 +10,7 @@ import numpy as np
 from calibrant._array import namespace
 from calibrant._validate import InputError
 from calibrant.kernels.base import ZERO, Kernel, Radial, student_frequencies
-from calibrant.kernels.metrics import Euclidean, Metric
+from calibrant.kernels.metrics import Euclidean, Metric, as_real_points, check_points
 from calibrant.typing import Array
 
 
@@ -165,7 +165,9 @@ class Gaussian(Radial):
         """Without the square root of the distance."""
         if not 1 / ZERO < self.unit < ZERO:  # whose square single precision may not hold
             return super().__call__(x, y)
-        return namespace(x, y).exp(-0.5 * self.metric.squared(x, y) / self.unit**2)
+        check_points(x, y)
+        with np.errstate(over="ignore"):  # the distances have no name, so that NumPy works in their memory
+            return namespace(x, y).exp(-0.5 * self.metric.squared(x, y) / self.unit**2)
 
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
         """Normal."""
@@ -259,8 +261,9 @@ class Energy(Kernel):
 
     def __call__(self, x: Array, y: Array) -> Array:
         """The overlap of two points as seen from the origin."""
+        x, y = as_real_points(x, y)
         distance = Euclidean()
-        origin = namespace(x).zeros_like(x[:1, ...])
+        origin = namespace(x).zeros((1, x.shape[1]), dtype=x.dtype, device=getattr(x, "device", None))
         return (distance(x, origin) + distance(origin, y) - distance(x, y)) / 2
 
     def diagonal(self, points: Array) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 from calibrant._array import namespace, to_numpy
 from calibrant._validate import InputError
 from calibrant.kernels.base import Kernel
+from calibrant.kernels.metrics import check_points
 from calibrant.typing import Array
 
 
@@ -21,6 +22,7 @@ class Identity(Kernel):
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Whether all coordinates agree."""
+        check_points(x, y)
         xp = namespace(x, y)
         same = [x[:, c][:, None] == y[:, c][None, :] for c in range(x.shape[1])]
         equal = same[0]
@@ -57,6 +59,7 @@ class LabelMatrix(Kernel):
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Looked up."""
+        check_points(x, y)
         xp = namespace(x, y)
         rows, columns = (self._checked(to_numpy(points)[:, 0]) for points in (x, y))
         return xp.asarray(np.asarray(self.matrix)[np.ix_(rows, columns)], device=getattr(x, "device", None))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibrant._array import as_double, detached, is_traced, namespace, on_gpu, to_numpy
-from calibrant._validate import InputError
+from calibrant._array import as_double, detached, is_array, is_integer, is_traced, namespace, on_gpu, to_numpy
+from calibrant._validate import InputError, of_what
 from calibrant.typing import Array
 
 DIRECT = 16
@@ -22,6 +22,43 @@ NEAR = 1e-3
 
 MAX_DIFFERENCES = 1 << 20
 """Differences of coordinates that are held at a time."""
+
+
+def check_points(x: Array, y: Array) -> None:
+    """Refuse what is not two arrays of points, ``(n, d)`` and ``(m, d)``, of one library."""
+    for points, name in ((x, "x"), (y, "y")):
+        if not is_array(points) or points.ndim != 2 or not points.shape[1]:
+            found = f"shape {tuple(points.shape)}" if is_array(points) else of_what(points)
+            raise InputError(
+                f"{name} must be an array of points, (n, d); got {found}: numbers (n,) become (n, 1) by x[:, None]"
+            )
+    if x.shape[1] != y.shape[1]:
+        raise InputError(f"x has {x.shape[1]} coordinates and y has {y.shape[1]}: they must be equal")
+    if type(x) is type(y):
+        return
+    try:
+        namespace(x, y)
+    except TypeError as error:
+        raise InputError(f"x is {of_what(x)} and y is {of_what(y)}: give both in one library") from error
+
+
+def as_real_points(x: Array, y: Array) -> tuple[Array, Array]:
+    """Points that are checked, with whole numbers in double precision: differences of those without a sign wrap.
+
+    >>> as_real_points(np.array([[1]]), np.array([[2.0]]))[0]
+    array([[1.]])
+    """
+    check_points(x, y)
+    return _real(x, "x"), _real(y, "y")
+
+
+def _real(points: Array, name: str) -> Array:
+    xp = namespace(points)
+    if xp.isdtype(points.dtype, "real floating"):
+        return points
+    if not is_integer(points):
+        raise InputError(f"{name} must hold real numbers; got {points.dtype}: give floats")
+    return as_double(points)
 
 
 class Metric(ABC):
@@ -56,13 +93,22 @@ class Euclidean(Metric):
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Distances; the square root is taken where it has a derivative."""
+        x, y = as_real_points(x, y)
         xp = namespace(x, y)
-        squared = self.squared(x, y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if x.shape[1] == 1:  # the same digits, without squares that are no numbers
+                return xp.abs(x[:, 0][:, None] - y[:, 0][None, :])
+            squared = self._squared(x, y)
         apart = squared > 0
         return xp.where(apart, xp.sqrt(xp.where(apart, squared, xp.ones_like(squared))), xp.zeros_like(squared))
 
     def squared(self, x: Array, y: Array) -> Array:
         """Squared distances."""
+        x, y = as_real_points(x, y)
+        with np.errstate(over="ignore", invalid="ignore"):  # farther than all numbers: infinite
+            return self._squared(x, y)
+
+    def _squared(self, x: Array, y: Array) -> Array:
         if x.shape[1] <= DIRECT:
             return sum((x[:, c][:, None] - y[:, c][None, :]) ** 2 for c in range(x.shape[1]))
         if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
@@ -111,8 +157,10 @@ class Cityblock(Metric):
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Distances, one coordinate after the other."""
+        x, y = as_real_points(x, y)
         xp = namespace(x, y)
-        return sum(xp.abs(x[:, c][:, None] - y[:, c][None, :]) for c in range(x.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return sum(xp.abs(x[:, c][:, None] - y[:, c][None, :]) for c in range(x.shape[1]))
 
 
 MAX_ROWS = 2000
@@ -148,6 +196,7 @@ def median_distance(points: Array, metric: Metric) -> float:
     """
     if is_traced(points):
         raise InputError("give a length scale: the median distance of values that are being traced is not known yet")
+    points, _ = as_real_points(points, points)
     here = where_they_are(points)
     most = MAX_ROWS if metric.name else MAX_COSTLY_ROWS
     distances = _distances(here[thinned(here, most)] if len(here) > most else here, metric)

@@ -14,7 +14,7 @@ import numpy as np
 
 from calibrant._array import matched, namespace, to_numpy
 from calibrant._clusters import as_clusters
-from calibrant._validate import InputError, as_column, as_weights, check_same_length
+from calibrant._validate import InputError, as_column, as_weights, check_same_length, of_what
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
@@ -193,6 +193,8 @@ def groups(
     a      2   0.15
     b      2   0.45
     """
+    if not callable(measure) or isinstance(measure, type):
+        raise InputError(f"measure must be an estimator or a test such as ECE(); got {of_what(measure)}")
     targets, predictions = as_problem(y_true, y_pred)
     weights = as_weights(sample_weight, len(predictions))
     together = None if clusters is None else as_clusters(clusters, len(predictions))

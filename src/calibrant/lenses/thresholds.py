@@ -51,7 +51,8 @@ def _event(name: str, predictions: Distribution, low: Any, high: Any, *, inside:
 
 def _numbers(values: ArrayLike, name: str) -> np.ndarray:
     """Finite numbers, ``(m,)``."""
-    numbers = to_numpy(as_real([values] if np.ndim(values) == 0 else values, name)).astype(np.float64)
+    is_one = not isinstance(values, list | tuple) and np.ndim(values) == 0
+    numbers = to_numpy(as_real([values] if is_one else values, name)).astype(np.float64)
     if numbers.ndim != 1:
         raise InputError(f"{name} must be a number or a list of numbers; got shape {numbers.shape}")
     return numbers

@@ -133,8 +133,8 @@ class CalibrationLoss(WatchedLoss):
         raise InputError(f"{self.estimator!r} is not finite on this batch: its settings do not fit the outputs")
 
     def _in_general(self, outputs: Outputs, targets: Tensor) -> tuple[Tensor, Tensor]:
-        first = outputs if isinstance(outputs, Tensor) else outputs[0]
         batch = self.head(outputs, targets)
+        first = outputs if isinstance(outputs, Tensor) else outputs[0]
         base = batch.losses.mean() if self.base is None else self._base(outputs, targets)
         dtype = torch.promote_types(first.dtype, torch.float32)
         return base.to(dtype), self._error(batch).to(dtype)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from calibrant._array import common
 from calibrant._validate import InputError, check_same_length
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.composite.mixture import Mixture
@@ -154,6 +155,9 @@ def one_a_row(targets: Tensor, n: int) -> Tensor:
     """Targets ``(n,)``, of which nothing but the shape was looked at."""
     if not isinstance(targets, Tensor):
         raise InputError(f"targets must be a tensor; got {_described(targets)}: use torch.as_tensor")
+    if targets.is_complex():
+        raise InputError(f"targets must be class numbers, or real numbers; got {_described(targets)}: use targets.real")
+    targets = common(targets)
     y = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
     if y.ndim != 1:
         raise InputError(
@@ -175,8 +179,9 @@ def _parts(outputs: Outputs, names: tuple[str, ...], width: int | None) -> list[
                 f"outputs must be {wanted}, or {count} tensors {', '.join(names)}; got shape {tuple(outputs.shape)}"
             )
         outputs = outputs.chunk(count, dim=1)
-    if len(outputs) != count:
-        raise InputError(f"outputs must be {count} tensors, {', '.join(names)}; got {len(outputs)}")
+    if not isinstance(outputs, list | tuple) or len(outputs) != count:
+        found = len(outputs) if isinstance(outputs, list | tuple) else _described(outputs)
+        raise InputError(f"outputs must be {count} tensors, {', '.join(names)}; got {found}")
     parts = [_double(part, name) for part, name in zip(outputs, names, strict=True)]
     parts = [part[:, None] if part.ndim == 1 else part for part in parts]
     for part, name in zip(parts, names, strict=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError
+from calibrant._validate import InputError, of_what
 from calibrant.estimators.binned.binned_state import BinnedState
 from calibrant.estimators.binned.binning import Edges
 from calibrant.estimators.binned.ece import ECE
@@ -66,7 +66,7 @@ def merged(texts: Iterable[str]) -> Any:
     >>> merged(texts).finalize().n
     3
     """
-    states = [from_dict(json.loads(text)) for text in texts]
+    states = [from_dict(_read(text)) for text in _listed(texts, "texts")]
     if not states:
         raise InputError("there are no states to merge: did every part of the data have no rows?")
     return reduce(lambda a, b: a.merge(b), states)
@@ -110,14 +110,44 @@ def from_bins(ece: ECE, rows: Iterable[Sequence[Any]]) -> BinnedState:
     """
     edges = _edges(ece)
     sums = np.zeros((3, len(edges) - 1))
-    for row in rows:
-        index, *values = row
+    for row in _listed(rows, "rows"):
+        index, *values = _numbers(row)
         if not 0 <= int(index) < sums.shape[1]:
             raise InputError(f"bin must be a number from 0 to {sums.shape[1] - 1}; got {index!r}")
-        sums[:, int(index)] += [float(value) for value in values]
+        sums[:, int(index)] += values
     weight, predicted, observed = sums
     parts = [np.where(part <= weight * (1 + 1e-9), np.minimum(part, weight), part) for part in (predicted, observed)]
     return BinnedState.from_sums(edges, weight=weight, predicted=parts[0], observed=parts[1], norm=ece.norm)
+
+
+def _listed(values: Any, name: str) -> list[Any]:
+    try:
+        return list(values)
+    except TypeError as error:
+        raise InputError(f"{name} must be a list, one for each part of the data; got {of_what(values)}") from error
+
+
+def _read(text: Any) -> Any:
+    """A state in JSON as data."""
+    if isinstance(text, str):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            pass
+    raise InputError(f"texts must be states in JSON, as frame_states makes them; got {of_what(text)}")
+
+
+def _numbers(row: Any) -> list[float]:
+    """Bin, weight, sum of p and sum of y."""
+    try:
+        found = [float(value) for value in row]
+    except (TypeError, ValueError, OverflowError):
+        found = []
+    if len(found) != 4 or not np.all(np.isfinite(found)):
+        raise InputError(
+            f"rows must hold bin, weight, sum of p and sum of y, as bin_query asks for; got {of_what(row)}"
+        )
+    return found
 
 
 def _edges(ece: ECE) -> tuple[float, ...]:

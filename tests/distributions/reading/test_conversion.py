@@ -23,5 +23,5 @@ def test_booleans_and_columns_of_labels():
 
 
 def test_a_lone_number_is_no_data():
-    with pytest.raises(InputError, match="y_true is empty"):
+    with pytest.raises(InputError, match="y_true is a single value"):
         as_problem(np.array(1), [0.5])

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import matched, to_numpy
-from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
+from calibrant._validate import InputError, as_array
+from calibrant.distributions.base import Distribution, check_is_distribution
 from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
 from calibrant.distributions.empirical.piecewise import MIN_LEVEL, SLICES, Piecewise
 from calibrant.distributions.quadrature import cf_by_cells, crps_by_cells, is_whole, moments_by_cells
@@ -76,8 +76,7 @@ class Bounded(Distribution):
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        if not isinstance(self.base, Distribution):
-            raise InputError(f"base must be a distribution such as Normal(loc, scale); got {self.base!r}")
+        check_is_distribution(self.base, "base")
         one = self.base[:1]
         if any(part is NotImplemented for part in (one.quantile(np.array([0.5])), one.cdf(np.zeros(1)))):
             raise InputError(
@@ -97,7 +96,8 @@ class Bounded(Distribution):
     def _checked_end(self, name: str, never: float) -> np.ndarray:
         """One end of the range for every row."""
         value = getattr(self, name)
-        end = np.asarray(to_numpy(value) if hasattr(value, "shape") else value)
+        end = to_numpy(as_array(value, name)) if isinstance(value, list | tuple) else value
+        end = np.asarray(to_numpy(end) if hasattr(end, "shape") else end)
         n = len(self.base)
         if end.dtype.kind not in "fiu" or end.shape not in ((), (n,)):
             raise InputError(f"{name} must be one number, or one a row ({n:,}); got {value!r}")

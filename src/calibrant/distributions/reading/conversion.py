@@ -86,7 +86,13 @@ def as_part(
     weights = None if sample_weight is None else to_numpy(as_array(sample_weight, "sample_weight"))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "class 0 never occurs")
-        if weights is None or not len(weights) or weights.any():
+        if (
+            weights is None
+            or weights.ndim != 1
+            or weights.dtype.kind not in "fiub"
+            or not weights.size
+            or weights.any()
+        ):
             return as_weighted_problem(y_true, y_pred, weights, in_parts=True)
         as_weighted_problem(y_true, y_pred, np.ones_like(weights))  # which checks the rest
         return None
@@ -94,7 +100,7 @@ def as_part(
 
 def is_fractional(x: Array) -> bool:
     """Whether the first rows hold numbers that are not whole."""
-    first = to_numpy(x[: min(1000, x.shape[0]), ...])
+    first = to_numpy(x[: min(1000, x.shape[0]), ...] if x.ndim else x)
     return first.dtype.kind == "f" and bool(np.any(first != np.round(first)))
 
 

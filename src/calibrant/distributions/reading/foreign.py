@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from calibrant._array import is_array, is_jax, matched, random_key, seeded, to_numpy
-from calibrant._validate import InputError
+from calibrant._validate import InputError, of_what
 from calibrant.distributions.base import Distribution, one_a_row
 from calibrant.distributions.empirical.ensemble import SLICES, Ensemble
 from calibrant.distributions.empirical.piecewise import MIN_LEVEL
@@ -21,6 +21,8 @@ QUANTILE = ("icdf", "ppf", "quantile")
 DENSITY = ("log_prob", "logpdf", "log_pdf")
 MASS = ("log_prob", "logpmf", "log_pmf")
 SAMPLE = ("rvs", "sample")
+SAID = tuple(dict.fromkeys((*CDF, *DENSITY, *MASS)))
+"""One of these a distribution has, and no array or data frame."""
 FARTHEST = 1e300
 """Where the search for a value that has a level ends."""
 
@@ -247,6 +249,12 @@ class Foreign(Distribution):
     rows: np.ndarray | None = None
 
     def __post_init__(self) -> None:
+        for x in self.source if isinstance(self.source, tuple) and self.source else (self.source,):
+            if not hasattr(x, "batch_shape") and not any(callable(getattr(x, name, None)) for name in SAID):
+                raise InputError(
+                    f"source must be a distribution with one of {', '.join(SAID)}, or a tuple of one a row; "
+                    f"got {of_what(x)}"
+                )
         first = self._readers[0].source
         if tuple(getattr(first, "event_shape", ())) or isinstance(getattr(first, "dim", None), int):
             raise InputError(

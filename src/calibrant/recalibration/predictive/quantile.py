@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError
-from calibrant.distributions.base import Distribution
+from calibrant._validate import InputError, as_array
+from calibrant.distributions.base import Distribution, check_is_distribution
 from calibrant.distributions.composite.truncated import HAIR, SYMMETRIC, above
 from calibrant.distributions.continuous.location_scale import LocationScale, Normal
 from calibrant.distributions.empirical.ensemble import Ensemble
@@ -116,8 +116,10 @@ class Lines:
 
     def __post_init__(self) -> None:
         for name in ("scores", "values"):
-            points = np.asarray(getattr(self, name), dtype=np.float64)
-            if points.ndim != 1 or not np.all(np.isfinite(points)) or not np.all(np.diff(points) > 0):
+            given = to_numpy(as_array(getattr(self, name), name))
+            is_number = given.dtype.kind in "fiu" and given.ndim == 1
+            points = given.astype(np.float64) if is_number else np.full(1, np.nan)
+            if not np.all(np.isfinite(points)) or not np.all(points[1:] > points[:-1]):
                 raise InputError(f"{name} must be finite numbers that increase")
             object.__setattr__(self, name, points)
         if len(self.scores) != len(self.values):
@@ -182,6 +184,7 @@ class Recalibrated(Distribution):
     lines: Lines = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        check_is_distribution(self.base, "base")
         check_levels(self.base, "Recalibrated")
         object.__setattr__(self, "lines", Lines(self.scores, self.values))
 
