@@ -11,7 +11,7 @@ from calibrant.estimators.base import Statistic
 from calibrant.estimators.binned.bin_sums import BinnedStatistic, ClassCounts, EventCounts, Tally, lp_norm, tally
 from calibrant.estimators.binned.binning import Binning, EqualWidth
 from calibrant.estimators.events import LensedEstimator
-from calibrant.estimators.limits import ErrorLimits, binned_slack, noise_of, noise_of_rows
+from calibrant.estimators.limits import EXACT, ErrorLimits, binned_slack, largest_gap, noise_of, noise_of_rows
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -128,8 +128,10 @@ def with_limits(
         return replace(found, withheld="none is known with label_binned=True; label_binned=False has one")
     if ece.norm not in (1, 2, np.inf):
         return replace(found, withheld=f"none is known for norm={ece.norm:g}; norm=1 and norm=2 have one")
-    if np.isinf(ece.norm) and (len(tallies) > 1 or noises is not None):
-        return replace(found, withheld="the largest gap has one for a single event without sample_weight")
+    if np.isinf(ece.norm):
+        if noises is not None:
+            return replace(found, withheld="the largest gap has one without sample_weight")
+        return replace(found, limits=ErrorLimits(float(found), (largest_gap(tallies),), most=ece.most, method=EXACT))
     noises = [noise_of(t) for t in tallies] if noises is None else noises
     slacks = tuple(binned_slack(t, v, step, ece.norm) for t, v in zip(tallies, noises, strict=True))
     return replace(found, limits=ErrorLimits(float(found), slacks, ece.norm, ece.most))

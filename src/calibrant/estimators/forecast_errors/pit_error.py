@@ -19,6 +19,7 @@ from calibrant.estimators.forecast_errors.pit import (
     share_upto,
 )
 from calibrant.estimators.forecast_errors.quantile_cells import SharesBelow, judged_at
+from calibrant.estimators.limits import EXACT, CurveGap, ErrorLimits, LargestGap, Slack
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -60,11 +61,14 @@ class PITError(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The distance."""
-        value, fan = self.given(predictions, weights)(to_numpy(targets)[None])[0], fan_of(predictions)
-        notes = () if fan is None else (judged_at(fan),)
-        return Estimate("PITError", float(value), len(predictions), self, notes=notes)
+        statistic, fan = self.given(predictions, weights), fan_of(predictions)
+        y = to_numpy(targets)[None]
+        value, notes = float(statistic(y)[0]), () if fan is None else (judged_at(fan),)
+        slack = statistic.slack(y, value) if self.distance == "kolmogorov" and weights is None else None
+        limits = None if slack is None else ErrorLimits(value, (slack,), most=self.most, method=EXACT)
+        return Estimate("PITError", value, len(predictions), self, notes=notes, limits=limits)
 
-    def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> "_AtQuantiles | _FromUniform":
         """PIT values of all resamples, sorted together; of quantile forecasts, the shares below each quantile."""
         if (fan := fan_of(predictions)) is not None:
             return _AtQuantiles(self.distance, SharesBelow.of(fan, weights))
@@ -79,6 +83,11 @@ class _AtQuantiles:
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         return distance_at(self.below(targets), self.below.levels, self.distance)
+
+    def slack(self, targets: np.ndarray, value: float) -> Slack:
+        """How far the largest gap may lie from the truth, for targets ``(1, n)``."""
+        rows = np.full(len(self.below.levels), targets.shape[-1])
+        return LargestGap(self.below.levels, self.below(targets)[0] * rows, rows)
 
 
 def distance_at(shares: np.ndarray, levels: np.ndarray, distance: Distance) -> np.ndarray:
@@ -105,6 +114,10 @@ class _FromUniform:
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         u = randomised(self.levels(targets), self.seed)
         return distance_from_uniform(u, self.weights, self.distance)
+
+    def slack(self, targets: np.ndarray, value: float) -> Slack:
+        """How far the largest distance may lie from the truth, for targets ``(1, n)``."""
+        return CurveGap(np.sort(randomised(self.levels(targets), self.seed)[0]), value)
 
 
 def distance_from_uniform(u: np.ndarray, weights: np.ndarray | None, distance: Distance) -> np.ndarray:
