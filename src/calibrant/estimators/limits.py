@@ -24,6 +24,7 @@ from scipy.special import betaincinv, gammaincinv, ndtri, stdtrit
 
 from calibrant.estimators.binned.bin_sums import Tally, lp_norm
 from calibrant.results import Interval
+from calibrant.results.words import ROUNDING
 
 SYMMETRIC = 1e-3
 """Skewness below which quantiles are those of the normal law, with their first correction."""
@@ -161,7 +162,8 @@ class ErrorLimits:
         sides = np.array([slack((1 - level) / 2) for slack in self.slacks]).T
         below, above_ = (float(lp_norm(np.maximum(side, 0.0), np.ones(len(side)), self.norm)) for side in sides)
         high = max(min(self.value + above_, self.most), 0.0)
-        return Interval(max(self.value - below, 0.0), high, level, self.method)
+        low = self.value - below
+        return Interval(low if low > ROUNDING else 0.0, high, level, self.method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,8 +260,8 @@ class RootOfSquares:
         return float(np.max(np.minimum(shift + spread, 1.0), initial=0.0))
 
 
-HALVINGS = 50
-"""Steps of the search for an upper limit: to a factor of one in a hundred thousand, and further."""
+HALVINGS = 32
+"""Steps of the search for an upper limit, to eight digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,11 +393,22 @@ class CurveGap:
     def __call__(self, tail: float) -> tuple[float, float]:
         """Below and above."""
         n = len(self.levels)
-        counts = np.arange(n + 1)
-        high = np.append(betaincinv(counts[:-1] + 1, n - counts[:-1], 1 - tail), 1.0)
-        over = float((high - np.append(0.0, self.levels)).max())
-        under = float((np.append(self.levels, 1.0) - (1 - high[::-1])).max())
+        over = _highest(np.append(0.0, self.levels), n, tail)
+        under = _highest(np.append(0.0, 1 - self.levels[::-1]), n, tail)
         return float(np.sqrt(np.log(2 / tail) / (2 * n))), max(over, under) - self.value
+
+
+def _highest(levels: np.ndarray, n: int, tail: float) -> float:
+    """The largest distance of Clopper and Pearson's upper limits of ``0, 1, ..., n`` of n rows from as many levels.
+
+    The normal limit, which costs less, differs by less than ``(z^2 + 3) / n``: those that cannot be the largest are left out.
+    """
+    counts, z = np.arange(n + 1), -float(ndtri(tail))
+    about = counts / n + z * np.sqrt(counts * (n - counts) / n) / n - levels
+    near = np.flatnonzero(about >= about.max() - 2 * (z * z + 3) / n)
+    k = counts[near]
+    exact = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+    return float((exact - levels[near]).max())
 
 
 def noise_of(t: Tally) -> np.ndarray:

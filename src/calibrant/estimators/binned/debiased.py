@@ -13,7 +13,15 @@ from calibrant.estimators.binned.bin_sums import EventCounts, Tally, tally
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass
 from calibrant.estimators.binned.ece import ADAPTIVE, ECE, bin_table
 from calibrant.estimators.events import LensedEstimator
-from calibrant.estimators.limits import ErrorLimits, Moved, RootOfSquares, Slack, SquareWithoutBias, SumOfGaps, binned_slack
+from calibrant.estimators.limits import (
+    ErrorLimits,
+    Moved,
+    RootOfSquares,
+    Slack,
+    SquareWithoutBias,
+    SumOfGaps,
+    binned_slack,
+)
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array

@@ -169,7 +169,9 @@ class _Spread:
             gaps = np.sqrt(2 / np.pi * self.noise) / self.rows
             return self.slack(gaps, self.noise, 0.0, 0.0)(tail)[1]
         variances = self.noise / (self.rows * total)
-        return self.slack(np.zeros(len(self.rows)), self.noise, float(1.2 * np.sqrt((variances**2).sum())), 0.0)(tail)[1]
+        return self.slack(np.zeros(len(self.rows)), self.noise, float(1.2 * np.sqrt((variances**2).sum())), 0.0)(tail)[
+            1
+        ]
 
 
 @dataclass(frozen=True, eq=False)
