@@ -191,7 +191,7 @@ class SumOfGaps:
             total, skewness = self.whole, 0.0
         below = mean * float(loose.sum()) + np.sqrt(total) * skewed_quantile(skewness, 1 - tail)
         whole = float(self.variances.sum()) if self.whole is None else self.whole
-        return float(below), above(whole, self.step, tail, is_one_sided=self.whole is not None)
+        return float(below), above(whole, self.step, tail, lean=None if self.whole is None else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,16 +207,17 @@ class Moved:
         return below - self.less, over + self.less
 
 
-def above(variance: float, step: float, tail: float, *, is_one_sided: bool = False) -> float:
+def above(variance: float, step: float, tail: float, lean: float | None = None) -> float:
     """How far a mean over rows may lie above what was seen, where one row adds at most ``step``.
 
     The limit of :class:`MeanLimits` for shares: with ``q (1 - q)`` the variance of a row, ``1 - 2q`` is how much more likely it is
-    to go one way, and one more row that does is added. Rows that are one-sided have q = 0. Exact for rare events (Garwood).
+    to go one way (the ``lean``, 1 where rows are one-sided), and one more row that does is added. Exact for rare events (Garwood).
 
     >>> round(1e5 * (3e-5 + above(3e-10, 1e-5, 0.025)), 2)  # three events among many rows; exact: 8.77
     8.77
     """
-    lean = 1.0 if is_one_sided else float(np.sqrt(max(1 - 4 * variance / step, 0.0)))  # step is 1 / n
+    if lean is None:
+        lean = float(np.sqrt(max(1 - 4 * variance / step, 0.0)))  # step is 1 / n
     added = step * (1 + lean) / 2
     squares = variance + added**2
     cubes = variance * step * lean + added**3
@@ -254,10 +255,8 @@ class RootOfSquares:
         return float(np.sqrt(least))
 
     def _more(self, tail: float) -> float:
-        z = -float(ndtri(tail))
-        shift = self.steps * self.leans * z * z / 2
-        spread = z * np.sqrt(self.variances + (self.steps * z) ** 2 / 4)
-        return float(np.max(np.minimum(shift + spread, 1.0), initial=0.0))
+        found = zip(self.variances.tolist(), self.steps.tolist(), self.leans.tolist(), strict=True)
+        return min(max(above(v, step, tail, lean) for v, step, lean in found), 1.0)
 
 
 HALVINGS = 32
