@@ -289,26 +289,26 @@ class SquareWithoutBias:
         low = self.plain.low(float((self.plain.gaps**2).sum()), tail)
         return self.value - low, self.root(tail) - self.value
 
-    def root(self, tail: float) -> float:
+    def root(self, tail: float, halvings: int = HALVINGS) -> float:
         """The upper limit itself."""
-        square = max(self.square, 0.0)
+        square, seen = max(self.square, 0.0), self.plain.variances + self.plain.steps**2
+        most = float(seen.max())
+        second, third = float((seen**2).sum()) - most**2, float((seen**3).sum()) - most**3
+        spread = 1 / np.sqrt(self.shares)
         low, high = np.log(square + 1e-12), np.log(4.0)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._quantile(np.exp(middle), tail) <= square else (low, middle)
+        for _ in range(halvings):
+            truth = float(np.exp((low + high) / 2))
+            own = max(self._noise_at(truth**0.5 * spread), most)  # of the cell that has the whole error
+            variance = 2 * (second + own**2) + 4 * truth * own
+            skewness = (8 * (third + own**3) + 24 * truth * own**2) / variance**1.5
+            is_below = truth + variance**0.5 * skewed_quantile(skewness, tail) <= square
+            low, high = (np.log(truth), high) if is_below else (low, np.log(truth))
         return float(np.sqrt(np.exp(high) + self.unseen))
 
-    def _quantile(self, truth: float, tail: float) -> float:
-        """Of the square, were the truth this, all in the cell where it is seen worst."""
-        gap = np.sqrt(truth / self.shares)
-        ends = np.stack([np.minimum(self.means + gap, 1.0), np.maximum(self.means - gap, 0.0)])
-        seen = self.plain.variances + self.plain.steps**2
-        own = float(max((ends * (1 - ends) * self.units).max(), seen.max()))
-        more = np.array([own, float(seen.max())])
-        second, third = (float((seen**k).sum() + more[0] ** k - more[1] ** k) for k in (2, 3))
-        variance = 2 * second + 4 * truth * own
-        skewness = (8 * third + 24 * truth * own**2) / variance**1.5
-        return truth + float(np.sqrt(variance)) * skewed_quantile(skewness, tail)
+    def _noise_at(self, gap: np.ndarray) -> float:
+        """The largest variance of a cell that were off by its gap, to either side."""
+        above_, below = np.minimum(self.means + gap, 1.0), np.maximum(self.means - gap, 0.0)
+        return float((np.maximum(above_ * (1 - above_), below * (1 - below)) * self.units).max())
 
 
 def squares_within(square: float, variance: float, fourth: float, z: float) -> tuple[float, float]:

@@ -127,8 +127,8 @@ def certify(
 ) -> Certificate:
     """A test whose rejection says that the calibration error is *below* a margin.
 
-    Other tests can only accuse: that they find nothing may be due to too few rows. A certificate is false, for a model whose error is
-    the margin or more, in at most ``1 - confidence_level`` of data sets. It rests on the upper limit of the estimate:
+    Other tests can only accuse: that they find nothing may be due to too few rows. A certificate is false, for a model whose
+    error is the margin or more, in at most ``1 - confidence_level`` of data sets. It rests on the upper limit of the estimate:
     ``estimate.confidence_interval(2 * confidence_level - 1).high < margin``.
 
     ``error`` says which error is meant. Of classes and labels:

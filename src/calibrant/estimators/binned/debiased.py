@@ -1,6 +1,6 @@
 """Binned errors with the bias of small bins taken off."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np

@@ -23,6 +23,9 @@ NUMBERS_OF_BINS = (1, 2, 3, 5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 360, 54
 TAIL = 0.05
 """At which the upper limits of different bins are compared."""
 
+HALVINGS_TO_COMPARE = 12
+"""Steps of their search: a hundredth of a limit is enough to choose between bins."""
+
 WEIGHTED = "with sample_weight, none is known for single predictions; ECE(EqualMass(10)) has one for its bins"
 """Why there is no interval with weights."""
 
@@ -36,9 +39,9 @@ class MonotoneECE(LensedEstimator):
     bin from their mean, ``mean |c - p| <= sum w_b |delta_b| + sum w_b d_b + max w_b / 2``: within a bin c strays from its mean by
     half of its rise at most, and all rises together are at most one.
 
-    The value is that of ``DebiasedECE(norm=1)`` in bins of equal mass. How many is chosen by the predictions alone, so that the upper
-    limit of a calibrated model is smallest. ``confidence_interval()`` covers the error of the single predictions where the curve
-    does not fall; its lower end needs no assumption. Several events are averaged. O(n log n).
+    The value is that of ``DebiasedECE(norm=1)`` in bins of equal mass. How many is chosen by the predictions alone, so that the
+    upper limit of a calibrated model is smallest. ``confidence_interval()`` covers the error of the single predictions where
+    the curve does not fall; its lower end needs no assumption. Several events are averaged. O(n log n).
 
     >>> rng = np.random.default_rng(0)
     >>> p = rng.random(20_000)
@@ -169,9 +172,10 @@ class _Spread:
             gaps = np.sqrt(2 / np.pi * self.noise) / self.rows
             return self.slack(gaps, self.noise, 0.0, 0.0)(tail)[1]
         variances = self.noise / (self.rows * total)
-        return self.slack(np.zeros(len(self.rows)), self.noise, float(1.2 * np.sqrt((variances**2).sum())), 0.0)(tail)[
-            1
-        ]
+        square = float(1.2 * np.sqrt((variances**2).sum()))
+        found = self.slack(np.zeros(len(self.rows)), self.noise, square, 0.0)
+        assert found.square is not None
+        return found.square.root(tail, HALVINGS_TO_COMPARE) + self.open
 
 
 @dataclass(frozen=True, eq=False)
