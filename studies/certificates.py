@@ -15,6 +15,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -342,14 +343,7 @@ def cells(rows: Sequence[int], more: Sequence[int]) -> Iterator[Cell]:
         for n in more:
             yield _monotone_cell(world, n)
     for n in rows:
-        yield Cell(
-            "PIT",
-            "normal forecasts",
-            n,
-            lambda m, n=n: numbers(n, None, m),
-            lambda w, m, n=n: numbers(n, w, m),
-            tuple(PIT),
-        )
+        yield Cell("PIT", "normal forecasts", n, partial(numbers, n, None), partial(numbers, n), tuple(PIT))
     for kind in ("top label", "L1", "L2"):
         for n in (500, 2000):
             yield _class_cell(kind, n)
@@ -393,13 +387,15 @@ NEEDED = (0.01, 0.02, 0.05)
 """Margins of the table of rows."""
 
 
-def rows_needed(make: Callable[[int, float], Draw], margin: float, rng: np.random.Generator, sets: int = 60) -> int:
+def rows_needed(
+    make: Callable[[int, float], Draw], margin: float, rng: np.random.Generator, sets: int, power: float = 2.0
+) -> int:
     """Rows with which four of five calibrated data sets are certified, by three steps of scaling."""
     n = 4000
-    for _ in range(4):
+    for _ in range(3):
         draw = make(n, 0.5)
         upper = float(np.quantile([draw(rng).upper for _ in range(sets)], POWER))
-        n = int(np.clip(n * (upper / margin) ** 2, 300, 400_000))
+        n = int(np.clip(n * (upper / margin) ** power, 60, 400_000))
     return n
 
 
@@ -419,16 +415,18 @@ def needed(seed: int) -> Iterator[dict[str, str]]:
             row = {"world": world, "margin": f"{100 * margin:g} points"}
             for name, error in errors.items():
                 rng = np.random.default_rng([seed, round(1000 * margin), *world.encode()])
-                sets = 12 if name == "single" else 40
-                row[name] = rounded(
-                    rows_needed(lambda n, m, w=world, e=error: _calibrated(w, n, m, e), margin, rng, sets)
-                )
+                sets, power = (8, 2.5) if name == "single" else (40, 2.0)
+                row[name] = rounded(rows_needed(partial(_calibrated, world, error), margin, rng, sets, power))
             yield row
 
 
-def _calibrated(world: str, n: int, margin: float, error: Any) -> Draw:
+def _calibrated(world: str, error: Any, n: int, margin: float) -> Draw:
     p = scores(world, n)
     return binary(p, p, margin, error)
+
+
+def _forecasts(n: int, margin: float) -> Draw:
+    return numbers(n, None, margin)
 
 
 def needed_elsewhere(seed: int) -> Iterator[dict[str, str]]:
@@ -444,7 +442,7 @@ def needed_elsewhere(seed: int) -> Iterator[dict[str, str]]:
     kinds: dict[str, Callable[[int, float], Draw]] = {
         "ten classes, top label, mean": of_classes(TopLabel()),
         "ten classes, class-wise, mean": of_classes(ClassWise()),
-        "forecasts of numbers, largest gap of PIT values": lambda n, m: numbers(n, None, m),
+        "forecasts of numbers, largest gap of PIT values": _forecasts,
     }
     for name, make in kinds.items():
         row = {"problem": name}
