@@ -48,7 +48,9 @@ def exactly_false(error, p, n, margin):
 
 
 @pytest.mark.parametrize(
-    "error", [ECE(EqualMass(1)), ECE(EqualMass(1), norm=2), ECE(EqualMass(1), norm=np.inf)], ids=repr
+    "error",
+    [ECE(EqualMass(1)), ECE(EqualMass(1), norm=2), ECE(EqualMass(1), norm=np.inf), DebiasedECE(EqualMass(1))],
+    ids=repr,
 )
 @pytest.mark.parametrize("p", [1e-6, 0.01, 0.3])
 def test_one_cell_keeps_its_level_exactly(error, p):

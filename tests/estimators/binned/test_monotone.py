@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 from calibrant import Bernoulli, DebiasedECE, EqualMass
-from calibrant.estimators import MonotoneECE
+from calibrant.estimators import Edges, MonotoneECE
 from calibrant.estimators.binned.monotone import _Spread, chosen
 
 CURVES = {
@@ -36,6 +36,15 @@ def test_bins_leave_no_more_open_than_is_said(shape, rng):
         pairs = ((gap * rows) ** 2 - np.bincount(cell, weights=(c - p) ** 2)) / np.maximum(rows * (rows - 1), 1)
         several = rows > 1
         assert (rows * gap**2)[several].sum() / 200 <= (rows * pairs)[several].sum() / 200 + spread.unseen + 1e-12
+
+
+def test_a_jump_in_a_bin_of_equal_predictions_leaves_all_open():
+    """Predictions of one half but for rounding, and a curve from 0 to 1 in the middle of the bin: the gap is 0, the error 1/2."""
+    p = np.concatenate([np.full(300, 0.1), 0.5 + np.linspace(-1e-9, 1e-9, 400), np.full(300, 0.9)])
+    c = np.concatenate([np.zeros(500), np.ones(500)])
+    spread = _Spread.of(p, Edges((0, 0.3, 0.7, 1)).bins(p))
+    assert list(spread.rows) == [300, 400, 300]
+    assert np.abs(c - p).mean() - 0.6 * 0.1 == pytest.approx(spread.open, abs=1e-8)
 
 
 def test_what_is_said_is_nearly_reached():
