@@ -363,7 +363,7 @@ def false_ones(draw: Draw, rng: np.random.Generator, n_sets: int) -> int:
 def judged(cell: Cell, n_sets: int, seed: int) -> Iterator[dict[str, Any]]:
     """The cell at its usual margin and at twice that, with the place where certificates are false most often."""
     rng = np.random.default_rng([seed, cell.n, *cell.world.encode(), *cell.error.encode()])
-    usual = usual_margin(cell, rng)
+    usual = max(usual_margin(cell, rng), 1.000_001 * (1 - LEVEL ** (1 / cell.n)))  # below, no rows certify anything
     n_sets = round(n_sets * cell.share)
     for margin in (usual, 2 * usual):
         if margin > 0.4:
