@@ -382,7 +382,7 @@ class LargestGap:
 class CurveGap:
     """How far the largest distance of a distribution function from the diagonal may lie from the truth.
 
-    ``levels`` are PIT values in their order. The upper limit is as for :class:`LargestGap`, at every level; the lower one has the
+    ``levels`` are PIT values. The upper limit is as for :class:`LargestGap`, at every level; the lower one has the
     band of Dvoretzky, Kiefer & Wolfowitz, with the constant of Massart (1990).
     """
 
@@ -391,9 +391,9 @@ class CurveGap:
 
     def __call__(self, tail: float) -> tuple[float, float]:
         """Below and above."""
-        n = len(self.levels)
-        over = _highest(np.append(0.0, self.levels), n, tail)
-        under = _highest(np.append(0.0, 1 - self.levels[::-1]), n, tail)
+        n, u = len(self.levels), np.sort(self.levels)  # in the order that limits need, when they are asked for
+        over = _highest(np.append(0.0, u), n, tail)
+        under = _highest(np.append(0.0, 1 - u[::-1]), n, tail)
         return float(np.sqrt(np.log(2 / tail) / (2 * n))), max(over, under) - self.value
 
 
