@@ -148,6 +148,7 @@ def test_it_prints_and_is_json(calibrated):
     assert plain["kind"] == "certificate"
     assert plain["certified"]
     assert plain["upper"] == found.upper
+    assert plain["estimate"]["interval"]["high"] == found.upper  # no two limits
     assert found.to_row()["high"] == found.upper
     assert "about" in repr(certify(*calibrated, 0.01))
     assert "does not fall" in repr(certify(*calibrated, 0.05, error=MonotoneECE()))

@@ -1,7 +1,7 @@
 """Good enough: a certificate that the calibration error is below a margin."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -165,7 +165,8 @@ def certify(
 
 def of_estimate(estimate: Estimate, margin: float, confidence_level: float) -> Certificate:
     """The certificate that the interval of an estimate gives."""
-    lower, upper = estimate.confidence_interval(2 * confidence_level - 1)
+    interval = estimate.confidence_interval(2 * confidence_level - 1)
+    lower, upper = interval
     return Certificate(
         margin=margin,
         upper=upper,
@@ -175,7 +176,7 @@ def of_estimate(estimate: Estimate, margin: float, confidence_level: float) -> C
         what=_what(estimate.estimator),
         assumptions=_assumptions(estimate.estimator),
         rows=estimate.n if upper < margin else _suffice(estimate, margin, upper),
-        estimate=estimate,
+        estimate=replace(estimate, interval=interval),  # which it then states, and no other
     )
 
 
