@@ -197,30 +197,37 @@ def classwise_error(p: np.ndarray, truth: np.ndarray, error: ECE | DebiasedECE) 
     return float(norm_of(np.array(found), np.full(len(found), 1 / len(found)), error.norm))
 
 
-def tempered(p: np.ndarray, error: ECE | DebiasedECE, margin: float, *, is_sure: bool) -> np.ndarray:
-    """True probabilities less sure than predicted, or more, with the class-wise error at the margin."""
-
-    def at(x: float) -> np.ndarray:
-        powers = p ** (np.exp(-x) if is_sure else np.exp(x))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-    low, high = 0.0, 3.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if classwise_error(p, at(middle), error) < margin else (low, middle)
-    return at(high)
+def tempered(p: np.ndarray, x: float) -> np.ndarray:
+    """Probabilities to a power: more sure above x = 0, less sure below."""
+    powers = p ** np.exp(x)
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 
 
-def one_class(p: np.ndarray, error: ECE | DebiasedECE, margin: float) -> np.ndarray:
-    """True probabilities that move from the second class to the first, with the class-wise error at the margin."""
+def moved(p: np.ndarray, x: float) -> np.ndarray:
+    """A share of the second class goes to the first."""
+    found = p.copy()
+    found[:, 0], found[:, 1] = p[:, 0] + x * p[:, 1], (1 - x) * p[:, 1]
+    return found
+
+
+CLASSES: dict[str, tuple[Callable[[np.ndarray, float], np.ndarray], float]] = {
+    "too sure": (tempered, -3.0),
+    "too timid": (tempered, 3.0),
+    "one class": (moved, 1.0),
+}
+"""True probabilities of classes as a function of a number, and how far that goes."""
+
+
+def classwise(p: np.ndarray, error: ECE | DebiasedECE, where: str, margin: float) -> np.ndarray | None:
+    """True probabilities with the class-wise error at the margin; ``None`` where it does not get so large."""
+    curve, most = CLASSES[where]
+    if classwise_error(p, curve(p, most), error) < margin:
+        return None
     low, high = 0.0, 1.0
-    truth = p.copy()
     for _ in range(30):
         middle = (low + high) / 2
-        truth = p.copy()
-        truth[:, 0], truth[:, 1] = p[:, 0] + middle * p[:, 1], (1 - middle) * p[:, 1]
-        low, high = (middle, high) if classwise_error(p, truth, error) < margin else (low, middle)
-    return truth
+        low, high = (middle, high) if classwise_error(p, curve(p, middle * most), error) < margin else (low, middle)
+    return curve(p, high * most)
 
 
 def many(p: np.ndarray, truth: np.ndarray, margin: float, error: Any) -> Draw:
@@ -324,16 +331,12 @@ def _class_cell(kind: str, n: int) -> Cell:
         return Cell("L1", "ten classes, top label", n, lambda m: many(p, p, m, error), wrong, tuple(SIGNS))
     error = ECE(EqualMass(10), lens=ClassWise()) if kind == "L1" else DebiasedECE(EqualMass(10), lens=ClassWise())
 
-    def tempers(where: str, margin: float) -> Draw:
-        truth = (
-            one_class(p, error, margin)
-            if where == "one class"
-            else tempered(p, error, margin, is_sure=where == "too sure")
-        )
-        return many(p, truth, margin, error)
+    def wrong_classes(where: str, margin: float) -> Draw | None:
+        truth = classwise(p, error, where, margin)
+        return None if truth is None else many(p, truth, margin, error)
 
-    places = ("too sure", "too timid", "one class")
-    return Cell(kind, "ten classes, class-wise", n, lambda m: many(p, p, m, error), tempers, places)
+    name = "ten classes, class-wise"
+    return Cell(kind, name, n, lambda m: many(p, p, m, error), wrong_classes, tuple(CLASSES))
 
 
 def cells(rows: Sequence[int], more: Sequence[int]) -> Iterator[Cell]:
