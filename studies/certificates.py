@@ -133,7 +133,7 @@ MONOTONE: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
     "shift up": lambda p, t: np.minimum(p + t, 1),
     "shift down": lambda p, t: np.maximum(p - t, 0),
     "towards the mean": lambda p, t: p + t * (p.mean() - p),
-    "one jump": lambda p, t: np.where(np.abs(p - 0.5) < t, np.where(p < 0.5, 0.5 - t, 0.5 + t), p),
+    "one jump": lambda p, t: np.where(np.abs(p - 0.5) < t, np.where(p < 0.5, max(0.5 - t, 0.0), min(0.5 + t, 1.0)), p),
     "stairs": lambda p, t: np.clip((np.floor(p / (t + 1e-9)) + 0.5) * (t + 1e-9), 0, 1),
     "steep": lambda p, t: np.clip(0.5 + (1 + 20 * t) * (p - 0.5), 0, 1),
 }
@@ -402,6 +402,11 @@ def rows_needed(
     return n
 
 
+def in_points(margin: float) -> str:
+    """A margin in percentage points."""
+    return "1 point" if margin == 0.01 else f"{100 * margin:g} points"
+
+
 def rounded(n: int) -> str:
     """To two digits, in words where it is beyond the search."""
     if n >= 400_000:
@@ -415,10 +420,10 @@ def needed(seed: int) -> Iterator[dict[str, str]]:
     errors = {"mean": L1, "root mean square": L2, "largest": LARGEST, "single": MonotoneECE()}
     for world in ("even", "towards 0 and 1", "sharp", "confidences", "2 % events", "0.5 % events", "three values"):
         for margin in NEEDED:
-            row = {"world": world, "margin": f"{100 * margin:g} points"}
+            row = {"world": world, "margin": in_points(margin)}
             for name, error in errors.items():
                 rng = np.random.default_rng([seed, round(1000 * margin), *world.encode()])
-                sets, power = (8, 2.5) if name == "single" else (40, 2.0)
+                sets, power = (6, 2.5) if name == "single" else (40, 2.0)
                 row[name] = rounded(rows_needed(partial(_calibrated, world, error), margin, rng, sets, power))
             yield row
 
@@ -451,7 +456,7 @@ def needed_elsewhere(seed: int) -> Iterator[dict[str, str]]:
         row = {"problem": name}
         for margin in NEEDED:
             rng = np.random.default_rng([seed, round(1000 * margin)])
-            row[f"{100 * margin:g} points"] = rounded(rows_needed(make, margin, rng, 40))
+            row[in_points(margin)] = rounded(rows_needed(make, margin, rng, 40))
         yield row
 
 
@@ -490,8 +495,8 @@ are more or less sure than predicted, or one class takes from another.
 
 {verdict}
 
-`half certain` hides half of the noise: every second row has a true probability of 0 or 1, whatever was predicted. Means and largest
-gaps allow for that. {hidden}
+`half certain` hides half of the noise: every second row has a true probability of 0 or 1, whatever was predicted. Means and
+largest gaps allow for that. {hidden}
 
 ## How many rows certify a calibrated model
 

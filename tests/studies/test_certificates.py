@@ -53,6 +53,8 @@ def test_curves_do_not_fall_and_have_the_error(where):
     p = certificates.scores("even", 2000)
     truth = certificates.monotone(p, where, 0.04)
     assert np.all(np.diff(truth) >= 0)
+    rare = certificates.monotone(certificates.scores("2 % events", 500), where, 0.05)
+    assert rare is None or (rare.min() >= 0) & (rare.max() <= 1)
     assert np.abs(truth - p).mean() == pytest.approx(0.04, abs=0.002)
     assert np.abs(truth - p).mean() >= 0.04 - 1e-12
 
