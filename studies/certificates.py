@@ -500,7 +500,7 @@ largest gaps allow for that. {hidden}
 
 ## How many rows certify a calibrated model
 
-In four of five data sets; no more than two digits are meant.
+In four of five data sets; two digits are meant at most, and one for single predictions (six data sets each).
 
 {needed}
 
