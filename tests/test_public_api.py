@@ -48,6 +48,7 @@ NAMES = [
     "Sweep",
     "TopLabel",
     "Variational",
+    "certify",
     "compare",
     "coverage",
     "evaluate",

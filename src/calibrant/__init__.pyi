@@ -34,6 +34,7 @@ from calibrant.estimators.scoring_rules.proper_scores import LogLoss as LogLoss
 from calibrant.estimators.simplex.kde import KDE as KDE
 from calibrant.estimators.smooth.smooth_ece import SmoothECE as SmoothECE
 from calibrant.estimators.variational import Variational as Variational
+from calibrant.inference.certificate import certify as certify
 from calibrant.inference.exact_tests.aggregated import AggregatedTest as AggregatedTest
 from calibrant.inference.exact_tests.exact_test import ExactTest as ExactTest
 from calibrant.inference.intervals import Bootstrap as Bootstrap

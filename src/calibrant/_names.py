@@ -60,6 +60,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.binned.canonical": "CanonicalECE Grid KMeans MedianVariance Partition",
         "estimators.binned.debiased": "DebiasedECE*",
         "estimators.binned.ece": "ECE*",
+        "estimators.binned.monotone": "MonotoneECE",
         "estimators.binned.sweep": "Sweep*",
         "estimators.binned.tail_scan": "TailScan",
         "estimators.distances": "ConvexDistance Lp",
@@ -82,6 +83,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.variational": "Variational*",
     },
     "inference": {
+        "inference.certificate": "Certificate certify*",
         "inference.classical": "ConsistencyTest HosmerLemeshow Spiegelhalter",
         "inference.dependence": "Memory",
         "inference.exact_tests.aggregated": "AggregatedTest*",

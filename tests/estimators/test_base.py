@@ -40,6 +40,7 @@ from calibrant.estimators import (
     KolmogorovSmirnov,
     Kuiper,
     MedianVariance,
+    MonotoneECE,
     OfEvent,
     TailScan,
 )
@@ -60,6 +61,7 @@ ESTIMATORS = [
     CanonicalECE(KMeans(5)),
     DebiasedECE(lens=TopLabel()),
     DebiasedECE(EqualWidth(8), norm=1, lens=ClassWise()),
+    MonotoneECE(TopLabel()),
     SmoothECE(lens=TopLabel()),
     SmoothECE(0.1, ClassWise()),
     DensityECE(lens=TopLabel()),
@@ -67,7 +69,7 @@ ESTIMATORS = [
     LogLoss(),
 ]
 
-KNOW_THE_NUMBER_OF_ROWS = (DebiasedECE, SmoothECE, DensityECE, TailScan)
+KNOW_THE_NUMBER_OF_ROWS = (DebiasedECE, MonotoneECE, SmoothECE, DensityECE, TailScan)
 """Repeated rows are more rows to these, so that a weight of two is not two rows."""
 
 

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import chdtri, expit, logit
 from scipy.stats import binom
 
 from calibrant import ECE, Bernoulli, ClassWise, DebiasedECE, EqualMass, EqualWidth, SmoothECE, Sweep, TopLabel
 from calibrant.estimators import CanonicalECE, KolmogorovSmirnov, Kuiper
 from calibrant.estimators.binned.binning import lp_norm, tally
-from calibrant.estimators.limits import above, noise_of, noise_of_rows, squares_within
+from calibrant.estimators.limits import CurveGap, above, noise_of, noise_of_rows, squares_within
+from calibrant.inference import proportions
 
 WORLDS = {
     "calibrated": (lambda rng, n: rng.random(n), lambda p: p),
@@ -142,7 +143,6 @@ def test_what_has_no_limits_says_why(rng):
         DebiasedECE(Sweep(), lens=TopLabel()): "the bins depend on what happened",
         ECE(label_binned=True, lens=TopLabel()): "label_binned=True",
         ECE(norm=3, lens=TopLabel()): "norm=3",
-        ECE(norm=np.inf, lens=ClassWise()): "for a single event without sample_weight",
         CanonicalECE(norm=np.inf): "norm=inf",
     }
     for estimator, reason in reasons.items():
@@ -170,5 +170,64 @@ def test_limits_of_squares_solve_their_equation():
 
 
 def test_nothing_seen_is_not_nothing():
-    """No event among 100 rows: 3.7 % may be true (the exact limit of one side)."""
-    assert above(0.0, 0.01, 0.025) == pytest.approx(0.0384, abs=1e-4)
+    """No event among many rows: -log(0.025) may be true (the exact limit of one side; Wilson's is 3.84)."""
+    assert above(0.0, 1e-6, 0.025) == pytest.approx(-1e-6 * np.log(0.025), rel=1e-6)
+
+
+@pytest.mark.parametrize("events", [1, 4, 40])
+def test_limits_of_rare_events_are_exact(events):
+    """Garwood's limit of a Poisson count; Wilson's of one event is 5.2 and the exact one 5.57."""
+    exact = chdtri(2 * events + 2, 0.025) / 2
+    assert events + 1e6 * above(1e-12 * events, 1e-6, 0.025) == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [3, 40, 700])
+@pytest.mark.parametrize("tail", [0.3, 0.05, 1e-6])
+def test_limits_of_curves_leave_nothing_out(n, tail, rng):
+    """Against the exact limits at every level; most levels are ruled out by the normal ones."""
+    u = np.sort(rng.beta(*rng.choice([0.5, 1.0, 2.0], 2), n))
+    low, high = proportions.clopper_pearson(np.arange(n + 1) / n, np.full(n + 1, n), tail)
+    exact = max((high - np.append(0.0, u)).max(), (np.append(u, 1.0) - low).max())
+    below, over = CurveGap(u, 0.1)(tail)
+    assert 0.1 + over == pytest.approx(exact, abs=1e-12)
+    assert below == pytest.approx((np.log(2 / tail) / (2 * n)) ** 0.5, rel=1e-12)
+
+
+def test_the_largest_gap_has_the_exact_limit_of_one_cell(rng):
+    """At the whole level, however many cells there are; the lower limit is for all of them at once."""
+    p, y = np.repeat([0.2, 0.5, 0.9], 50), np.repeat([0, 1, 0, 1, 0, 1], [45, 5, 20, 30, 4, 46])
+    found = ECE(EqualMass(3), norm=np.inf)(y, p).confidence_interval(0.9)
+    (_, high), (low, _) = (proportions.clopper_pearson(np.array([0.6]), np.array([50]), t) for t in (0.05, 0.05 / 3))
+    assert found.high == pytest.approx(
+        max(high[0] - 0.5, 0.2 - proportions.clopper_pearson(np.array([0.1]), np.array([50]), 0.05)[0][0])
+    )
+    assert found.low == pytest.approx(max(low[0] - 0.5, 0.0))
+    assert found.method == "Clopper-Pearson"
+
+
+def test_largest_gaps_of_all_classes_have_limits(rng):
+    p = rng.dirichlet(np.ones(3), 300)
+    y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    y[p[:, 2] > 0.6] = 0  # the last class is the worst
+    whole = ECE(EqualMass(4), norm=np.inf, lens=ClassWise())(y, p).confidence_interval(0.9)
+    parts = [ECE(EqualMass(4), norm=np.inf)((y == k).astype(int), p[:, k]).confidence_interval(0.9) for k in range(3)]
+    assert parts[0].high < parts[1].high < parts[2].high or parts[1].high < parts[0].high < parts[2].high
+    assert whole.high == pytest.approx(parts[2].high)
+    assert 0 <= whole.low <= max(part.low for part in parts)
+
+
+def test_the_limit_without_bias_has_the_square_at_its_quantile(rng):
+    """A second route: squares of normal noise in ten cells, the whole error in one of them."""
+    n, cells = 4000, 10
+    p = np.repeat((np.arange(cells) + 0.5) / cells, n // cells)
+    found = DebiasedECE(EqualMass(cells))((rng.random(n) < p).astype(int), p)
+    high = found.confidence_interval(0.9).high
+    truth = p.reshape(cells, -1)[:, 0].copy()
+    truth[4] += high * cells**0.5
+    counts = rng.binomial(n // cells, np.minimum(truth, 1), (40_000, cells))
+    gap = counts / (n // cells) - p.reshape(cells, -1)[:, 0]
+    size = n // cells
+    squares = counts * (1 - 2 * p.reshape(cells, -1)[:, 0]) + size * p.reshape(cells, -1)[:, 0] ** 2
+    drawn = (((gap * size) ** 2 - squares) / (size * (size - 1))).mean(axis=1)
+    square = max(np.sign(found.value) * found.value**2, 0.0)
+    assert np.mean(drawn <= square) == pytest.approx(0.05, abs=0.012)

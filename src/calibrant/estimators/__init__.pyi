@@ -19,6 +19,7 @@ from calibrant.estimators.binned.canonical import MedianVariance as MedianVarian
 from calibrant.estimators.binned.canonical import Partition as Partition
 from calibrant.estimators.binned.debiased import DebiasedECE as DebiasedECE
 from calibrant.estimators.binned.ece import ECE as ECE
+from calibrant.estimators.binned.monotone import MonotoneECE as MonotoneECE
 from calibrant.estimators.binned.sweep import Sweep as Sweep
 from calibrant.estimators.binned.tail_scan import TailScan as TailScan
 from calibrant.estimators.distances import ConvexDistance as ConvexDistance

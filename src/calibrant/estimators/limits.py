@@ -15,7 +15,7 @@ The variance of the noise is taken from residuals or from the predictions, which
 residuals show none. An event that was not seen is allowed for as in Wilson's interval of a share.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -25,6 +25,7 @@ from scipy.special import betaincinv, gammaincinv, ndtri, stdtrit
 from calibrant._clusters import Clusters
 from calibrant.estimators.binned.binning import Tally, lp_norm
 from calibrant.results import Interval
+from calibrant.results.text import ROUNDING
 
 SYMMETRIC = 1e-3
 """Skewness below which quantiles are those of the normal law, with their first correction."""
@@ -203,13 +204,15 @@ class ErrorLimits:
     slacks: tuple[Slack, ...]
     norm: float = 1
     most: float = np.inf
+    method: str = "normal noise"
 
     def __call__(self, level: float) -> Interval:
         """The interval of a confidence level."""
         sides = np.array([slack((1 - level) / 2) for slack in self.slacks]).T
         below, above_ = (float(lp_norm(np.maximum(side, 0.0), np.ones(len(side)), self.norm)) for side in sides)
         high = max(min(self.value + above_, self.most), 0.0)
-        return Interval(max(self.value - below, 0.0), high, level, "normal noise")
+        low = self.value - below
+        return Interval(low if low > ROUNDING else 0.0, high, level, self.method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +240,7 @@ class SumOfGaps:
             total, skewness = self.whole, 0.0
         below = mean * float(loose.sum()) + np.sqrt(total) * skewed_quantile(skewness, 1 - tail)
         whole = float(self.variances.sum()) if self.whole is None else self.whole
-        return float(below), above(whole, self.step, tail, is_one_sided=self.whole is not None)
+        return float(below), above(whole, self.step, tail, lean=None if self.whole is None else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,18 +256,21 @@ class Moved:
         return below - self.less, over + self.less
 
 
-def above(variance: float, step: float, tail: float, *, is_one_sided: bool = False) -> float:
+def above(variance: float, step: float, tail: float, lean: float | None = None) -> float:
     """How far a mean over rows may lie above what was seen, where one row adds at most ``step``.
 
-    ``step (1 - 2q) z^2 / 2 + z sqrt(variance + step^2 z^2 / 4)``, Wilson's limit, with ``q (1 - q)`` the variance of a row; rows
-    that are one-sided have q = 0.
+    The limit of :class:`MeanLimits` for shares: with ``q (1 - q)`` the variance of a row, ``1 - 2q`` is how much more likely it is
+    to go one way (the ``lean``, 1 where rows are one-sided), and one more row that does is added. Exact for rare events (Garwood).
 
-    >>> round(1e5 * (3e-5 + above(3e-10, 1e-5, 0.025)), 1)  # three events among many rows; exact: 8.8
-    8.8
+    >>> round(1e5 * (3e-5 + above(3e-10, 1e-5, 0.025)), 2)  # three events among many rows; exact: 8.77
+    8.77
     """
-    z = -float(ndtri(tail))
-    lean = 1.0 if is_one_sided else np.sqrt(max(1 - 4 * variance / step, 0.0))  # step is 1 / n
-    return float(step * lean * z * z / 2 + z * np.sqrt(variance + (step * z) ** 2 / 4))
+    if lean is None:
+        lean = float(np.sqrt(max(1 - 4 * variance / step, 0.0)))  # step is 1 / n
+    added = step * (1 + lean) / 2
+    squares = variance + added**2
+    cubes = variance * step * lean + added**3
+    return float(added + np.sqrt(squares) * skewed_quantile(2 * cubes / squares**1.5, 1 - tail))
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,10 +278,8 @@ class RootOfSquares:
     """How far the root of the mean square gap (norm 2) may lie from the truth.
 
     With gaps times the roots of their shares, of variances ``v_b``, ``T^2 - sum v`` is ``theta^2`` on average, with the variance
-    ``4 theta^2 max v + 2 sum v^2`` at most; the lower limit is the least theta for which T is not too large. ``square`` is an
-    estimate of ``theta^2`` without bias, where there is one: it gives a second upper limit, and the smaller counts. ``steps`` are
+    ``4 theta^2 max v + 2 sum v^2`` at most; the lower limit is the least theta for which T is not too large. ``steps`` are
     what one row adds to each gap at most, ``leans`` how much more likely a row is to go one way than the other.
-    ``unseen`` is the mean square of gaps that were left out, at most.
     """
 
     gaps: np.ndarray
@@ -283,16 +287,14 @@ class RootOfSquares:
     steps: np.ndarray
     leans: np.ndarray
     value: float
-    square: float | None = None
-    unseen: float = 0.0
 
     def __call__(self, tail: float) -> tuple[float, float]:
         """Below and above."""
         root = float(np.sqrt((self.gaps**2).sum()))
-        low, high = self._low(root**2, tail), self._high(root, tail)
-        return self.value - low, high - self.value
+        return self.value - self.low(root**2, tail), root + self._more(tail) - self.value
 
-    def _low(self, square: float, tail: float) -> float:
+    def low(self, square: float, tail: float) -> float:
+        """The lower limit, where the gaps have this sum of squares."""
         fourth = float((self.variances**2).sum())
         if fourth == 0:
             return float(np.sqrt(square))
@@ -301,17 +303,61 @@ class RootOfSquares:
         least, _ = squares_within(square - float(self.variances.sum()), float(self.variances.max()), 2 * fourth, z)
         return float(np.sqrt(least))
 
-    def _high(self, root: float, tail: float) -> float:
-        z = -float(ndtri(tail))
-        shift = self.steps * self.leans * z * z / 2
-        spread = z * np.sqrt(self.variances + (self.steps * z) ** 2 / 4)
-        more = float(np.max(np.minimum(shift + spread, 1.0), initial=0.0))
-        if self.square is None:
-            return root + more
-        fourth = 2 * float((self.variances**2).sum())
-        _, most = squares_within(max(self.square, 0.0), float(self.variances.max(initial=0.0)), fourth, z)
-        rare = float(np.max(self.steps * self.leans, initial=0.0)) * z * z
-        return min(root + more, float(np.sqrt(most + self.unseen)) + rare)
+    def _more(self, tail: float) -> float:
+        found = zip(self.variances.tolist(), self.steps.tolist(), self.leans.tolist(), strict=True)
+        return min(max(above(v, step, tail, lean) for v, step, lean in found), 1.0)
+
+
+HALVINGS = 32
+"""Steps of the search for an upper limit, to eight digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class SquareWithoutBias:
+    """How far the root of a mean square gap may lie from its estimate without bias, from pairs of rows.
+
+    ``square`` is theta^2 on average, and a sum of squares of noise otherwise: were theta^2 in one cell, its variance would be
+    ``2 sum v^2 + 4 theta^2 v`` and its third central moment ``8 sum v^3 + 24 theta^2 v^2``, with v the noise of that cell *at
+    that theta*, which is what counts where few events are seen. The upper limit is the largest theta at whose quantile, of a
+    Pearson III law, the square lies. It is smaller than ``T + noise`` where cells are many, as noise has been taken off.
+
+    ``plain`` has the gaps and gives the lower limit; ``means`` are predicted frequencies, ``shares`` those of the rows, and
+    ``units`` what the variance of one row adds to that of a gap. ``unseen`` is the mean square of gaps that were left out, at most.
+    """
+
+    plain: RootOfSquares
+    square: float
+    value: float
+    means: np.ndarray
+    shares: np.ndarray
+    units: np.ndarray
+    unseen: float = 0.0
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        low = self.plain.low(float((self.plain.gaps**2).sum()), tail)
+        return self.value - low, self.root(tail) - self.value
+
+    def root(self, tail: float, halvings: int = HALVINGS) -> float:
+        """The upper limit itself."""
+        square, seen = max(self.square, 0.0), self.plain.variances + self.plain.steps**2
+        most = float(seen.max())
+        second, third = float((seen**2).sum()) - most**2, float((seen**3).sum()) - most**3
+        spread = 1 / np.sqrt(self.shares)
+        low, high = np.log(square + 1e-12), np.log(4.0)
+        for _ in range(halvings):
+            truth = float(np.exp((low + high) / 2))
+            own = max(self._noise_at(truth**0.5 * spread), most)  # of the cell that has the whole error
+            variance = 2 * (second + own**2) + 4 * truth * own
+            skewness = (8 * (third + own**3) + 24 * truth * own**2) / variance**1.5
+            is_below = truth + variance**0.5 * skewed_quantile(skewness, tail) <= square
+            low, high = (np.log(truth), high) if is_below else (low, np.log(truth))
+        return float(np.sqrt(np.exp(high) + self.unseen))
+
+    def _noise_at(self, gap: np.ndarray) -> float:
+        """The largest variance of a cell that were off by its gap, to either side."""
+        above_, below = np.minimum(self.means + gap, 1.0), np.maximum(self.means - gap, 0.0)
+        return float((np.maximum(above_ * (1 - above_), below * (1 - below)) * self.units).max())
 
 
 def squares_within(square: float, variance: float, fourth: float, z: float) -> tuple[float, float]:
@@ -354,8 +400,12 @@ class SmoothedGap:
 
 
 @dataclass(frozen=True, eq=False)
-class _LargestGap:
-    """How far the largest gap may lie from the truth: exact limits of every frequency, for all bins at once."""
+class LargestGap:
+    """How far the largest gap may lie from the truth: from exact limits of every frequency (Clopper & Pearson 1934).
+
+    The upper limit is the largest of those of single cells, each at the whole level: the truth is the gap of *one* cell, and only
+    where the limit of that one fails can the largest of all lie below it. The lower limit holds for all cells at once.
+    """
 
     predicted: np.ndarray
     observed: np.ndarray
@@ -363,13 +413,50 @@ class _LargestGap:
 
     def __call__(self, tail: float) -> tuple[float, float]:
         """Below and above."""
-        chance, n, x = tail / len(self.rows), self.rows, self.observed
-        low = np.where(x > 0, betaincinv(np.maximum(x, 0.5), n - x + 1, chance), 0.0)
-        high = np.where(x < n, betaincinv(x + 1, np.maximum(n - x, 0.5), 1 - chance), 1.0)
-        value = float(np.abs(self.predicted - x / n).max())
+        value = float(np.abs(self.predicted - self.observed / self.rows).max())
+        low, high = self._ends(tail / len(self.rows))
         least = np.maximum(np.maximum(low - self.predicted, self.predicted - high), 0.0)
+        low, high = self._ends(tail)
         most = np.maximum(high - self.predicted, self.predicted - low)
         return value - float(least.max()), float(most.max()) - value
+
+    def _ends(self, chance: float) -> tuple[np.ndarray, np.ndarray]:
+        n, x = self.rows, self.observed
+        low = np.where(x > 0, betaincinv(np.maximum(x, 0.5), n - x + 1, chance), 0.0)
+        high = np.where(x < n, betaincinv(x + 1, np.maximum(n - x, 0.5), 1 - chance), 1.0)
+        return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class CurveGap:
+    """How far the largest distance of a distribution function from the diagonal may lie from the truth.
+
+    ``levels`` are PIT values. The upper limit is as for :class:`LargestGap`, at every level; the lower one has the
+    band of Dvoretzky, Kiefer & Wolfowitz, with the constant of Massart (1990).
+    """
+
+    levels: np.ndarray
+    value: float
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        n, u = len(self.levels), np.sort(self.levels)  # in the order that limits need, when they are asked for
+        over = _highest(np.append(0.0, u), n, tail)
+        under = _highest(np.append(0.0, 1 - u[::-1]), n, tail)
+        return float(np.sqrt(np.log(2 / tail) / (2 * n))), max(over, under) - self.value
+
+
+def _highest(levels: np.ndarray, n: int, tail: float) -> float:
+    """The largest distance of Clopper and Pearson's upper limits of ``0, 1, ..., n`` of n rows from as many levels.
+
+    The normal limit, which costs less, differs by less than ``(z^2 + 3) / n``: those that cannot be the largest are left out.
+    """
+    counts, z = np.arange(n + 1), -float(ndtri(tail))
+    about = counts / n + z * np.sqrt(counts * (n - counts) / n) / n - levels
+    near = np.flatnonzero(about >= about.max() - 2 * (z * z + 3) / n)
+    k = counts[near]
+    exact = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+    return float((exact - levels[near]).max())
 
 
 def noise_of(t: Tally) -> np.ndarray:
@@ -394,16 +481,29 @@ def noise_of_rows(
 
 
 def binned_slack(t: Tally, variance: np.ndarray, step: float, norm: float) -> Slack:
-    """The slack of the binned error of one event in the norm 1, 2 or ``inf``; the last without weights."""
+    """The slack of the binned error of one event in the norm 1 or 2."""
     full = t.weight > 0
     weight, gap, noise = t.weight[full], t.gap[full], variance[full]
     total = float(weight.sum())
     if norm == 1:
         return SumOfGaps(gap * weight / total, noise / total**2, step)
-    if norm == 2:
-        gaps, variances, steps, leans = scaled(weight, gap, noise, step)
-        return RootOfSquares(gaps, variances, steps, leans, float(np.sqrt((gaps**2).sum())))
-    return _LargestGap(t.predicted[full] / weight, t.observed[full], weight)
+    gaps, variances, steps, leans = scaled(weight, gap, noise, step)
+    return RootOfSquares(gaps, variances, steps, leans, float(np.sqrt((gaps**2).sum())))
+
+
+EXACT = "Clopper-Pearson"
+"""How limits of the largest gap are found."""
+
+
+def largest_gap(tallies: Sequence[Tally]) -> LargestGap:
+    """The slack of the largest gap of all bins of some events, of rows without weights."""
+    full = [t.weight > 0 for t in tallies]
+    rows = np.concatenate([t.weight[f] for t, f in zip(tallies, full, strict=True)])
+    predicted, observed = (
+        np.concatenate([x[f] for x, f in zip(columns, full, strict=True)])
+        for columns in ([t.predicted for t in tallies], [t.observed for t in tallies])
+    )
+    return LargestGap(predicted / rows, observed, rows)
 
 
 def scaled(

@@ -1,5 +1,7 @@
 # Written by `python -m calibrant._names`.
 
+from calibrant.inference.certificate import Certificate as Certificate
+from calibrant.inference.certificate import certify as certify
 from calibrant.inference.classical import ConsistencyTest as ConsistencyTest
 from calibrant.inference.classical import HosmerLemeshow as HosmerLemeshow
 from calibrant.inference.classical import Spiegelhalter as Spiegelhalter

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
 
-from calibrant import Ensemble, ExactTest, MultivariateNormal, Normal, PITError
+from calibrant import Ensemble, ExactTest, MultivariateNormal, Normal, PITError, Poisson, Quantiles
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
 from calibrant.estimators.forecast_errors.pit_error import distance_from_uniform
@@ -95,3 +97,32 @@ def test_counts_are_tested_like_numbers(counts):
 def test_what_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.3])
+@pytest.mark.parametrize("n", [20, 400])
+@pytest.mark.parametrize("kind", ["normal", "quantiles", "counts"])
+def test_the_interval_covers_the_distance_of_infinitely_many_rows(kind, scale, n, rng):
+    """Targets are so many times as wide as forecast; of quantiles the gap at their levels, of counts that of another rate."""
+    sets, levels = 300, np.array([0.1, 0.5, 0.9])
+    at = levels if kind == "quantiles" else np.linspace(0.0, 1.0, 100_001)[1:-1]
+    truth = np.abs(ndtr(ndtri(at) / scale) - at).max()
+    batch: object = Normal(np.zeros(n), 1.0)
+    if kind == "quantiles":
+        batch = Quantiles(np.tile(ndtri(levels), (n, 1)), levels)
+    elif kind == "counts":
+        batch, many = Poisson(np.full(n, 2.0)), Poisson(np.full(400_000, 2.0))
+        truth = 0.0 if scale == 1 else float(PITError(seed=1)(rng.poisson(2 * scale, 400_000), many))
+    below = above = 0
+    for _ in range(sets):
+        y = rng.poisson(2 * scale, n) if kind == "counts" else scale * rng.standard_normal(n)
+        low, high = PITError()(y, batch).confidence_interval(0.9)
+        below, above = below + (truth + 0.003 < low), above + (truth - 0.003 * (kind == "counts") > high)
+    assert max(below, above) <= binom.isf(0.001, sets, 0.05)
+
+
+def test_where_no_interval_is_known_there_is_none(rng):
+    batch = Normal(np.zeros(50), 1.0)
+    for distance in ("kuiper", "cramer-von-mises"):
+        assert not PITError(distance)(rng.standard_normal(50), batch).has_interval
+    assert not PITError()(rng.standard_normal(50), batch, sample_weight=np.ones(50)).has_interval

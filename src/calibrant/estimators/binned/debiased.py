@@ -1,6 +1,6 @@
 """Binned errors with the bias of small bins taken off."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -11,7 +11,15 @@ from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import LensedEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass, Tally, tally
 from calibrant.estimators.binned.ece import ADAPTIVE, ECE, EventCounts, bin_table
-from calibrant.estimators.limits import ErrorLimits, Moved, RootOfSquares, Slack, SumOfGaps, binned_slack
+from calibrant.estimators.limits import (
+    ErrorLimits,
+    Moved,
+    RootOfSquares,
+    Slack,
+    SquareWithoutBias,
+    SumOfGaps,
+    binned_slack,
+)
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -98,11 +106,14 @@ class DebiasedECE(LensedEstimator):
         if isinstance(plain, SumOfGaps):
             return Moved(plain, float(np.abs(plain.gaps).sum()) - found)
         assert isinstance(plain, RootOfSquares)
-        alone = (w.weight > 0) & (w.effective <= 1 + 1e-9)
+        full = w.weight > 0
+        alone = full & (w.effective <= 1 + 1e-9)
         # bins of one row are not in the unbiased square: their gaps may be as large as a gap can be
         unseen = float((w.shares * np.maximum(mean, 1 - mean) ** 2)[alone].sum())
         kept = float((w.shares * t.gap**2)[alone].sum()) if self.singletons == "keep" else 0.0
-        return replace(plain, value=float(self._root(np.asarray(found))), square=found - kept, unseen=unseen)
+        units = w.squares[full] / (w.weight[full] * total)
+        value = float(self._root(np.asarray(found)))
+        return SquareWithoutBias(plain, found - kept, value, mean[full], w.shares[full], units, unseen)
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Bins, and sums of the predictions in them, are found once; each resample only counts what happened."""

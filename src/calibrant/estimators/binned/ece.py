@@ -12,7 +12,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import LensedEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, Bins, EqualWidth, Tally, lp_norm, tally
 from calibrant.estimators.binned.signed_counts import signed_counts
-from calibrant.estimators.limits import ErrorLimits, binned_slack, noise_of, noise_of_rows
+from calibrant.estimators.limits import EXACT, ErrorLimits, binned_slack, largest_gap, noise_of, noise_of_rows
 from calibrant.estimators.signs import no_signs
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens
 from calibrant.results import Estimate, Table
@@ -141,8 +141,10 @@ def with_limits(
         return replace(found, withheld="none is known with label_binned=True; label_binned=False has one")
     if ece.norm not in (1, 2, np.inf):
         return replace(found, withheld=f"none is known for norm={ece.norm:g}; norm=1 and norm=2 have one")
-    if np.isinf(ece.norm) and (len(tallies) > 1 or noises is not None):
-        return replace(found, withheld="the largest gap has one for a single event without sample_weight")
+    if np.isinf(ece.norm):
+        if noises is not None:
+            return replace(found, withheld="the largest gap has one without sample_weight")
+        return replace(found, limits=ErrorLimits(float(found), (largest_gap(tallies),), most=ece.most, method=EXACT))
     noises = [noise_of(t) for t in tallies] if noises is None else noises
     slacks = tuple(binned_slack(t, v, step, ece.norm) for t, v in zip(tallies, noises, strict=True))
     return replace(found, limits=ErrorLimits(float(found), slacks, ece.norm, ece.most))

@@ -20,6 +20,7 @@ from calibrant.estimators.forecast_errors.pit import (
     share_upto,
 )
 from calibrant.estimators.forecast_errors.quantile_cells import SharesBelow, judged_at
+from calibrant.estimators.limits import EXACT, CurveGap, ErrorLimits, LargestGap, Slack
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -61,11 +62,15 @@ class PITError(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The distance."""
-        value, fan = self.given(predictions, weights)(to_numpy(targets)[None])[0], fan_of(predictions)
-        notes = () if fan is None else (judged_at(fan),)
-        return Estimate("PITError", float(value), len(predictions), self, notes=notes)
+        statistic, fan = self.given(predictions, weights), fan_of(predictions)
+        seen, notes = statistic.seen(to_numpy(targets)[None]), () if fan is None else (judged_at(fan),)
+        value = float(statistic.of(seen)[0])
+        is_known = self.distance == "kolmogorov" and weights is None
+        slack = statistic.slack(seen[0], value, len(predictions)) if is_known else None
+        limits = None if slack is None else ErrorLimits(value, (slack,), most=self.most, method=EXACT)
+        return Estimate("PITError", value, len(predictions), self, notes=notes, limits=limits)
 
-    def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
+    def given(self, predictions: Distribution, weights: np.ndarray | None) -> "_AtQuantiles | _FromUniform":
         """PIT values of all resamples, sorted together; of quantile forecasts, the shares below each quantile."""
         if (fan := fan_of(predictions)) is not None:
             return _AtQuantiles(self.distance, SharesBelow.of(fan, weights))
@@ -92,7 +97,20 @@ class _AtQuantiles:
     below: SharesBelow
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        return distance_at(self.below(targets), self.below.levels, self.distance)
+        return self.of(self.seen(targets))
+
+    def seen(self, targets: np.ndarray) -> np.ndarray:
+        """Shares below each quantile, ``(m, levels)``."""
+        return self.below(targets)
+
+    def of(self, shares: np.ndarray) -> np.ndarray:
+        """The distance of the shares of each resample."""
+        return distance_at(shares, self.below.levels, self.distance)
+
+    def slack(self, shares: np.ndarray, value: float, n: int) -> Slack:
+        """How far the largest gap may lie from the truth, for the shares of n targets."""
+        rows = np.full(len(shares), n)
+        return LargestGap(self.below.levels, shares * rows, rows)
 
 
 def distance_at(shares: np.ndarray, levels: np.ndarray, distance: Distance) -> np.ndarray:
@@ -117,8 +135,19 @@ class _FromUniform:
     weights: np.ndarray | None
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        u = randomised(self.levels(targets), self.seed)
+        return self.of(self.seen(targets))
+
+    def seen(self, targets: np.ndarray) -> np.ndarray:
+        """PIT values, ``(m, n)``."""
+        return randomised(self.levels(targets), self.seed)
+
+    def of(self, u: np.ndarray) -> np.ndarray:
+        """The distance of the PIT values of each resample."""
         return distance_from_uniform(u, self.weights, self.distance)
+
+    def slack(self, u: np.ndarray, value: float, n: int) -> Slack:
+        """How far the largest distance may lie from the truth, for the PIT values of n targets."""
+        return CurveGap(u, value)
 
 
 def distance_from_uniform(u: np.ndarray, weights: np.ndarray | None, distance: Distance) -> np.ndarray:

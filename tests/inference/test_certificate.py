@@ -1,0 +1,190 @@
+"""Certificates: their limits are those of the estimates, and they are false as seldom as they say."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from calibrant import ECE, Brier, DebiasedECE, EqualMass, InputError, Normal, Quantiles, Sweep, certify
+from calibrant.estimators import MonotoneECE, PITError
+from calibrant.inference import Certificate
+
+ERRORS = (ECE(EqualMass(10)), DebiasedECE(EqualMass(10)), ECE(EqualMass(10), norm=np.inf), MonotoneECE())
+
+
+@pytest.fixture
+def calibrated(rng):
+    p = rng.random(6000)
+    return (rng.random(6000) < p).astype(int), p
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+def test_limits_are_those_of_the_estimate(calibrated, error):
+    found = certify(*calibrated, 0.1, error=error, confidence_level=0.9)
+    low, high = error(*calibrated).confidence_interval(0.8)
+    assert (found.lower, found.upper) == pytest.approx((low, high), rel=1e-12)
+    assert found.certified == (high < 0.1)
+    assert found.estimate.value == error(*calibrated).value
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+def test_the_pvalue_is_the_level_at_which_the_limit_is_the_margin(calibrated, error):
+    margin = 0.8 * certify(*calibrated, 0.5, error=error).upper
+    found = certify(*calibrated, margin, error=error)
+    assert 1e-9 < found.pvalue < 0.5
+    assert found.estimate.confidence_interval(1 - 2 * found.pvalue).high == pytest.approx(margin, rel=1e-4)
+    assert found.certified == (found.pvalue < 0.05)
+
+
+def exactly_false(error, p, n, margin):
+    """The chance of a certificate in one cell of equal predictions, where events are more likely than p by the margin."""
+    counts = np.arange(n + 1)
+    chance = binom.pmf(counts, n, p + margin)
+    likely = counts[chance > 1e-9]
+    certified = [certify(np.arange(n) < k, np.full(n, p), margin, error=error).certified for k in likely]
+    return float(chance[likely] @ certified)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ECE(EqualMass(1)), ECE(EqualMass(1), norm=2), ECE(EqualMass(1), norm=np.inf), DebiasedECE(EqualMass(1))],
+    ids=repr,
+)
+@pytest.mark.parametrize("p", [1e-6, 0.01, 0.3])
+def test_one_cell_keeps_its_level_exactly(error, p):
+    """Wilson's limit was false in 6.0 % where nothing was predicted and 4.5 events were due."""
+    n = 300
+    margins = np.array([3.2, 4.5, 4.75, 6.3, 7.76, 15, 40]) / n
+    assert max(exactly_false(error, p, n, float(m)) for m in margins) <= 0.05
+
+
+def bins_at(p, margin, norm, cells):
+    """True probabilities with the error at the margin in so many of ten cells of sorted predictions."""
+    gap = np.zeros(10)
+    gap[cells] = margin / (1 if np.isinf(norm) else (len(cells) / 10) ** (1 / norm))
+    return p + np.repeat(gap, len(p) // 10)
+
+
+def usual_margin(p, error, rng, **options):
+    """Within which two of three calibrated data sets are certified."""
+    return float(
+        np.quantile([certify(rng.random(len(p)) < p, p, 0.5, error=error, **options).upper for _ in range(60)], 2 / 3)
+    )
+
+
+@pytest.mark.parametrize("cells", [[0], [5], list(range(9))], ids=["first", "middle", "nearly all"])
+@pytest.mark.parametrize("error", ERRORS[:3], ids=repr)
+@pytest.mark.parametrize("rare", [False, True])
+def test_errors_at_the_margin_are_seldom_certified(error, cells, rare, rng):
+    n, sets = 2000, 300
+    p = (np.arange(n) + 0.5) / n * (0.04 if rare else 0.8)
+    margin = usual_margin(p, error, rng)
+    truth = bins_at(p, margin, error.norm, cells)
+    assert truth.max() <= 1
+    count = sum(certify(rng.random(n) < truth, p, margin, error=error).certified for _ in range(sets))
+    assert count <= binom.isf(0.001, sets, 0.05)
+
+
+@pytest.mark.parametrize("error", ERRORS[:2], ids=repr)
+def test_weights_keep_the_level(error, rng):
+    """Weights that differ tenfold, and an error of the heavy rows."""
+    n, sets = 1000, 300
+    p, w = np.tile((np.arange(10) + 0.5) / 20, n // 10), np.where(np.arange(n) // 10 % 4 == 0, 5.0, 0.5)
+    margin = usual_margin(p, error, rng, sample_weight=w)
+    truth = p + np.where(w > 1, margin * w.sum() / w[w > 1].sum(), 0.0)  # the weighted mean in each cell
+    assert np.average(truth - p, weights=w) == pytest.approx(margin)
+    found = [certify(rng.random(n) < truth, p, margin, error=error, sample_weight=w).certified for _ in range(sets)]
+    assert sum(found) <= binom.isf(0.001, sets, 0.05)
+
+
+@pytest.mark.parametrize("place", ["ends", "middle"])
+def test_forecasts_with_the_margin_are_seldom_certified(place, rng):
+    n, margin, sets = 600, 0.08, 300
+    count = 0
+    for _ in range(sets):
+        u = rng.random(n)
+        hit = u < margin if place == "ends" else np.abs(u - 0.5) < margin / 2
+        y = ndtri(np.where(hit, 1e-12 if place == "ends" else 0.5 + margin / 2, u))
+        count += certify(y, Normal(np.zeros(n), 1.0), margin).certified
+    assert count <= binom.isf(0.001, sets, 0.05)
+    fair = [certify(rng.standard_normal(n), Normal(np.zeros(n), 1.0), margin).certified for _ in range(50)]
+    assert np.mean(fair) > 0.5
+
+
+def test_quantile_forecasts_are_judged_at_their_levels(rng):
+    fan = Quantiles(np.tile(ndtri([0.1, 0.5, 0.9]), (3000, 1)), [0.1, 0.5, 0.9])
+    assert certify(rng.standard_normal(3000), fan, 0.05).certified
+    assert not certify(rng.standard_normal(3000) + 0.15, fan, 0.05).certified
+
+
+def test_rows_that_would_suffice_do(rng):
+    """Twice as many rows as were named certify most calibrated models; half as many seldom do."""
+    p = rng.random(3000)
+    named = [certify((rng.random(3000) < p).astype(int), p, 0.02).rows for _ in range(20)]
+    assert all(named)
+    n = int(np.median(named))
+    for factor, low, high in ((2.0, 0.8, 1.0), (0.5, 0.0, 0.3)):
+        p = rng.random(int(factor * n))
+        share = np.mean([certify((rng.random(len(p)) < p).astype(int), p, 0.02).certified for _ in range(40)])
+        assert low <= share <= high
+
+
+def test_where_the_error_is_too_large_more_rows_do_not_help(rng):
+    p = rng.random(2000)
+    found = certify((rng.random(2000) < 0.5 * p).astype(int), p, 0.05)
+    assert found.rows is None
+    assert not found.certified
+    assert found.lower > 0.05
+    assert "more would hardly help" in repr(found)
+
+
+def test_it_prints_and_is_json(calibrated):
+    found = certify(*calibrated, 0.03)
+    assert isinstance(found, Certificate)
+    assert repr(found).startswith("certified within 0.03 = yes: the error is below 0.03")
+    plain = json.loads(found.to_json())
+    assert plain["kind"] == "certificate"
+    assert plain["certified"]
+    assert plain["upper"] == found.upper
+    assert plain["estimate"]["interval"]["high"] == found.upper  # no two limits
+    assert found.to_row()["high"] == found.upper
+    assert "about" in repr(certify(*calibrated, 0.01))
+    assert "does not fall" in repr(certify(*calibrated, 0.05, error=MonotoneECE()))
+    assert "within a cell" in repr(certify(*calibrated, 0.05, error=DebiasedECE()))
+
+
+@pytest.mark.parametrize("margin", [0, 1, -0.1, 1.5, np.nan, np.inf, "small"])
+def test_margins_lie_between_nothing_and_all(calibrated, margin):
+    with pytest.raises(InputError, match="margin must lie strictly between 0 and 1"):
+        certify(*calibrated, margin)
+
+
+def test_bad_input_is_refused(calibrated):
+    y, p = calibrated
+    with pytest.raises(InputError, match="confidence_level must be above 0.5"):
+        certify(y, p, confidence_level=0.4)
+    with pytest.raises(InputError, match="error must be one whose upper limit was tried.*Brier"):
+        certify(y, p, error=Brier())
+    with pytest.raises(InputError, match="the bins depend on what happened"):
+        certify(y, p, error=ECE(Sweep()))
+    with pytest.raises(
+        InputError, match="has no upper limit to certify: the largest gap has one without sample_weight"
+    ):
+        certify(y, p, error=ECE(norm=np.inf), sample_weight=np.ones(len(y)))
+    with pytest.raises(InputError, match="PITError.. without has one"):
+        certify(y * 1.0, Normal(p, 1.0), error=PITError("kuiper"))
+    with pytest.raises(InputError, match="NaN"):
+        certify(y, np.where(p < 0.5, np.nan, p))
+
+
+def test_rows_that_cannot_certify_anything_are_refused(rng):
+    """0.98^148 = 5.03 %, and 0.98^149 = 4.93 %."""
+    y, p = np.zeros(149, dtype=int), np.full(149, 1e-4)
+    with pytest.raises(InputError, match="no data of 148 rows can certify margin=0.02.*at least 149 rows"):
+        certify(y[1:], p[1:], 0.02)
+    assert certify(y, p, 0.0203, error=ECE(EqualMass(1), norm=np.inf)).certified
+    weights = np.r_[np.full(9, 100.0), np.full(140, 0.01)]
+    with pytest.raises(InputError, match="no data of 9 rows"):
+        certify(y, p, 0.02, sample_weight=weights)
