@@ -1,162 +1,233 @@
 import numpy as np
 import pytest
-from scipy.special import chdtri, ndtri
-from scipy.stats import binom, pearson3
+from scipy.special import chdtri, expit, logit
+from scipy.stats import binom
 
-from calibrant import CRPS, Brier, LogLoss, LogNormal, Normal, Poisson, StudentT
-from calibrant._clusters import Clusters
-from calibrant.estimators import IntervalScore, ZVariance
-from calibrant.estimators.limits import MeanLimits, skewed_quantile
+from calibrant import ECE, Bernoulli, ClassWise, DebiasedECE, EqualMass, EqualWidth, SmoothECE, Sweep, TopLabel
+from calibrant.estimators import CanonicalECE, KolmogorovSmirnov, Kuiper
+from calibrant.estimators.binned.binning import lp_norm, tally
+from calibrant.estimators.limits import CurveGap, above, noise_of, noise_of_rows, squares_within
+from calibrant.inference import proportions
 
-
-def exact_limits(events):
-    """Garwood's limits of the mean of a Poisson count."""
-    low = chdtri(2 * events, 0.975) / 2 if events else 0.0
-    return low, chdtri(2 * events + 2, 0.025) / 2
-
-
-@pytest.mark.parametrize("events", [0, 1, 2, 5, 30])
-def test_counts_of_rare_events_have_the_exact_interval(events):
-    n = 10**6
-    found = MeanLimits.of(np.repeat([1.0, 0.0], [events, n - events]), lowest=0.0, highest=1.0, least=0.0)(0.95)
-    assert n * np.array(tuple(found)) == pytest.approx(exact_limits(events), rel=1e-3, abs=1e-9)
+WORLDS = {
+    "calibrated": (lambda rng, n: rng.random(n), lambda p: p),
+    "one event in a thousand": (lambda rng, n: rng.beta(0.1, 100, n), lambda p: p),
+    "one score": (lambda rng, n: np.full(n, 0.001), lambda p: p),
+    "three times as many": (lambda rng, n: rng.beta(0.5, 100, n), lambda p: np.minimum(3 * p, 1)),
+    "zeros are not": (lambda rng, n: np.where(rng.random(n) < 0.5, 0.0, rng.random(n)), lambda p: np.maximum(p, 0.03)),
+    "mild": (lambda rng, n: rng.uniform(0.01, 0.99, n), lambda p: expit(0.8 * logit(p))),
+    "strong": (lambda rng, n: rng.uniform(0.01, 0.99, n), lambda p: expit(0.4 * logit(p) + 0.3)),
+}
 
 
-@pytest.mark.parametrize("skewness", [-2.5, -0.3, 1e-5, 0.01, 1.0, 4.0])
-@pytest.mark.parametrize("chance", [0.005, 0.025, 0.5, 0.975])
-def test_quantiles_are_scipys(skewness, chance):
-    assert skewed_quantile(skewness, chance) == pytest.approx(pearson3.ppf(chance, skewness), rel=1e-6, abs=2e-5)
+def covered(estimator, world, n, rng, sets=100):
+    """How often the interval covers the error with the true frequencies in the place of what happened."""
+    scores, truth = WORLDS[world]
+    count = 0
+    for _ in range(sets):
+        p = scores(rng, n)
+        q = truth(p)
+        interval = estimator((rng.random(n) < q).astype(int), p).confidence_interval()
+        assert 0 <= interval.low <= interval.high <= 1
+        count += interval.low - 1e-12 <= true_error(estimator, p, q) <= interval.high + 1e-12
+    return count
 
 
-def test_many_values_have_the_normal_interval(rng):
-    values = rng.normal(3.0, 2.0, 100_000)
-    low, high = MeanLimits.of(values)(0.9)
-    half = ndtri(0.95) * values.std() / len(values) ** 0.5
-    assert (low, high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.02 * half)
+def true_error(estimator, p, q):
+    if isinstance(estimator, KolmogorovSmirnov | Kuiper):
+        walk = np.cumsum(np.bincount(np.unique(p, return_inverse=True)[1], weights=p - q)) / len(p)
+        return float(estimator.of_walks(np.append(0.0, walk)[None])[0])
+    if isinstance(estimator, SmoothECE):
+        return float(estimator.errors(p, None)(q[None])[0])
+    bins = estimator.bins.bins(p)
+    cell = bins.of_rows(p, slice(None))
+    rows, gap = np.bincount(cell, minlength=len(bins)), np.bincount(cell, weights=p - q, minlength=len(bins))
+    return float(lp_norm(gap / np.where(rows > 0, rows, 1), rows, estimator.norm))
 
 
-def test_mirrored_values_have_mirrored_limits(rng):
-    x = rng.exponential(1.0, 80)
-    low, high = MeanLimits.of(x)(0.95)
-    assert tuple(MeanLimits.of(-x)(0.95)) == pytest.approx((-high, -low), rel=1e-12)
-
-
-def test_weights_are_importance_and_rows_without_weight_do_not_count(rng):
-    x, w = rng.exponential(1.0, 60), rng.random(60)
-    scaled, padded = MeanLimits.of(x, 7 * w)(0.95), MeanLimits.of(np.r_[x, x[:9]], np.r_[w, np.zeros(9)])(0.95)
-    assert tuple(scaled) == pytest.approx(tuple(MeanLimits.of(x, w)(0.95)), rel=1e-12)
-    assert tuple(padded) == pytest.approx(tuple(scaled), rel=1e-12)
-
-
-@pytest.mark.parametrize(("rate", "n"), [(0.001, 100), (0.005, 2000), (0.5, 50)])
-@pytest.mark.parametrize("score", [Brier(), LogLoss()], ids=repr)
-def test_scores_of_rare_events_are_covered(rate, n, score, rng):
-    """Normal intervals covered 22 %, 92 % and 93 % of 2,000 Brier scores."""
-    a, b = 2 * rate, 2 * (1 - rate)
-    many = rng.beta(a, b, 400_000).clip(1e-9, 1 - 1e-9)
-    losses = many * (1 - many) if isinstance(score, Brier) else -many * np.log(many) - (1 - many) * np.log1p(-many)
-    covered = 0
-    for _ in range(200):
-        p = rng.beta(a, b, n).clip(1e-9, 1 - 1e-9)
-        covered += losses.mean() in score((rng.random(n) < p).astype(int), p).confidence_interval()
-    assert covered >= binom.ppf(0.001, 200, 0.95)
-
-
-def test_the_ranked_probability_score_is_covered(rng):
-    """Normal intervals covered 92.8 % at n = 100; 400 sets cannot show that, so 50 rows it is: 91 %."""
-    truth = np.pi**-0.5
-    covered = 0
-    for _ in range(400):
-        spread = np.exp(0.7 * rng.standard_normal(50))
-        found = CRPS()(spread * rng.standard_normal(50), Normal(np.zeros(50), spread))
-        covered += truth * np.exp(0.7**2 / 2) in found.confidence_interval()
-    assert covered >= binom.ppf(0.001, 400, 0.95)
-
-
-def test_few_losses_of_numbers_have_no_interval():
-    found = CRPS()(np.zeros(49), Normal(np.linspace(-1, 1, 49), 1.0))
-    assert found.standard_error > 0
-    assert found.withheld == "49 rows do not show how far losses go; 50 or more have an interval"
-    assert CRPS()(np.zeros(50), Normal(np.linspace(-1, 1, 50), 1.0)).has_interval
-
-
-def test_counts_that_were_not_seen_are_allowed_for():
-    """None of 60 counts of rate 0.02 is above 0: the upper limit reckons with one."""
-    found = CRPS()(np.zeros(60), Poisson(np.full(60, 0.02)))
-    assert found.confidence_interval().high > 1.5 / 60
-
-
+@pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize(
-    ("score", "family", "truth"),
+    "estimator",
     [
-        (IntervalScore(0.9), "log-normal", 5.284060),
-        (IntervalScore(0.99), "log-normal", 10.331918),
-        (ZVariance(), "log-normal", 1.0),
-        (ZVariance(), "student", 1.0),
+        ECE(EqualMass(15)),
+        ECE(EqualWidth(15), norm=2),
+        ECE(EqualMass(5), norm=np.inf),
+        DebiasedECE(EqualMass(15)),
+        DebiasedECE(EqualWidth(15), norm=1),
+        KolmogorovSmirnov(),
+        Kuiper(),
+        SmoothECE(),
+        SmoothECE(0.05),
     ],
+    ids=repr,
 )
-def test_large_losses_that_were_not_seen_are_those_of_the_forecast(score, family, truth, rng):
-    """By the largest loss that was seen, 87, 36, 86 and 84 % of intervals of 100 rows held the truth."""
-    if family == "log-normal":
-        batch = LogNormal(np.zeros(100), np.full(100, 0.8))
-    else:
-        batch = StudentT(df=np.full(100, 3.0), loc=np.zeros(100), scale=np.ones(100))
-    covered = sum(truth in score(y, batch).confidence_interval() for y in batch.sample(rng, 400))
-    assert covered >= binom.ppf(0.001, 400, 0.95)
+def test_errors_are_covered(estimator, world, rng):
+    """Near calibration resampling covered in none to half of the data sets."""
+    for n in (20, 300):
+        assert covered(estimator, world, n, rng) >= binom.ppf(0.0005, 100, 0.95)
 
 
-def test_limits_are_found_when_they_are_asked_for(monkeypatch):
-    """Resampling asks for values only, thousands of times."""
-    batch = Normal(np.zeros(200), 1.0)
-    found = CRPS()(np.zeros(200), batch)
-    monkeypatch.setattr(Normal, "sample", lambda *_: pytest.fail("drawn"))
-    CRPS()(np.zeros(200), batch)
-    monkeypatch.undo()
-    assert found.confidence_interval() == found.confidence_interval()
+def test_a_clear_error_is_told_from_zero(rng):
+    p = rng.random(2000)
+    y = (rng.random(2000) < 0.2 + 0.6 * p).astype(int)
+    for estimator in (
+        ECE(),
+        ECE(norm=2),
+        DebiasedECE(),
+        DebiasedECE(norm=1),
+        KolmogorovSmirnov(),
+        Kuiper(),
+        SmoothECE(),
+    ):
+        found = estimator(y, p)
+        low, high = found.confidence_interval()
+        assert 0 < low < found.value < high < 2.2 * found.value
+        assert found.confidence_interval(0.5).low > low
 
 
-def test_limits_of_clusters_are_the_sandwich_of_sums(rng):
-    """Of equal clusters it is the interval of their means, with as many degrees of freedom; without skewness Student's."""
-    x, codes = rng.normal(size=200) + np.repeat(rng.normal(size=40), 5), np.repeat(np.arange(40), 5)
-    found = MeanLimits.of_clusters(x, None, Clusters(codes, 40))
-    means = MeanLimits.of(x.reshape(40, 5).mean(axis=1))
-    assert found.n == means.n == 40
-    assert (found.squares, found.cubes) == pytest.approx((means.squares, means.cubes))
-    assert found.mean == pytest.approx(means.mean)
+def test_the_debiased_error_has_an_interval_that_is_never_negative(rng):
+    values = []
+    for _ in range(50):
+        p = rng.random(200)
+        found = DebiasedECE()((rng.random(200) < p).astype(int), p)
+        low, high = found.confidence_interval()
+        assert 0 <= low < high
+        values.append(found.value)
+    assert min(values) < 0
 
 
-def test_single_rows_are_clusters_of_one(rng):
-    x, w = rng.normal(size=50), rng.uniform(0.5, 2, 50)
-    found, plain = MeanLimits.of_clusters(x, None, Clusters(np.arange(50), 50)), MeanLimits.of(x)
-    assert found(0.95).low == pytest.approx(plain(0.95).low)
-    assert found(0.95).high == pytest.approx(plain(0.95).high)
-    weighted = MeanLimits.of_clusters(x, w, Clusters(np.arange(50), 50))
-    assert weighted.mean == pytest.approx(np.average(x, weights=w))
-    assert weighted.n == int(np.sum(w**2) ** 2 / np.sum(w**4))
+def test_averages_over_classes_and_labels_are_covered(rng):
+    """Twenty labels: the bias of every one adds up, and resampling covered 13 %."""
+    estimator, count = ECE(EqualMass(15)), 0
+    for _ in range(60):
+        p = rng.beta(0.5, 0.5, (300, 20))
+        q = expit(0.8 * logit(p))
+        interval = estimator((rng.random((300, 20)) < q).astype(int), Bernoulli(p)).confidence_interval()
+        count += interval.low <= np.mean([true_error(estimator, p[:, i], q[:, i]) for i in range(20)]) <= interval.high
+    assert count >= binom.ppf(0.0005, 60, 0.95)
 
 
-def test_sums_of_large_clusters_are_made_good(rng):
-    """One cluster of 30 rows and 20 of one: squares of sums about the mean are, corrected, those about the truth."""
-    codes = np.r_[np.zeros(30, int), np.arange(1, 21)]
-    clusters, share = Clusters(codes, 21), 1 / 50
-    seen, true = [], []
-    for _ in range(4000):
-        x = rng.normal(size=50)
-        limits = MeanLimits.of_clusters(x, None, clusters)
-        seen.append(limits.squares * limits.n / (limits.n - 1))
-        true.append((clusters.sums(share * x) ** 2).sum())
-    assert 1 <= np.mean(seen) / np.mean(true) < 1.1  # rather too large: how alike rows are is never below zero
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("k", [2, 10])
+def test_all_classes_at_once_are_covered(norm, k, rng):
+    estimator, count = CanonicalECE(norm=norm), 0
+    for _ in range(60):
+        p = rng.dirichlet(np.ones(k), 200)
+        q = p**0.6 / (p**0.6).sum(axis=1, keepdims=True)
+        y = (q.cumsum(axis=1) < rng.random((200, 1))).sum(axis=1).clip(0, k - 1)
+        cell = estimator.cells.cells(p)
+        gaps = np.stack([np.bincount(cell, weights=x) for x in (p - q).T], axis=1)
+        rows = np.bincount(cell)
+        truth = ((np.abs(gaps) ** norm).sum(axis=1) @ (1 / rows.astype(float)) ** (norm - 1) / 200) ** (1 / norm)
+        interval = estimator(y, p).confidence_interval()
+        count += interval.low <= truth <= interval.high
+    assert count >= binom.ppf(0.0005, 60, 0.95)
 
 
-def test_what_was_not_seen_is_a_clump():
-    """Four events that happened together: with one more cluster like that the upper limit is higher than with one row."""
-    x, clusters = np.repeat([1.0, 0.0], [4, 396]), Clusters(np.arange(400) // 4, 100)
-    rows, together = MeanLimits.of(x), MeanLimits.of_clusters(x, None, clusters)
-    assert together.share == pytest.approx(4 * rows.share, rel=0.02)
-    assert together(0.95).high > rows(0.95).high
-    apart = MeanLimits.of_clusters(
-        np.roll(x.reshape(4, 100), 0).ravel()[np.arange(400).reshape(4, 100).T.ravel()], None, clusters
+def test_weights_count_as_importance(rng):
+    p = rng.random(300)
+    y = (rng.random(300) < 0.3 + 0.5 * p).astype(int)
+    for estimator in (ECE(), ECE(norm=2), DebiasedECE(), KolmogorovSmirnov(), SmoothECE(0.1)):
+        plain = estimator(y, p).confidence_interval()
+        same = estimator(y, p, sample_weight=np.full(300, 2.5)).confidence_interval()
+        assert tuple(same) == pytest.approx(tuple(plain), abs=0.01)
+        uneven = estimator(y, p, sample_weight=np.where(np.arange(300) < 30, 9.0, 0.1)).confidence_interval()
+        assert uneven.high - uneven.low > plain.high - plain.low
+
+
+def test_what_has_no_limits_says_why(rng):
+    p = rng.dirichlet(np.ones(3), 50)
+    y = p.argmax(axis=1)
+    reasons = {
+        ECE(Sweep(), lens=TopLabel()): "the bins depend on what happened",
+        DebiasedECE(Sweep(), lens=TopLabel()): "the bins depend on what happened",
+        ECE(label_binned=True, lens=TopLabel()): "label_binned=True",
+        ECE(norm=3, lens=TopLabel()): "norm=3",
+        CanonicalECE(norm=np.inf): "norm=inf",
+    }
+    for estimator, reason in reasons.items():
+        found = estimator(y, p)
+        assert reason in found.withheld
+        with pytest.raises(ValueError, match="has no interval"):
+            found.confidence_interval()
+
+
+def test_noise_of_tallies_is_at_least_that_of_rows(rng):
+    p = rng.beta(0.3, 3, 500)
+    y = rng.random(500) < p
+    bins = EqualWidth(20).bins(p)
+    counted = tally(p, y, bins, None)
+    exact = noise_of_rows(p, y, bins.of_rows(p, slice(None)), None, 20)
+    assert np.all(noise_of(counted) >= exact - 1e-12)
+    assert noise_of(counted).sum() == pytest.approx(exact.sum(), rel=0.05)
+
+
+def test_limits_of_squares_solve_their_equation():
+    low, high = squares_within(0.5, 0.01, 0.002, 1.96)
+    for x in (low, high):
+        assert abs(0.5 - x) == pytest.approx(1.96 * (4 * x * 0.01 + 0.002) ** 0.5, rel=1e-12)
+    assert squares_within(0.01, 0.01, 0.002, 1.96)[0] == 0
+
+
+def test_nothing_seen_is_not_nothing():
+    """No event among many rows: -log(0.025) may be true (the exact limit of one side; Wilson's is 3.84)."""
+    assert above(0.0, 1e-6, 0.025) == pytest.approx(-1e-6 * np.log(0.025), rel=1e-6)
+
+
+@pytest.mark.parametrize("events", [1, 4, 40])
+def test_limits_of_rare_events_are_exact(events):
+    """Garwood's limit of a Poisson count; Wilson's of one event is 5.2 and the exact one 5.57."""
+    exact = chdtri(2 * events + 2, 0.025) / 2
+    assert events + 1e6 * above(1e-12 * events, 1e-6, 0.025) == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [3, 40, 700])
+@pytest.mark.parametrize("tail", [0.3, 0.05, 1e-6])
+def test_limits_of_curves_leave_nothing_out(n, tail, rng):
+    """Against the exact limits at every level; most levels are ruled out by the normal ones."""
+    u = np.sort(rng.beta(*rng.choice([0.5, 1.0, 2.0], 2), n))
+    low, high = proportions.clopper_pearson(np.arange(n + 1) / n, np.full(n + 1, n), tail)
+    exact = max((high - np.append(0.0, u)).max(), (np.append(u, 1.0) - low).max())
+    below, over = CurveGap(u, 0.1)(tail)
+    assert 0.1 + over == pytest.approx(exact, abs=1e-12)
+    assert below == pytest.approx((np.log(2 / tail) / (2 * n)) ** 0.5, rel=1e-12)
+
+
+def test_the_largest_gap_has_the_exact_limit_of_one_cell(rng):
+    """At the whole level, however many cells there are; the lower limit is for all of them at once."""
+    p, y = np.repeat([0.2, 0.5, 0.9], 50), np.repeat([0, 1, 0, 1, 0, 1], [45, 5, 20, 30, 4, 46])
+    found = ECE(EqualMass(3), norm=np.inf)(y, p).confidence_interval(0.9)
+    (_, high), (low, _) = (proportions.clopper_pearson(np.array([0.6]), np.array([50]), t) for t in (0.05, 0.05 / 3))
+    assert found.high == pytest.approx(
+        max(high[0] - 0.5, 0.2 - proportions.clopper_pearson(np.array([0.1]), np.array([50]), 0.05)[0][0])
     )
-    assert apart.share == pytest.approx(rows.share, rel=0.1)
-    whole = MeanLimits.of_clusters(np.tile([1.0, 0.0, 0.0, 0.0], 100), None, clusters, are_of_one_fate=True)
-    assert whole.share == pytest.approx(4 / 400)
+    assert found.low == pytest.approx(max(low[0] - 0.5, 0.0))
+    assert found.method == "Clopper-Pearson"
+
+
+def test_largest_gaps_of_all_classes_have_limits(rng):
+    p = rng.dirichlet(np.ones(3), 300)
+    y = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    y[p[:, 2] > 0.6] = 0  # the last class is the worst
+    whole = ECE(EqualMass(4), norm=np.inf, lens=ClassWise())(y, p).confidence_interval(0.9)
+    parts = [ECE(EqualMass(4), norm=np.inf)((y == k).astype(int), p[:, k]).confidence_interval(0.9) for k in range(3)]
+    assert parts[0].high < parts[1].high < parts[2].high or parts[1].high < parts[0].high < parts[2].high
+    assert whole.high == pytest.approx(parts[2].high)
+    assert 0 <= whole.low <= max(part.low for part in parts)
+
+
+def test_the_limit_without_bias_has_the_square_at_its_quantile(rng):
+    """A second route: squares of normal noise in ten cells, the whole error in one of them."""
+    n, cells = 4000, 10
+    p = np.repeat((np.arange(cells) + 0.5) / cells, n // cells)
+    found = DebiasedECE(EqualMass(cells))((rng.random(n) < p).astype(int), p)
+    high = found.confidence_interval(0.9).high
+    truth = p.reshape(cells, -1)[:, 0].copy()
+    truth[4] += high * cells**0.5
+    counts = rng.binomial(n // cells, np.minimum(truth, 1), (40_000, cells))
+    gap = counts / (n // cells) - p.reshape(cells, -1)[:, 0]
+    size = n // cells
+    squares = counts * (1 - 2 * p.reshape(cells, -1)[:, 0]) + size * p.reshape(cells, -1)[:, 0] ** 2
+    drawn = (((gap * size) ** 2 - squares) / (size * (size - 1))).mean(axis=1)
+    square = max(np.sign(found.value) * found.value**2, 0.0)
+    assert np.mean(drawn <= square) == pytest.approx(0.05, abs=0.012)

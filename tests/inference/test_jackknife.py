@@ -6,7 +6,7 @@ import pytest
 
 from calibrant import ECE, SKCE, Brier, Categorical, LogLoss, Normal
 from calibrant._validate import InputError
-from calibrant.estimators.limits import MeanLimits
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.inference import Jackknife
 from calibrant.inference.intervals import MANY_GROUPS, MAX_SINGLE_ROWS
 from calibrant.kernels import Exponential, Gaussian

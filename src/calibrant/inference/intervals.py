@@ -15,7 +15,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.reading.conversion import as_clustered_problem, as_weighted_problem
 from calibrant.estimators.base import SINGLE, BaseEstimator, as_estimate
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, too_few_clusters
-from calibrant.estimators.limits import MeanLimits, skewed_quantile
+from calibrant.estimators.mean_limits import MeanLimits, skewed_quantile
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.inference.monte_carlo import as_seed_sequence, block_rows, check_blocks, draw
 from calibrant.results import Estimate, Interval

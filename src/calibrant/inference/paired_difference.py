@@ -17,7 +17,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
-from calibrant.estimators.limits import MeanLimits
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_of_rows
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw

@@ -13,7 +13,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import View
 from calibrant.estimators.binned.binning import Tally, tally
 from calibrant.estimators.binned.debiased import BinWeights, DebiasedECE
-from calibrant.estimators.limits import MeanLimits
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import INFINITE_LOSS, Score
 from calibrant.estimators.smooth.weak_calibration import CalibrationRatio
 from calibrant.lenses.class_lenses import Event, Lens

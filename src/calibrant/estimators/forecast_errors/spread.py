@@ -13,7 +13,7 @@ from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.binned.binning import EqualMass
-from calibrant.estimators.limits import MeanLimits, ReckonedLimits
+from calibrant.estimators.mean_limits import MeanLimits, ReckonedLimits
 from calibrant.estimators.scoring_rules.forecast_scores import central_interval
 from calibrant.estimators.scoring_rules.proper_scores import MIN_ROWS, Score, likely_loss, thinned
 from calibrant.results import Estimate, Table

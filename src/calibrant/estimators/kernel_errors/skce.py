@@ -39,7 +39,8 @@ from calibrant.estimators.kernel_errors.kernel_resamples import (
 )
 from calibrant.estimators.kernel_errors.kernel_sums import PairSpread, all_pairs, block_mean, moments_of
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, affordable_features
-from calibrant.estimators.limits import MeanLimits, squares_within
+from calibrant.estimators.limits import squares_within
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.signs import SignedQuadratic, no_signs, pairs_between, without_limits
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.lenses.class_lenses import TopLabel

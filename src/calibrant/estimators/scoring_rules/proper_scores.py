@@ -16,7 +16,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, surprises_in, too_few_clusters
-from calibrant.estimators.limits import MeanLimits, ReckonedLimits
+from calibrant.estimators.mean_limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many
 from calibrant.typing import Array
 

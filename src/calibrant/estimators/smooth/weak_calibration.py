@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from calibrant._numerics.newton import Derivatives, newton
 from calibrant._validate import InputError, check_fraction
 from calibrant.estimators.base import EventEstimator, OfEvent
-from calibrant.estimators.limits import MeanLimits
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.lenses.class_lenses import Lens
 from calibrant.results import Interval, how_many
 
