@@ -135,7 +135,7 @@ def test_unusual_arrays_give_the_usual_number(case, measure):
 @pytest.mark.parametrize("case", READ)
 def test_reports_and_pictures_take_unusual_arrays(case):
     y, p, _ = READ[case]
-    assert evaluate(y, p, n_resamples=99, rng=1).to_dict()["n"] == N
+    assert evaluate(y, p, n_resamples=99, rng=1, advice=case == "half").to_dict()["n"] == N
     assert plots.ClasswiseDisplay.from_predictions(y, p, n_resamples=99, rng=1).tables["curve"].n_rows > 0
     compared = reports.compare(y, {"a": p, "b": p}, n_resamples=99, rng=1)
     assert compared.to_dict()["numbers"]

@@ -3,7 +3,7 @@
 import inspect
 import warnings
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 
 import numpy as np
@@ -463,31 +463,39 @@ def assert_same(one, other, *, name, rel=0.0, skip="nothing"):
             assert other[place] == value, (name, place)
 
 
+POWERS = {"some": (997,), "every": (-996, -13, 997)}
+SCALES = {"some": (1e-300, 1e-4, 1e300), "every": (1e-300, 1e-30, 1e-4, 1e8, 1e30, 1e300)}
+POWERS_OF_PARTS = {"some": (250,), "every": (-250, 250)}
+SCALES_OF_PARTS = {"some": (1e-80, 1e30), "every": (1e-80, 1e-4, 1e30)}
+
+
+@cache
+def usual(name, kind):
+    return told(CASES[name](WEIGHTS[kind]))
+
+
+@pytest.mark.parametrize("which", ["some", pytest.param("every", marks=pytest.mark.study)])
 @pytest.mark.parametrize("kind", WEIGHTS)
 @pytest.mark.parametrize("name", CASES)
 class TestScale:
-    def test_a_power_of_two_changes_no_digit(self, name, kind):
-        w = WEIGHTS[kind]
-        powers = (-250, 250) if name in STATES else (-996, -13, 997)
+    def test_a_power_of_two_changes_no_digit(self, name, kind, which):
+        powers = (POWERS_OF_PARTS if name in STATES else POWERS)[which]
         rel = 1e-12 if any(word in name for word in ROUNDED) else 0.0
-        before = told(CASES[name](w))
         for power in powers:
-            assert_same(before, told(CASES[name](np.ldexp(w, power))), name=name, rel=rel)
+            assert_same(usual(name, kind), told(CASES[name](np.ldexp(WEIGHTS[kind], power))), name=name, rel=rel)
 
-    def test_the_scale_of_weights_changes_nothing(self, name, kind):
-        w = WEIGHTS[kind]
-        scales = (1e-80, 1e-4, 1e30) if name in STATES else (1e-300, 1e-30, 1e-4, 1e8, 1e30, 1e300)
+    def test_the_scale_of_weights_changes_nothing(self, name, kind, which):
+        scales = (SCALES_OF_PARTS if name in STATES else SCALES)[which]
         rel = 1e-5 if any(word in name for word in SEARCHED) else 1e-9
-        before = told(CASES[name](w))
         for scale in scales:
-            assert_same(before, told(CASES[name](scale * w)), name=name, rel=rel)
+            assert_same(usual(name, kind), told(CASES[name](scale * WEIGHTS[kind])), name=name, rel=rel)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_row_without_weight_is_left_out(name):
     w = WEIGHTS["whole"]
     rows = np.flatnonzero(w)
-    left_out, absent = told(CASES[name](w)), told(CASES[name](w[rows], rows))
+    left_out, absent = usual(name, "whole"), told(CASES[name](w[rows], rows))
     # the notes of a report say how many rows there are without weight
     assert_same(left_out, absent, name=name, skip="notes" if name.startswith("reports") else "nothing")
 
