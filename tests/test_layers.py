@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from calibrant._names import PACKAGES, homes
+from calibrant._names import PACKAGES, PUBLIC, homes
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "calibrant"
@@ -59,6 +59,9 @@ HOMES = {
 """The folders and files that may name an optional or wrapped library."""
 
 FILES = sorted(SOURCE.rglob("*.py"))
+
+MAX_FRAGMENT_LINES = 40
+"""The shortest private files that one neighbour alone imports have some fifty lines: the soft bins of a loss."""
 
 
 def imported(path):
@@ -133,6 +136,25 @@ def test_names_of_files_and_classes_are_unique():
     twice = [name for name, count in files.items() if count > 1 and name not in ("__init__", "base")]
     twice += [name for name, count in classes.items() if count > 1 and not name.startswith("_")]
     assert not twice
+
+
+def importers():
+    """Modules by who imports them."""
+    found = {name_of(path): set() for path in FILES}
+    for path in FILES:
+        for name in set(imported(path)) & set(found):
+            found[name].add(name_of(path))
+    return found
+
+
+def test_what_one_file_uses_is_in_that_file():
+    """A module without public names that one neighbour alone imports is a concept of its own, not a few helpers."""
+    public = {f"calibrant.{home}" for table in PUBLIC.values() for home in table}
+    lines = {name_of(path): path.read_text().count("\n") for path in FILES}
+    for name, who in importers().items():
+        is_private = len(who) == 1 and name not in public and not name.endswith("__init__")
+        if is_private and next(iter(who)).rpartition(".")[0] == name.rpartition(".")[0]:
+            assert lines[name] > MAX_FRAGMENT_LINES, f"{name} is used by {next(iter(who))} alone: put it there"
 
 
 def test_no_module_imports_itself_by_a_detour():
