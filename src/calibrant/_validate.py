@@ -93,7 +93,7 @@ def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:
 
 
 def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
-    if x and is_array(x[0]) and not isinstance(x[0], np.ndarray):  # which NumPy may not know how to read
+    if x and is_array(x[0]) and not isinstance(x[0], np.ndarray | np.generic):  # which NumPy may not know how to read
         x = [to_numpy(as_array(part, name)) for part in x]
     try:
         array = np.asarray(x)

@@ -30,7 +30,7 @@ def check_points(x: Array, y: Array) -> None:
         if not is_array(points) or points.ndim != 2 or not points.shape[1]:
             found = f"shape {tuple(points.shape)}" if is_array(points) else of_what(points)
             raise InputError(
-                f"{name} must be an array of points, (n, d); got {found}: numbers (n,) become (n, 1) by x[:, None]"
+                f"{name} must be an array of points, (n, d); got {found}: numbers become points by np.reshape({name}, (-1, 1))"
             )
     if x.shape[1] != y.shape[1]:
         raise InputError(f"x has {x.shape[1]} coordinates and y has {y.shape[1]}: they must be equal")
