@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -228,7 +229,7 @@ POSITIVE = [
 @pytest.mark.parametrize(("family", "name"), POSITIVE)
 @pytest.mark.parametrize("bad", [0.0, -2.0])
 def test_what_must_be_positive_is(family, name, bad):
-    names = list(family.__dataclass_fields__)
+    names = [field.name for field in fields(family)]
     columns = {key: list(column) for key, column in zip(names, CASES[family], strict=True)}
     columns[name][1] = bad
     with pytest.raises(InputError, match=f"{name} must be positive; found {bad:g} in row 1"):

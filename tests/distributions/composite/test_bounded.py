@@ -76,7 +76,7 @@ def test_counts_stay_counts(kind, rng):
 @pytest.mark.parametrize(
     ("base", "ends", "message"),
     [
-        ([0.1, 0.2], (0, 1), r"base must be a distribution such as Normal\(loc, scale\); got \[0.1, 0.2\]"),
+        ([0.1, 0.2], (0, 1), r"base must be a distribution such as Normal\(loc, scale\); got a list"),
         (Categorical([0.1, 0.2]), (0, 1), "takes predictions of numbers with .* such as Normal; got Categorical"),
         (MultivariateNormal([[0.0, 1.0]], 1.0), (0, 1), "takes predictions of numbers with .* got MultivariateNormal"),
         (Normal([0.0, 1.0], 1.0), (), "needs an end of the range: give low, high or both"),
