@@ -173,7 +173,6 @@ ERRORS = {
             SmoothECE(),
             estimators.DensityECE(),
             estimators.TailScan(),
-            estimators.MonotoneECE(),
             estimators.KolmogorovSmirnov(),
             estimators.Kuiper(),
             estimators.ICI(),
@@ -189,6 +188,7 @@ ERRORS = {
             SKCE(),
             Variational(),
             Variational(recalibrator=recalibration.Platt()),
+            estimators.MonotoneECE(),
         ],
     ),
     "three": (
@@ -566,8 +566,13 @@ IMPORTANCE = (
     Variational,
 )
 IMPORTANCE = (*IMPORTANCE, estimators.Sharpness, estimators.RandomFeatureSKCE, estimators.UCME)
-CHOOSE = (estimators.ICI(), estimators.ICI(summary="median"), estimators.MarginalError(norm=2))
-"""What chooses a bandwidth, locations or thresholds by the rows."""
+CHOOSE = (
+    estimators.ICI(),
+    estimators.ICI(summary="median"),
+    estimators.MarginalError(norm=2),
+    estimators.MonotoneECE(),
+)
+"""What chooses a bandwidth, locations, thresholds or a number of bins by the rows."""
 
 
 @pytest.mark.parametrize(("kind", "i"), [(kind, i) for kind, (_, some) in ERRORS.items() for i in range(len(some))])
