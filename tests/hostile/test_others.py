@@ -23,7 +23,7 @@ P = np.array([0.2, 0.7])
 EVERY = [*others(), *(of_tensors() if importlib.util.find_spec("torch") else ())]
 
 
-@pytest.mark.parametrize("subject", EVERY, ids=lambda s: s.name[:40])
+@pytest.mark.parametrize("subject", EVERY, ids=lambda s: s.name.partition(" at 0x")[0][:40])
 def test_good_arguments_are_taken(subject):
     assert called(lambda: subject.call(**subject.good)).word == "result"
 
