@@ -68,6 +68,12 @@ def example_files(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def digits(example_files):
+    """The shorter file of digits: reports on all rows take several times as long."""
+    return str(example_files / "digits.csv")
+
+
 @pytest.fixture
 def few_rows(example_files, tmp_path):
     """The example files, for one test: whatever it writes there, and whichever ran before, others find what they need."""
