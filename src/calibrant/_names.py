@@ -85,7 +85,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
     "inference": {
         "inference.certificate": "Certificate certify*",
         "inference.classical": "ConsistencyTest HosmerLemeshow Spiegelhalter",
-        "inference.dependence": "Memory",
+        "inference.dependence": "Memory time_blocks",
         "inference.exact_tests.aggregated": "AggregatedTest*",
         "inference.exact_tests.exact_test": "ExactTest* ShuffleTest",
         "inference.exact_tests.rank_test": "RankTest",

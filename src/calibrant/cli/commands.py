@@ -225,12 +225,14 @@ class _Seeded:
 
 
 def _measure(measure: Callable[..., Any], data: io.Dataset) -> Any:
-    return measure(data.y_true, data.y_pred, sample_weight=data.sample_weight)
+    more = {} if data.clusters is None else {"clusters": data.clusters}
+    return measure(data.y_true, data.y_pred, sample_weight=data.sample_weight, **more)
 
 
 def _sliced(measure: Callable[..., Any], data: io.Dataset, name: str) -> Table:
     from calibrant.reports.core.problem import slices
 
     labels, names = slices(data.by[name], name)
-    table = groups(measure, data.y_true, data.y_pred, by=labels, sample_weight=data.sample_weight)
+    weights, clusters = data.sample_weight, data.clusters
+    table = groups(measure, data.y_true, data.y_pred, by=labels, sample_weight=weights, clusters=clusters)
     return Table({**table, "group": [names[i] for i in table["group"]]})

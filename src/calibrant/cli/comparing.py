@@ -27,13 +27,13 @@ def compared(
     seed: int,
     engine: Engine | None = None,
 ) -> Comparison:
-    """The models of several files; slices and weights are those of the first."""
+    """The models of several files; slices, weights and clusters are those of the first."""
     if any(is_stream(file) for file in files):
         raise InputError("several models come from files: save what comes through the pipe first")
     names = names_of(files)
     first, keys = data.read(files[0]), keys_of(files[0], data, id)
     models: dict[str, Distribution] = {names[0]: first.y_pred}
-    plain = replace(data, by=(), sample_weight=None)
+    plain = replace(data, by=(), sample_weight=None, clusters=None, time=None, block=None)
     for name, file in zip(names[1:], files[1:], strict=True):
         other = plain.read(file)
         rows = _rows(keys, keys_of(file, data, id), files[0], file)
@@ -46,6 +46,7 @@ def compared(
             models,
             by=first.by,
             sample_weight=first.sample_weight,
+            clusters=first.clusters,
             title=heading,
             n_resamples=n_resamples,
             rng=seed,

@@ -176,9 +176,10 @@ def show_report(report: "Report") -> None:
 
     _show_verdict(report.verdict, report.title)
     show_columns(_number_columns(report), left=1)
-    for x in report.numbers:
-        if x.withheld is not None:
-            say(_broken(f"{x.label} has no interval: {x.withheld}", min(console.out.width, WIDE)))
+    for reason in dict.fromkeys(x.withheld for x in report.numbers if x.withheld is not None):
+        labels = [x.label for x in report.numbers if x.withheld == reason]
+        have = "has" if len(labels) == 1 else "have"
+        say(_broken(f"{' and '.join(labels)} {have} no interval: {reason}", min(console.out.width, WIDE)))
     show_standouts(standouts(report))
     if report.advice is not None:
         show_advice(report.advice)
@@ -188,13 +189,14 @@ def _number_columns(report: "Report") -> dict[str, list[str]]:
     """The numbers of a report, those that matter most to the left."""
     numbers = report.numbers
     intervals = [None if x.interval is None else (x.text(x.interval.low), x.text(x.interval.high)) for x in numbers]
-    return {
+    found = {
         "": [x.label for x in numbers],
         "value": [x.text(x.value) for x in numbers],
         "if calibrated": [x.band() for x in numbers],
         "p": ["" if x.pvalue is None else number(x.pvalue) for x in numbers],
         "95 % interval": ["" if pair is None else " to ".join(pair) for pair in intervals],
     }
+    return {heading: cells for heading, cells in found.items() if any(cells)}
 
 
 def show_standouts(found: "Sequence[Standout]") -> None:
@@ -257,7 +259,8 @@ def show_change(scores: Table, page: "BeforeAfter | None") -> None:
     if page is not None:
         before, after = page.before.error, page.after.error
         grid.add_row(Text(after.label.lower()), before.text(before.value), after.text(after.value))
-        grid.add_row(Text("  if calibrated", style="dim"), before.band(), after.band())
+        if before.null_band is not None:
+            grid.add_row(Text("  if calibrated", style="dim"), before.band(), after.band())
     _roomy().print(grid)
 
 

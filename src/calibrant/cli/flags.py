@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ from calibrant._validate import InputError
 from calibrant.cli import console
 from calibrant.cli.pipes import DASH, is_stream, local
 from calibrant.cli.program import DATA, OUTPUT, SETTINGS
+from calibrant.inference.dependence import TimeBlocks
 from calibrant.results import jsonable
 
 
@@ -39,7 +40,10 @@ class Fields:
 
     def read(self, file: Path) -> io.Dataset:
         """The file's targets and predictions."""
-        said = asdict(self)
+        return self._read(file)
+
+    def _read(self, file: Path, exclude: Sequence[str] = ()) -> io.Dataset:
+        said = {name: value for name, value in asdict(self).items() if name not in exclude}
         format = said.pop("input_format")
         found = io.read(local(file, format), **said, format=format)
         for note in found.notes:
@@ -48,15 +52,42 @@ class Fields:
 
     def source(self, file: Path) -> list[str]:
         """The words that name the file and its columns to other commands; of a pipe, a file to be saved first."""
-        said = {f.name: getattr(self, f.name) for f in fields(Fields) if getattr(self, f.name) is not None}
-        words = [word for name, value in said.items() for word in (f"--{name.replace('_', '-')}", value)]
+        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "by"}
+        pairs = [(f"--{name.replace('_', '-')}", str(value)) for name, value in said.items() if value is not None]
+        words = [word for pair in pairs for word in pair]
         return ["FILE" if is_stream(file) else str(file), *words]
 
 
 @Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
-class Data(Fields):
-    """Which columns of the file hold what, and which slice it."""
+class ClusteredFields(Fields):
+    """Which columns of the file hold what, and which rows belong together."""
+
+    clusters: Annotated[
+        str | None, Parameter(help="column of labels of rows that belong together, such as question_id or patient")
+    ] = None
+    time: Annotated[
+        str | None, Parameter(help="column of times: rows near each other may be alike, and are tested in blocks")
+    ] = None
+    block: Annotated[int | None, Parameter(help="steps in time of a block; without --time, consecutive rows")] = None
+
+    def read(self, file: Path) -> io.Dataset:
+        """The file's targets and predictions; blocks are made clusters, and this is told."""
+        found = self._read(file, exclude=("block",))
+        if self.time is None and self.block is None:
+            return found
+        if self.clusters is not None:
+            said = "--time" if self.time is not None else "--block"
+            raise InputError(f"--clusters and {said} both say which rows belong together: leave one out")
+        blocks = TimeBlocks.of(found.y_true, found.y_pred, found.time, self.block)
+        console.complain(f"Note: {blocks.in_words()}")
+        return replace(found, clusters=blocks.labels)
+
+
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class Data(ClusteredFields):
+    """Which columns of the file hold what, which slice it, and which rows belong together."""
 
     by: Annotated[
         tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="", show_default=False)

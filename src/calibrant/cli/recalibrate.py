@@ -14,7 +14,18 @@ from calibrant import io
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.cli import display
-from calibrant.cli.flags import Fields, File, Output, Place, Seed, Texts, check_outputs, opened, print_json
+from calibrant.cli.flags import (
+    ClusteredFields,
+    Fields,
+    File,
+    Output,
+    Place,
+    Seed,
+    Texts,
+    check_outputs,
+    opened,
+    print_json,
+)
 from calibrant.cli.pipes import DASH, beside, local, name_of, pour
 from calibrant.cli.program import OUTPUT
 from calibrant.cli.reporting import check_place
@@ -96,7 +107,8 @@ def learn(
     with display.steps() as progress:
         for method in chosen:
             progress(brief(method), len(fits), len(chosen) + 1)
-            settings: dict[str, Any] = {"sample_weight": data.sample_weight, "folds": folds, "seed": seed}
+            settings: dict[str, Any] = {"sample_weight": data.sample_weight, "clusters": data.clusters}
+            settings |= {"folds": folds, "seed": seed}
             fits.append(method.fit(data.y_true, data.y_pred, **settings, engine=engine))
         progress("Before and after", len(fits), len(chosen) + 1)
         if len(fits) > 1:
@@ -132,15 +144,16 @@ def _ranked(fits: Sequence[Recalibration]) -> list[Recalibration]:
 
 
 def _page(fit: Recalibration, data: io.Dataset, seed: int, title: str) -> BeforeAfter:
-    others = len(fit.held_out) - 1
+    others, which = len(fit.held_out) - 1, "it" if data.clusters is None else "it and its cluster"
     return before_and_after(
         data.y_true,
         data.y_pred,
         fit.held_out,
         sample_weight=data.sample_weight,
+        clusters=data.clusters,
         title=title,
         recalibrator=brief(fit.recalibrator),
-        origin=f"Each row is seen through a map that was fitted without it, on {others} of {others + 1} folds.",
+        origin=f"Each row is seen through a map that was fitted without {which}, on {others} of {others + 1} folds.",
         notes=fit.notes,
         rng=seed,
     )
@@ -222,7 +235,12 @@ def _judged(data: io.Dataset, better: Distribution, seed: int, title: str) -> tu
     targets = to_numpy(data.y_pred.as_targets(data.y_true))
     if scores(targets[:1], data.y_pred[:1], None, [HeldOut(np.arange(1), better[:1])]) is None:
         return None, None
-    options: dict[str, Any] = {"sample_weight": data.sample_weight, "title": title, "rng": seed}
+    options: dict[str, Any] = {
+        "sample_weight": data.sample_weight,
+        "clusters": data.clusters,
+        "title": title,
+        "rng": seed,
+    }
     page = before_and_after(data.y_true, data.y_pred, better, **options, origin=ORIGIN)
     return page.scores, page
 
@@ -231,7 +249,7 @@ def recalibrate(
     file: File,
     /,
     *,
-    data: Fields = Fields(),  # noqa: B008  # frozen
+    data: ClusteredFields = ClusteredFields(),  # noqa: B008  # frozen
     method: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
     save: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     report: Annotated[Path | None, Parameter(group=OUTPUT)] = None,

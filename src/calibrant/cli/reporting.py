@@ -43,6 +43,7 @@ def made(
             data.y_pred,
             by=data.by,
             sample_weight=data.sample_weight,
+            clusters=data.clusters,
             title=title,
             n_resamples=n_resamples,
             rng=seed,

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from calibrant._validate import check_count
 from calibrant.cli import display
-from calibrant.cli.flags import Data, File, Output, Seed, Texts, print_json
+from calibrant.cli.flags import Fields, File, Output, Seed, Texts, print_json
 from calibrant.cli.settings import parse_estimator
 from calibrant.estimators.binned.binning import EqualMass, EqualWidth
 from calibrant.estimators.binned.debiased import DebiasedECE
@@ -26,7 +26,7 @@ def simulate(
     file: File,
     /,
     *,
-    data: Data = Data(),  # noqa: B008  # frozen
+    data: Fields = Fields(),  # noqa: B008  # frozen
     estimator: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
     size: Annotated[tuple[int, ...], Parameter(negative="", show_default=False)] = (),
     data_sets: int = 200,

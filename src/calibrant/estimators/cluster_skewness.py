@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
@@ -64,7 +65,7 @@ class ClusterSkewness:
         third = w**3 * p * (1 - p) * (1 - 2 * p)
         more = float(w @ e) / float(w.sum())
         e = e - more if more * third.sum() > 0 else e
-        return cls(variance, third, every, _correlation(w * e, variance, every))
+        return cls(variance, third, every, correlation_within(w * e, variance, every))
 
     def surprises(self, cell: np.ndarray | None = None, size: int = 1) -> tuple[np.ndarray, np.ndarray]:
         """Independent surprises that would be as skewed, and the variance of the sum, of all rows or of cells ``(size,)``."""
@@ -81,12 +82,38 @@ class ClusterSkewness:
             return np.where(k != 0, v**3 / k**2, np.inf), v
 
 
-def _correlation(residuals: np.ndarray, variance: np.ndarray, clusters: Clusters) -> float:
-    """Of residuals of a cluster, between 0 and 1."""
+def correlation_within(residuals: np.ndarray, variance: np.ndarray, clusters: Clusters) -> float:
+    """Of residuals of a cluster, between 0 and 1, from residuals and the variances that were predicted, ``(n,)``.
+
+    >>> correlation_within(np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4), Clusters(np.array([0, 0, 1, 1]), 2))
+    1.0
+    """
     squares, sums = float(residuals @ residuals), clusters.sums(residuals)
     most = float((clusters.sums(np.sqrt(variance)) ** 2).sum() - variance.sum())
     scale = squares / variance.sum() if variance.sum() > 0 else 0.0
     return float(np.clip((float(sums @ sums) - squares) / (scale * most), 0.0, 1.0)) if scale * most > 0 else 0.0
+
+
+def rows_of_clusters(
+    weights: np.ndarray | None, cell: np.ndarray, size: int, alike: float, clusters: Clusters, tail: float
+) -> np.ndarray:
+    """How many independent rows those of each cell are worth, ``(size,)``; nan of cells without rows.
+
+    With a correlation r of residuals of a cluster, and weights W of clusters in the cell, that is
+    ``(sum w)^2 / (sum w^2 + r (sum W^2 - sum w^2))``, times ``(z / t)^2`` with quantiles of the normal law and of t for their
+    number. Korn & Graubard (1998).
+
+    >>> clusters = Clusters(np.arange(40) // 2, 20)
+    >>> rows_of_clusters(None, np.zeros(40, dtype=int), 1, 1.0, clusters, 0.025).round(1)
+    array([17.5])
+    """
+    w = np.ones(len(cell)) if weights is None else weights
+    squares = np.bincount(cell, w**2, size)
+    whole = np.bincount(clusters.codes * size + cell, w, len(clusters) * size).reshape(-1, size)
+    weight, together = whole.sum(axis=0), (whole**2).sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        count = np.maximum(weight**2 / together, 2.0)
+        return weight**2 / (squares + alike * (together - squares)) * (ndtri(tail) / stdtrit(count - 1, tail)) ** 2
 
 
 def usual_lens(predictions: Distribution) -> Any:

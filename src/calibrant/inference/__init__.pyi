@@ -6,6 +6,7 @@ from calibrant.inference.classical import ConsistencyTest as ConsistencyTest
 from calibrant.inference.classical import HosmerLemeshow as HosmerLemeshow
 from calibrant.inference.classical import Spiegelhalter as Spiegelhalter
 from calibrant.inference.dependence import Memory as Memory
+from calibrant.inference.dependence import time_blocks as time_blocks
 from calibrant.inference.exact_tests.aggregated import AggregatedTest as AggregatedTest
 from calibrant.inference.exact_tests.exact_test import ExactTest as ExactTest
 from calibrant.inference.exact_tests.exact_test import ShuffleTest as ShuffleTest

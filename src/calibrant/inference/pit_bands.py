@@ -8,9 +8,11 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import check_count, check_fraction
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.forecast_errors.pit import Prerank, check_prerank, pit_of, randomised, share_upto
+from calibrant.inference.exact_tests.cluster_signs import Signs, check_enough
 from calibrant.inference.proportions import Band, equal_rows
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
@@ -116,6 +118,39 @@ def histogram_band(n: int, n_bins: int, level: float) -> tuple[int, int]:
     return band(_largest(lambda tail: histogram_coverage(*band(tail), n, n_bins), level, n_bins))
 
 
+SIGNS_OF_BAND = 999
+"""Sets of signs behind a band."""
+
+
+def band_of_signs(
+    gaps: np.ndarray, chance: np.ndarray, scale: np.ndarray | float, clusters: Clusters, level: float, seed: int
+) -> Band:
+    """Shares around ``chance`` (k,) that all lie in the band at once where rows of a cluster depend on each other.
+
+    ``gaps`` are what each row adds to the shares less their chances, ``(n, k)``. The band is as wide, in units of ``scale``, as
+    holds the largest gap under random signs of whole clusters in so many of 999 sets, as in :class:`ExactTest`.
+
+    >>> clusters = Clusters(np.arange(400) // 4, 100)
+    >>> below = np.random.default_rng(0).random(400) < 0.5
+    >>> low, high = band_of_signs((below - 0.5)[:, None] / 400, np.array([0.5]), 1.0, clusters, 0.95, 0)
+    >>> low.round(2), high.round(2)
+    (array([0.46]), array([0.54]))
+    """
+    sums = np.stack([clusters.sums(column) for column in gaps.T], axis=1)
+    signs = Signs(len(clusters)).sample(np.random.default_rng(seed), SIGNS_OF_BAND)
+    largest = np.abs(signs @ sums / scale).max(axis=1)
+    half = float(np.quantile(largest, level * (SIGNS_OF_BAND + 1) / SIGNS_OF_BAND, method="higher")) * scale
+    return np.clip(chance - half, 0.0, 1.0), np.clip(chance + half, 0.0, 1.0)
+
+
+def known_clusters(asker: object, clusters: Clusters | None) -> Clusters | None:
+    """Clusters that make a difference; too few are refused."""
+    if clusters is None or clusters.are_single_rows:
+        return None
+    check_enough(type(asker).__name__, clusters)
+    return clusters
+
+
 @dataclass(frozen=True)
 class PITCurve:
     """Share of targets up to each level of their predictions: the diagonal where the forecast is calibrated.
@@ -125,6 +160,9 @@ class PITCurve:
     for every n: one point outside is an error beyond chance. It needs no bins; what the histogram shows as height is slope here:
     an S lying on its side says too sure (steep at the ends) or too timid (steep in the middle), a bow to one side too
     high (above the diagonal) or too low. O(n log n). Säilynoja, Bürkner & Vehtari (2022).
+
+    ``clusters`` has one label a row: rows with the same label may depend on each other in any way. The band is then of one
+    width, from random signs of whole clusters, and holds for many clusters; fewer than 12 are refused.
 
     >>> from calibrant import Normal
     >>> from calibrant.inference import PITCurve
@@ -144,12 +182,20 @@ class PITCurve:
         check_fraction(self.level, "level")
         check_prerank(self.prerank, self.seed)
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Table:
         """The curve with its band.
 
         With weights the band is that of so many rows of equal weight as tell as much, and holds about so often.
         """
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, given = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        together = known_clusters(self, given)
         pit = randomised(pit_of(predictions, self, self.prerank, self.seed)(to_numpy(targets)), self.seed)
         rows = equal_rows(weights, len(predictions))
         n_points = min(self.n_points, max(rows, 2))
@@ -161,7 +207,12 @@ class PITCurve:
             if weights is None
             else np.append(0, np.cumsum(weights[order]))[reached] / weights.sum()
         )
-        low, high = curve_band(rows, n_points, self.level)
+        if together is None:
+            low, high = curve_band(rows, n_points, self.level)
+        else:
+            w = np.full(len(pit), 1 / len(pit)) if weights is None else weights / weights.sum()
+            gaps = w[:, None] * ((pit[:, None] <= points) - points)
+            low, high = band_of_signs(gaps, points, 1.0, together, self.level, self.seed)
         return Table(level=points, observed=share, low=low, high=high)
 
 
@@ -174,6 +225,8 @@ class PITHistogram:
     timid, a slope too low (up) or too high (down). PIT values are those of :class:`~calibrant.estimators.PIT`. With
     ``randomise=False`` a value with a probability of its own counts for a part in every bin it touches: no randomness, and
     less of it than the band allows for. O(n). Gneiting, Balabdaoui & Raftery (2007); Czado, Gneiting & Held (2009).
+
+    ``clusters`` are those of :class:`PITCurve`.
 
     >>> from calibrant import Normal
     >>> from calibrant.inference import PITHistogram
@@ -197,19 +250,34 @@ class PITHistogram:
         check_fraction(self.level, "level")
         check_prerank(self.prerank, self.seed)
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+    def __call__(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
+    ) -> Table:
         """The histogram with its band, as shares of the rows.
 
         With weights the band is that of so many rows of equal weight as tell as much, and holds about so often.
         """
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, given = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        together = known_clusters(self, given)
         pit = pit_of(predictions, self, self.prerank, self.seed)(to_numpy(targets))
         if self.randomise:
             pit = (randomised(pit, self.seed),) * 2
         edges = np.arange(self.n_bins + 1) / self.n_bins
-        reached = np.array([np.average(share_upto(pit, edge), weights=weights) for edge in edges[1:-1]])
-        rows = equal_rows(weights, len(predictions))
-        return histogram_table(np.diff(reached, prepend=0.0, append=1.0), rows, self.level)
+        upto = np.stack([share_upto(pit, edge) for edge in edges[1:-1]])
+        shares = np.diff(np.average(upto, axis=1, weights=weights), prepend=0.0, append=1.0)
+        table = histogram_table(shares, equal_rows(weights, len(predictions)), self.level)
+        if together is None:
+            return table
+        w = np.full(upto.shape[1], 1 / upto.shape[1]) if weights is None else weights / weights.sum()
+        chance = np.full(self.n_bins, 1 / self.n_bins)
+        gaps = w[:, None] * (np.diff(upto.T, axis=1, prepend=0.0, append=1.0) - chance)
+        low, high = band_of_signs(gaps, chance, 1.0, together, self.level, self.seed)
+        return Table({**table, "low": low, "high": high})
 
 
 def histogram_table(shares: np.ndarray, n: int, level: float) -> Table:

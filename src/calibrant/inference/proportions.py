@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import betainc, betaincinv
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters, as_clusters
 from calibrant._validate import (
     InputError,
     as_column,
@@ -20,7 +21,9 @@ from calibrant._validate import (
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
 from calibrant.distributions.reading.conversion import as_problem
+from calibrant.estimators.cluster_skewness import correlation_within, rows_of_clusters
 from calibrant.estimators.scoring_rules.forecast_scores import central_interval
+from calibrant.inference.exact_tests.cluster_signs import check_enough
 from calibrant.results import Interval, Table
 from calibrant.typing import ArrayLike
 
@@ -102,6 +105,7 @@ def coverage(
     levels: float | Sequence[float] | None = None,
     by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     confidence_level: float = 0.95,
 ) -> Table:
     """Share of targets in their central prediction intervals, with exact binomial intervals, and the mean width.
@@ -112,6 +116,9 @@ def coverage(
     inside than expected: too sure. ``width`` is the sharpness: of two forecasts that both hold what they promise, the
     narrower is better. ``by`` gives each row's group, such as :func:`~calibrant.estimators.by_spread` of the
     forecast; coverage that is right on average may be too low where the forecast is sure. O(n) a level.
+
+    ``clusters`` has one label a row: rows with the same label may depend on each other in any way. Intervals are then those of as
+    many independent rows as the clusters are worth; fewer than 12 are refused. Korn & Graubard (1998).
 
     >>> from calibrant import Normal, coverage
     >>> y_true = np.random.default_rng(0).normal(0.0, 1.5, 200)
@@ -129,7 +136,10 @@ def coverage(
     check_same_length(len(labels), len(w), "by", "y_true")
     rows = np.flatnonzero(w)
     names, which = np.unique(labels[rows], return_inverse=True)
-    shares = Shares(which, w[rows], (1 - confidence_level) / 2)
+    together = None if clusters is None else as_clusters(clusters, len(w))[rows]
+    if together is not None and not together.are_single_rows:
+        check_enough("coverage", together)
+    shares = Shares(which, w[rows], (1 - confidence_level) / 2, together)
     parts = [shares.of(to_numpy(targets)[rows], predictions[rows], level) for level in asked]
     columns = {name: np.stack([part[name] for part in parts], axis=1).ravel() for name in parts[0]}
     group = {} if by is None else {"group": np.repeat(names, len(asked))}
@@ -147,11 +157,12 @@ def _usual(predictions: Distribution) -> tuple[float, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """Groups of rows, their weights, and the tail of intervals of shares on either side."""
+    """Groups of rows, their weights, the tail of intervals of shares on either side, and the clusters of rows."""
 
     which: np.ndarray
     weights: np.ndarray
     tail: float
+    clusters: Clusters | None = None
 
     def of(self, y: np.ndarray, predictions: Distribution, level: float) -> dict[str, np.ndarray]:
         """What each group shows at one level."""
@@ -160,11 +171,19 @@ class Shares:
         expected = (
             np.full(len(y), level) if upto is NotImplemented else to_numpy(upto) - to_numpy(predictions.below(low))
         )
-        observed = self._mean((y >= low) & (y <= high))
-        rows = np.bincount(self.which, self.weights) ** 2 / np.bincount(self.which, self.weights**2)
-        ends = clopper_pearson(observed, rows, self.tail)
+        inside = (y >= low) & (y <= high)
+        observed = self._mean(inside)
+        ends = clopper_pearson(observed, self._rows(inside - expected, expected * (1 - expected)), self.tail)
         found = {"expected": self._mean(expected), "observed": observed, "low": ends[0], "high": ends[1]}
         return {**found, "width": self._mean(high - low), "n": np.bincount(self.which)}
+
+    def _rows(self, residuals: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """How many independent rows of equal weight those of each group are worth."""
+        w, size = self.weights, int(self.which.max()) + 1
+        if self.clusters is None or self.clusters.are_single_rows:
+            return np.bincount(self.which, w) ** 2 / np.bincount(self.which, w**2)
+        alike = correlation_within(w * residuals, w**2 * variance, self.clusters)
+        return rows_of_clusters(w, self.which, size, alike, self.clusters, self.tail)
 
     def _mean(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self.which, self.weights * values) / np.bincount(self.which, self.weights)

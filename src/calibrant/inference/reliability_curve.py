@@ -7,7 +7,6 @@ from functools import cached_property, partial
 from typing import Literal, Self
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
@@ -17,7 +16,7 @@ from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass
 from calibrant.estimators.binned.ece import ECE, EventCounts
-from calibrant.estimators.cluster_skewness import ClusterSkewness
+from calibrant.estimators.cluster_skewness import ClusterSkewness, rows_of_clusters
 from calibrant.estimators.smooth.fitted_curves import (
     FINE,
     Curve,
@@ -99,20 +98,11 @@ class BinnedLine(FrequencyLine):
         return clopper_pearson(self.resampled(to_numpy(targets)[None])[0], rows, how.tail)
 
     def rows_of_clusters(self, targets: np.ndarray, clusters: Clusters, tail: float) -> np.ndarray:
-        """How many independent rows those of each bin are worth.
-
-        With a correlation r of residuals of a cluster, and weights W of clusters in the bin, that is
-        ``(sum w)^2 / (sum w^2 + r (sum W^2 - sum w^2))``, times ``(z / t)^2`` with quantiles of the normal law and of t for their
-        number. Korn & Graubard (1998).
-        """
-        p, size = self.event.probability, len(self.bins)
-        w, cell = np.ones(len(p)) if self.weights is None else self.weights, self.bins.of_rows(p, slice(None))
+        """How many independent rows those of each filled bin are worth."""
+        cell = self.bins.of_rows(self.event.probability, slice(None))
         alike = ClusterSkewness.of_events((self.event,), targets, self.weights, clusters).correlation
-        squares = np.bincount(cell, w**2, size)
-        whole = np.bincount(clusters.codes * size + cell, w, len(clusters) * size).reshape(-1, size)[:, squares > 0]
-        weight, together, squares = whole.sum(axis=0), (whole**2).sum(axis=0), squares[squares > 0]
-        count = np.maximum(weight**2 / together, 2.0)
-        return weight**2 / (squares + alike * (together - squares)) * (ndtri(tail) / stdtrit(count - 1, tail)) ** 2
+        rows = rows_of_clusters(self.weights, cell, len(self.bins), alike, clusters, tail)
+        return rows[self.counts.weight[0] > 0]
 
 
 @dataclass(frozen=True, eq=False)

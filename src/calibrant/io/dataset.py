@@ -69,7 +69,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
 class Dataset:
     """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
 
-    ``notes`` say how columns were read where that may surprise.
+    ``clusters`` and ``time`` say which rows belong together. ``notes`` say how columns were read where that may surprise.
     """
 
     y_true: np.ndarray
@@ -77,6 +77,8 @@ class Dataset:
     by: Mapping[str, np.ndarray]
     sample_weight: np.ndarray | None
     source: str
+    clusters: np.ndarray | None = field(default=None, kw_only=True)
+    time: np.ndarray | None = field(default=None, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
@@ -111,6 +113,8 @@ def read(
     predict: str | None = None,
     by: Sequence[str] = (),
     sample_weight: str | None = None,
+    clusters: str | None = None,
+    time: str | None = None,
     pos_label: str | None = None,
     format: str | None = None,
 ) -> Dataset:
@@ -132,6 +136,8 @@ def read(
         predict=predict,
         by=by,
         sample_weight=sample_weight,
+        clusters=clusters,
+        time=time,
         pos_label=pos_label,
     )
 
@@ -144,6 +150,8 @@ def dataset_of(
     predict: str | None = None,
     by: Sequence[str] = (),
     sample_weight: str | None = None,
+    clusters: str | None = None,
+    time: str | None = None,
     pos_label: str | None = None,
     is_part: bool = False,
 ) -> Dataset:
@@ -169,6 +177,8 @@ def dataset_of(
         y_pred=prediction,
         by={name: table.single(name, "--by") for name in by},
         sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
+        clusters=None if clusters is None else table.single(clusters, "--clusters"),
+        time=None if time is None else table.single(time, "--time"),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
         notes=notes,
     )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._files import read_json, write_whole
 from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError, check_count
@@ -18,7 +19,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.quadrature import crps_by_cells, has_levels
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.recalibration.maps import Map, NamedClasses
 from calibrant.results import Table, how_many, number
 from calibrant.results.result import SCHEMA, Result
@@ -59,8 +60,8 @@ def shares(weights: np.ndarray | None, n: int) -> tuple[np.ndarray, float]:
     return w / w.sum(), float(w.sum())
 
 
-def folds_of_rows(n: int, n_folds: int, seed: int = 0) -> np.ndarray:
-    """The fold of each of n rows, from 0 on, as equal in size as can be, at random.
+def folds_of_rows(n: int, n_folds: int, seed: int = 0, clusters: Clusters | None = None) -> np.ndarray:
+    """The fold of each of n rows, from 0 on, as equal in size as can be, at random; rows of a cluster share theirs.
 
     What happened has no say. Were classes dealt evenly, a class that happened more often than predicted would have done so
     in every fold alike, and what is learned from some folds would seem to be confirmed by the others: the mean of
@@ -72,7 +73,24 @@ def folds_of_rows(n: int, n_folds: int, seed: int = 0) -> np.ndarray:
     check_count(n_folds, "folds", least=2)
     if n < n_folds:
         raise InputError(f"folds must not exceed the number of rows; got {n_folds} folds of {n} rows")
+    if clusters is not None:
+        return _folds_of_clusters(clusters, n_folds, seed)
     return np.random.default_rng(seed).permutation(n) % n_folds
+
+
+def _folds_of_clusters(clusters: Clusters, n_folds: int, seed: int) -> np.ndarray:
+    """Whole clusters, the largest first, equal ones at random, each to the fold that has the fewest rows."""
+    if len(clusters) < n_folds:
+        raise InputError(
+            f"folds must not exceed the number of clusters; got {n_folds} folds of {len(clusters)} clusters"
+        )
+    sizes = clusters.sums()
+    shuffled = np.random.default_rng(seed).permutation(len(clusters))
+    filled, fold = np.zeros(n_folds), np.empty(len(clusters), dtype=np.intp)
+    for cluster in shuffled[np.argsort(-sizes[shuffled], kind="stable")]:
+        fold[cluster] = np.argmin(filled)
+        filled[fold[cluster]] += sizes[cluster]
+    return fold[clusters.codes]
 
 
 FLOORED = "floored log loss"
@@ -122,7 +140,11 @@ def in_order(parts: Sequence[HeldOut]) -> Categorical:
 
 
 def scores(
-    targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, parts: Sequence[HeldOut]
+    targets: np.ndarray,
+    predictions: Distribution,
+    weights: np.ndarray | None,
+    parts: Sequence[HeldOut],
+    clusters: Clusters | None = None,
 ) -> Table | None:
     """Mean losses of predictions ``before`` and ``after``, the mean ``change`` and its standard ``error``, a row a score.
 
@@ -144,7 +166,7 @@ def scores(
     if not isinstance(predictions, Categorical):
         pairs.sort(key=lambda pair: not np.isfinite(pair[1][0]).all())
     before, after = np.stack([losses for _, losses in pairs], axis=1)
-    change, error = mean_change(before, after, w)
+    change, error = mean_change(before, after, w, clusters)
     return Table(score=[name for name, _ in pairs], before=before @ w, after=after @ w, change=change, error=error)
 
 
@@ -215,8 +237,12 @@ def nats(score: str, change: float, rows: float) -> float:
     return -change * rows if score in ("log loss", FLOORED) and np.isfinite(change) else 0.0
 
 
-def mean_change(before: np.ndarray, after: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_change(
+    before: np.ndarray, after: np.ndarray, w: np.ndarray, clusters: Clusters | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """The mean of what losses ``(..., n)`` change by, with weights that sum to 1, and its standard error.
+
+    With clusters it is that of sums over them, C of which count as C - 1.
 
     A row with the same infinite loss twice has no change. An infinite change has no error: it is given as infinite; of
     rows that are infinitely better and others that are infinitely worse, the mean is given as 0.
@@ -229,7 +255,12 @@ def mean_change(before: np.ndarray, after: np.ndarray, w: np.ndarray) -> tuple[n
     with np.errstate(invalid="ignore"):
         change = np.where(before == after, 0.0, after - before)
         mean = change @ w
-        error = np.sqrt((w**2 * (change - mean[..., None]) ** 2).sum(axis=-1))
+        off = w * (change - mean[..., None])
+        if clusters is None:
+            error = np.sqrt((off**2).sum(axis=-1))
+        else:
+            sums = np.apply_along_axis(clusters.sums, -1, off)
+            error = np.sqrt((sums**2).sum(axis=-1) * len(clusters) / (len(clusters) - 1))
     return np.where(np.isnan(mean), 0.0, mean)[()], np.where(np.isnan(error), np.inf, error)[()]
 
 
@@ -314,21 +345,25 @@ class Recalibrator(ABC):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         folds: int = 5,
         seed: int = 0,
         engine: Engine | None = None,
     ) -> "Recalibration":
         """The map from all rows, and what maps from the other folds did to the rows of each; ``folds=0`` leaves that out.
 
-        A fold is a task of the engine.
+        ``clusters`` has one label a row: rows with the same label may depend on each other, and are held out together. A fold is a
+        task of the engine.
         """
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        together = None if together is None or together.are_single_rows else together
         y = to_numpy(targets)
         found = self.find(y, predictions, weights)
         tried: tuple[HeldOut, ...] = ()
         if folds != 0:
-            tried = held_out(self, y, predictions, weights, folds_of_rows(len(y), folds, seed), engine)
-        table = scores(y, predictions, weights, tried) if tried else None
+            fold = folds_of_rows(len(y), folds, seed, together)
+            tried = held_out(self, y, predictions, weights, fold, engine)
+        table = scores(y, predictions, weights, tried, together) if tried else None
         zeros = impossible(y, predictions, weights, tried) if tried else ()
         return Recalibration(
             self,

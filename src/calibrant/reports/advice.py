@@ -84,7 +84,11 @@ def advise(problem: ReportProblem, *, verdict: Verdict, source: Sequence[str] | 
         return Advised(unadvised(Reason.NO_RECALIBRATOR))
     errors = [Error.of(some), *(Error.of(problem_after(some, trial.parts)) for trial in trials.trials[1:])]
     table, chosen = table_of(trials, errors), choice(trials, verdict)
-    about = [*on_the_rows(n, len(some)), *([FAIR] if is_sample(problem.predictions) else []), *trials.refused]
+    about = [
+        *on_the_rows(n, len(some), problem.clusters is not None),
+        *([FAIR] if is_sample(problem.predictions) else []),
+        *trials.refused,
+    ]
     about += [f"{note}." for note in trials.notes]
     if chosen.recalibrator is None:
         why = reason(trials, problem, verdict) if verdict.is_alarm else Reason.NOTHING_WRONG
@@ -103,6 +107,8 @@ def unadvised(why: Reason, sentences: tuple[str, ...] = (), table: Table | None 
 def too_few(problem: ReportProblem) -> str | None:
     """Why nothing can be learned: few rows, or hardly any but those of one class."""
     n = len(problem) if problem.weights is None else int((problem.weights > 0).sum())
+    if problem.untested is not None:
+        return f"{problem.untested[:1].upper()}{problem.untested[1:]}: nothing is known of what a map would put right."
     if n < MIN_ROWS:
         return f"{how_many(n, 'row is', 'rows are')} too few to learn from."
     if isinstance(problem.predictions, Categorical):
@@ -149,22 +155,24 @@ def spelled(score: str) -> str:
 
 @dataclass(frozen=True)
 class Error:
-    """A calibration error, with what calibrated predictions would show."""
+    """A calibration error, with what calibrated predictions would show; with clusters that is not known."""
 
     value: float
-    band: Interval
+    band: Interval | None
 
     @classmethod
     def of(cls, problem: ReportProblem) -> "Error":
         """That of the report; of forecasts, of their levels."""
         problem = problem.pit if isinstance(problem, ForecastProblem) else problem
+        if problem.clusters is not None:
+            return cls(float(problem.estimate(problem.error)), None)
         test = problem.test(problem.error)
         return cls(test.statistic, test.null_band())
 
     @property
     def beyond_chance(self) -> float:
         """How much larger it is than calibrated predictions would show in the middle of their band."""
-        return max(self.value - (self.band.low + self.band.high) / 2, 0.0)
+        return max(self.value - (0.0 if self.band is None else (self.band.low + self.band.high) / 2), 0.0)
 
 
 def table_of(trials: Trials, errors: Sequence[Error]) -> Table:
@@ -180,9 +188,14 @@ def table_of(trials: Trials, errors: Sequence[Error]) -> Table:
         change=[change for change, _ in changes],
         standard_error=[error for _, error in changes],
         calibration_error=[errors[i].value for i in order],
-        null_low=[errors[i].band.low for i in order],
-        null_high=[errors[i].band.high for i in order],
+        **_bands([errors[i].band for i in order]),
     )
+
+
+def _bands(bands: Sequence[Interval | None]) -> dict[str, list[float]]:
+    """The ends of null bands, where there are any."""
+    known = [band for band in bands if band is not None]
+    return {"null_low": [band.low for band in known], "null_high": [band.high for band in known]} if known else {}
 
 
 def command(source: Sequence[str] | None, chosen: Trial) -> str | None:
@@ -207,9 +220,10 @@ def code(chosen: Trial, rows: str = "") -> str:
     )
 
 
-def on_the_rows(n: int, learned: int) -> list[str]:
+def on_the_rows(n: int, learned: int, has_clusters: bool = False) -> list[str]:
     """What held-out rows are, how many there were, and whether they are few."""
-    found = [f"Each row is seen through a map that was fitted without it, on {FOLDS - 1} of {FOLDS} folds."]
+    which = "it and its cluster" if has_clusters else "it"
+    found = [f"Each row is seen through a map that was fitted without {which}, on {FOLDS - 1} of {FOLDS} folds."]
     if learned < n:
         found.append(f"Learned and judged on {learned:,} of {n:,} rows, drawn at random.")
     if learned < ROUGH:
@@ -219,6 +233,8 @@ def on_the_rows(n: int, learned: int) -> list[str]:
 
 def _removed(before: Error, after: Error) -> str:
     """How much of the calibration error goes."""
+    if before.band is None or after.band is None:
+        return f"Calibration error: {percent(before.value)} → {percent(after.value)}."
     band = f"{percent(after.band.low)} to {percent(after.band.high)}"
     words = f"Calibration error: {percent(before.value)} → {percent(after.value)}"
     if before.value <= before.band.high:
@@ -278,7 +294,8 @@ def advise_on(problem: ReportProblem, *, verdict: Verdict, source: Sequence[str]
         few = "No label has enough rows of both kinds to learn from."
         return Advised(Advice(few, (), None, None, None, Reason.TOO_FEW_ROWS))
     labels = problem.predictions.label_names
-    sentences = (*_left_out(len(labels), len(singles), len(found)), *on_the_rows(len(problem), len(some)))
+    rows = on_the_rows(len(problem), len(some), problem.clusters is not None)
+    sentences = (*_left_out(len(labels), len(singles), len(found)), *rows)
     helped = _helped(found, verdict)
     table = _table(labels, found, helped)
     if not helped:

@@ -10,7 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem, as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.recalibration.base import FLOORED, HeldOut, effective_rows, impossible, nats, scores
@@ -22,6 +22,7 @@ from calibrant.reports.evaluation import settings_of
 from calibrant.reports.forecast_report.forecast_outline import MEANINGS as FORECAST_MEANINGS
 from calibrant.reports.forecast_report.forecast_outline import coverage_of, histogram_of
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, PITProblem
+from calibrant.reports.notes import cluster_notes
 from calibrant.reports.trials import ODDS, problem_after
 from calibrant.results import SCHEMA, Table, number
 from calibrant.typing import ArrayLike, Seed
@@ -51,9 +52,12 @@ class Side:
         """The error with its null band, and what is drawn of it: the reliability curve, or PIT values and coverage."""
         problem = problem.pit if isinstance(problem, ForecastProblem) else problem
         label, meaning, key = _error_of(problem)
-        test, name = problem.test(problem.error), type(problem.error).__name__
-        band, estimator = test.null_band(), repr(problem.error)
-        error = KeyNumber(label, meaning, test.statistic, "percent", None, band, test.pvalue, estimator, name, key)
+        name, estimator, band, pvalue = type(problem.error).__name__, repr(problem.error), None, None
+        value = float(problem.estimate(problem.error))
+        if problem.untested is None:
+            test = problem.test(problem.error)
+            band, pvalue = None if problem.clusters is not None else test.null_band(), test.pvalue
+        error = KeyNumber(label, meaning, value, "percent", None, band, pvalue, estimator, name, key)
         if isinstance(problem, PITProblem):
             fan = fan_of(problem.predictions)
             has_intervals = fan is None or bool(central_levels(fan))
@@ -163,6 +167,7 @@ def before_and_after(
     better: ArrayLike | Sequence[HeldOut],
     *,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     title: str = "Recalibration",
     recalibrator: str = "",
     origin: str = "",
@@ -173,7 +178,8 @@ def before_and_after(
     """Predictions before and after, on rows that taught the map nothing: held-out folds, or new rows.
 
     Bands are those of predictions taken as given. Maps of folds have seen the other rows, which makes the bands after
-    approximate; on new rows they are exact. Two models rather than one and its recalibration: :func:`calibrant.compare`.
+    approximate; on new rows they are exact. ``clusters`` has one label a row: rows with the same label may depend on each other,
+    and are in one fold. Two models rather than one and its recalibration: :func:`calibrant.compare`.
 
     >>> from calibrant.lab import Tempered
     >>> from calibrant.recalibration import Temperature
@@ -183,13 +189,15 @@ def before_and_after(
     'Recalibration helps: log loss falls from 1.081 to 1.016.'
     """
     check_count(n_resamples, "n_resamples", least=99)
-    targets, before, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    targets, before, weights, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+    together = None if together is None or together.are_single_rows else together
     parts = _parts(y_true, better, len(before), sample_weight)
     draws = affordable(n_resamples, len(before), TEST_WORK, least=399)
     settings = (targets, before, weights, draws, as_seed_sequence(rng), None)
     problem: ReportProblem
-    problem = ClassProblem(*settings) if isinstance(before, Categorical) else ForecastProblem(*settings)  # type: ignore[arg-type]
-    table = scores(to_numpy(targets), before, weights, parts)
+    kind: Any = ClassProblem if isinstance(before, Categorical) else ForecastProblem
+    problem = kind(*settings, clusters=together)
+    table = scores(to_numpy(targets), before, weights, parts, together)
     zeros = impossible(to_numpy(targets), before, weights, parts)
     if table is None:
         raise InputError(f"{type(before).__name__} predictions have no score in common with what became of them")
@@ -200,11 +208,13 @@ def before_and_after(
         origin=origin,
         n=len(before),
         kind=problem.kind,
-        verdict=_verdict(table, old, new, origin, effective_rows(weights, len(before))),
+        verdict=_verdict(
+            table, old, new, origin, 0.0 if together is not None else effective_rows(weights, len(before))
+        ),
         scores=table,
         before=old,
         after=new,
-        notes=tuple(dict.fromkeys((*zeros, *notes))),
+        notes=tuple(dict.fromkeys((*zeros, *notes, *cluster_notes(problem)))),
         settings=settings_of(problem),
     )
 
@@ -249,11 +259,14 @@ def _verdict(table: Table, before: Side, after: Side, origin: str, rows: float) 
         (True, False): "Recalibration does not help: leave these predictions as they are.",
         (True, True): f"Do not use this map: {change}.",
     }[is_worse, shown]
-    error = after.error
+    error, would = after.error, ""
+    if error.null_band is not None:
+        would = f"; calibrated predictions like those after would show {error.band()}"
+    elif error.pvalue is not None:
+        would = f"; after, p = {number(error.pvalue)} by random signs of clusters"
     evidence = (
         f"{NAMES[first['score']]}: {in_words(first)}.{f' {origin}' if origin else ''}",
-        f"{error.label}: {error.text(before.error.value)} → {error.text(error.value)}; calibrated predictions like those "
-        f"after would show {error.band()}.",
+        f"{error.label}: {error.text(before.error.value)} → {error.text(error.value)}{would}.",
     )
     tone: Literal["good", "unsure", "bad"] = "unsure" if not shown else "bad" if is_worse else "good"
     return Verdict(tone, headline, evidence)

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 import calibrant
-from calibrant._validate import check_count
+from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.estimators.base import SINGLE
+from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
@@ -64,6 +66,9 @@ def evaluate(
     *,
     by: Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    block: int | None = None,
     title: str = "Calibration report",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -74,9 +79,12 @@ def evaluate(
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
 
-    ``by`` maps names to columns that slice the rows. Large data get fewer resamples than ``n_resamples``, and the
-    report says how many. ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help;
-    ``source`` are the words of a command that name the file and its columns, for the one that learns it.
+    ``by`` maps names to columns that slice the rows. ``clusters`` has one label a row: rows with the same label may depend on
+    each other in any way, such as questions about one text. ``time``, numbers or dates, orders the rows: blocks of them that are as
+    long as their memory asks for are clusters, or ``block`` steps; ``block`` alone takes the rows in their order. Large data get
+    fewer resamples than ``n_resamples``, and the report says how many. ``progress`` is told of each step. ``advice=False`` leaves
+    out which recalibrator would help; ``source`` are the words of a command that name the file and its columns, for the one that
+    learns it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -85,7 +93,9 @@ def evaluate(
     >>> report.verdict.headline
     'These probabilities agree with what happened.'
     """
-    problem, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    problem, outline = planned(
+        y_true, y_pred, by, sample_weight, n_resamples, rng, engine, Together(clusters, time, block)
+    )
     advise = partial(advise_on, problem, source=source) if advice else None
     return report_of(problem, outline, title, progress or silent, advise)
 
@@ -97,6 +107,9 @@ def report(
     *,
     by: Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    block: int | None = None,
     title: str = "Calibration report",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -119,6 +132,9 @@ def report(
         y_pred,
         by=by,
         sample_weight=sample_weight,
+        clusters=clusters,
+        time=time,
+        block=block,
         title=title,
         n_resamples=n_resamples,
         rng=rng,
@@ -136,6 +152,9 @@ def judge(
     *,
     by: Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    block: int | None = None,
     n_resamples: int = 999,
     rng: Seed = None,
     engine: Engine | None = None,
@@ -148,9 +167,32 @@ def judge(
     >>> judge((rng.random(300) < y_pred**3) * 1, y_pred, n_resamples=199).finding
     'too high'
     """
-    _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine, Together(clusters, time, block))
     evidence = outline.gather[1]()
     return outline.judge(evidence, [make(evidence) for _, make in outline.numbers])
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """How a caller says which rows belong together: by labels, by times, or by the length of blocks of rows."""
+
+    clusters: ArrayLike | None = None
+    time: ArrayLike | None = None
+    block: int | None = None
+
+    def of(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[ArrayLike | None, list[str]]:
+        """One label a row, if anything is said, and what is to be told of them."""
+        if self.time is None and self.block is None:
+            return self.clusters, []
+        if self.clusters is not None:
+            said = "time" if self.time is not None else "block"
+            raise InputError(f"clusters and {said} both say which rows belong together: leave one out")
+        blocks = TimeBlocks.of(y_true, y_pred, self.time, self.block)
+        return blocks.labels, [blocks.in_words()]
+
+
+APART = Together()
+"""Rows are independent."""
 
 
 def planned(
@@ -161,20 +203,33 @@ def planned(
     n_resamples: int,
     rng: Seed,
     engine: Engine | None,
+    together: Together = APART,
 ) -> tuple[ReportProblem, Outline[Any]]:
     """The checked problem, and what its report consists of."""
     check_count(n_resamples, "n_resamples", least=99)
-    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    labels, more = together.of(y_true, y_pred)
+    targets, predictions, weights, clusters = as_clustered_problem(y_true, y_pred, sample_weight, labels)
+    if clusters is not None and clusters.are_single_rows:
+        clusters, more = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
     n = len(predictions) if sample_weight is None else len(sample_weight)
     columns = columns_of(by, n, sample_weight)
     draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     if isinstance(predictions, Categorical | Bernoulli):
-        classes = ClassProblem(*parts, idle=n - len(predictions))  # type: ignore[arg-type]
-        return classes, outline_of_classes(classes, columns)
-    forecasts = ForecastProblem(*parts, idle=n - len(predictions))
-    return forecasts, outline_of_forecasts(forecasts, columns)
+        classes = ClassProblem(*parts, idle=n - len(predictions), clusters=clusters)  # type: ignore[arg-type]
+        return classes, noted(outline_of_classes(classes, columns), more)
+    forecasts = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
+    return forecasts, noted(outline_of_forecasts(forecasts, columns), more)
+
+
+def noted(outline: Outline[Any], more: Sequence[str]) -> Outline[Any]:
+    """The outline with more notes."""
+    return replace(outline, notes=partial(_notes, outline, more)) if more else outline
+
+
+def _notes(outline: Outline[Any], more: Sequence[str]) -> Sequence[str]:
+    return [*more, *outline.notes()]
 
 
 def report_of(
@@ -229,6 +284,7 @@ def settings_of(problem: ReportProblem) -> dict[str, object]:
         "resamples": problem.n_resamples,
         "seed": str(problem.seeds.entropy),
         "level": 0.95,
+        **({} if problem.clusters is None else {"clusters": len(problem.clusters)}),
     }
 
 

@@ -14,7 +14,7 @@ from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Page, Picture, Progress, Section, Step, Verdict
 from calibrant.reports.core.problem import ReportProblem, Slicing, columns_of, slicings_of
-from calibrant.reports.evaluation import Report, planned, report_of, settings_of, silent
+from calibrant.reports.evaluation import Report, Together, planned, report_of, settings_of, silent
 from calibrant.reports.forecast_report.forecast_outline import COVERED
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.reports.model_differences import (
@@ -28,6 +28,7 @@ from calibrant.reports.model_differences import (
     losses_of,
     table_of,
 )
+from calibrant.reports.notes import cluster_notes
 from calibrant.reports.render.html import charts_of, rendered
 from calibrant.results import SCHEMA, Table, how_many
 from calibrant.results.text import escaped
@@ -112,6 +113,9 @@ def compare(
     *,
     by: Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
+    time: ArrayLike | None = None,
+    block: int | None = None,
     title: str = "Comparison of models",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -122,7 +126,8 @@ def compare(
 
     ``models`` maps names to predictions; of numbers and counts they may be of different families, as an ensemble and a normal
     distribution. Differences of scores have skewness-corrected intervals, those of calibration errors a bootstrap of the rows, the
-    same for all models (:class:`~calibrant.PairedDifference`); p-values allow for all comparisons (Holm).
+    same for all models (:class:`~calibrant.PairedDifference`); p-values allow for all comparisons (Holm). ``clusters``,
+    ``time`` and ``block`` are those of :func:`calibrant.evaluate`.
     One estimator alone: :func:`calibrant.inference.compare`. A model and its recalibration:
     :func:`calibrant.reports.before_and_after`.
 
@@ -132,7 +137,7 @@ def compare(
     >>> result.verdict.headline
     'plain is better calibrated than bold, and has the lower log loss.'
     """
-    plans = _plans(y_true, models, sample_weight, n_resamples, rng, engine)
+    plans = _plans(y_true, models, sample_weight, n_resamples, rng, engine, Together(clusters, time, block))
     problems = {name: problem for name, (problem, _) in plans.items()}
     first = next(iter(problems.values()))
     columns = columns_of(by, len(first) + first.idle, sample_weight)
@@ -167,14 +172,16 @@ def _plans(
     n_resamples: int,
     rng: Seed,
     engine: Engine | None,
+    together: Together,
 ) -> dict[str, tuple[ReportProblem, Outline[Any]]]:
     """The checked problems, all of one kind, and what their reports consist of."""
     if not isinstance(models, Mapping) or not 2 <= len(models) <= MAX_MODELS:
         raise InputError(f"models must be 2 to {MAX_MODELS} predictions by name, {{'a': y_pred, 'b': other_pred}}")
     found: dict[str, tuple[ReportProblem, Outline[Any]]] = {}
+    together = Together(together.of(y_true, next(iter(models.values())))[0])  # the same for all
     for name, y_pred in models.items():
         try:
-            found[name] = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine)
+            found[name] = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine, together)
         except InputError as error:
             raise InputError(f"model {name!r}: {error}") from error
         rng = found[name][0].fresh_seeds
@@ -210,7 +217,10 @@ def _sections(
     if not scores or not by:
         return ()
     slicings, losses = slicings_of(problem, by), scores[0]
-    alone = [[all_equal(losses.rows[:, rows], _at(problem, rows)) for rows in part.rows] for part in slicings]
+    slicings = tuple(part for part in slicings if part.groups)
+    if not slicings:
+        return ()
+    alone = [[_all_equal(problem, losses, rows) for rows in part.rows] for part in slicings]
     adjusted = iter(holm(np.concatenate(alone)))
     tables = [_slices(part, problem, names, losses, [next(adjusted) for _ in part.rows]) for part in slicings]
     remark = f"{losses.measure.name} of each model; p-values of there being no difference allow for all slices (Holm)."
@@ -218,6 +228,11 @@ def _sections(
         Section(f"By {part.name}", part.name, f"{remark} {part.remark}".strip(), table)
         for part, table in zip(slicings, tables, strict=True)
     )
+
+
+def _all_equal(problem: ReportProblem, losses: Losses, rows: np.ndarray) -> float:
+    clusters = None if problem.clusters is None else problem.clusters[rows]
+    return all_equal(losses.rows[:, rows], _at(problem, rows), clusters)
 
 
 def _slices(
@@ -239,7 +254,12 @@ def _at(problem: ReportProblem, rows: np.ndarray) -> np.ndarray | None:
 
 def _notes(problems: Mapping[str, ReportProblem], scores: Sequence[Losses]) -> tuple[str, ...]:
     """What a reader should know before believing the differences."""
-    found = []
+    found = cluster_notes(next(iter(problems.values())))
+    if found:
+        found.append(
+            "Calibration errors of models are not compared: rows of a cluster depend on each other, and no limits are known that "
+            "allow for it. Differences of scores have some."
+        )
     members = [name for name, one in problems.items() if isinstance(one, ForecastProblem) and one.is_ensemble]
     if members and len(members) < len(problems) and any(score.measure is CRPS_LOSS for score in scores):
         found.append(

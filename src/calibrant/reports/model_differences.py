@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import SAME_LEVEL, Quantiles, fan_of, forecast_at
@@ -16,6 +17,7 @@ from calibrant.distributions.multivariate import dimensions
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.debiased import DebiasedECE
+from calibrant.estimators.cluster_skewness import MIN_CLUSTERS
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, Pinball
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss, Score
 from calibrant.inference.multiplicity import holm
@@ -168,8 +170,10 @@ def paired_mean(
     return Apart(limits.mean, low, high, pvalue_of_zero(limits))
 
 
-def all_equal(losses: np.ndarray, weights: np.ndarray | None) -> float:
+def all_equal(losses: np.ndarray, weights: np.ndarray | None, clusters: Clusters | None = None) -> float:
     """The p-value of all models ``(models, n)`` having the same mean loss: Hotelling's test, of two models Student's.
+
+    With clusters it is that of the sums over them, and nothing is shown by fewer than twelve.
 
     >>> round(all_equal(np.array([[1.0, 2.0, 3.0], [0.0, 2.0, 2.0]]), None), 4)
     0.1835
@@ -182,6 +186,10 @@ def all_equal(losses: np.ndarray, weights: np.ndarray | None) -> float:
     apart = losses[1:] - losses[0]
     mean = apart @ share
     off = (apart - mean[:, None]) * share
+    if clusters is not None:
+        off, n = np.stack([clusters.sums(row) for row in off]), len(clusters)
+        if n < max(MIN_CLUSTERS, m + 2):
+            return 1.0
     covariance = off @ off.T * n / (n - 1)
     square = float(mean @ np.linalg.pinv(covariance, hermitian=True) @ mean)
     return float(fdtrc(m, n - m, square * (n - m) / (m * (n - 1))))
@@ -214,11 +222,16 @@ def differences_of(problems: Mapping[str, ReportProblem], scores: Sequence[Losse
     for score in scores:
         means = score.rows @ w / w.sum()
         for a, b in pairs:
-            seen = score.rows[a] - score.rows[b]
-            likely = likely_difference(score.score, checked[a], checked[b], seen)
-            found = paired_mean(score.rows[a], score.rows[b], weights, likely)
+            if (clusters := every[0].clusters) is None:
+                seen = score.rows[a] - score.rows[b]
+                likely = likely_difference(score.score, checked[a], checked[b], seen)
+                found = paired_mean(score.rows[a], score.rows[b], weights, likely)
+            else:
+                (d,) = PairedDifference(score.score).between(checked, [(a, b)], clusters=clusters)
+                found = Apart(d.value, d.interval.low, d.interval.high, d.pvalue)
             rows.append((score.measure, a, b, means[a], means[b], found))
-    rows += _errors(every, pairs)
+    if every[0].clusters is None:  # no limits are known that allow for clusters
+        rows += _errors(every, pairs)
     pvalues = holm([found.pvalue for *_, found in rows]).tolist()
     return [
         ModelDifference(measure, names[a], names[b], float(value_a), float(value_b), found, pvalue)
@@ -295,8 +308,8 @@ def judge_models(
     differences: Sequence[ModelDifference], reports: Mapping[str, Report], score: Comparand | None, error: Comparand
 ) -> Verdict:
     """The verdict from paired differences of the first score and of the calibration error."""
-    by_error = Standing.of(differences, error)
-    standings = [by_error] if score is None else [by_error, Standing.of(differences, score)]
+    measures = [error, *([] if score is None else [score])]
+    standings = [Standing.of(differences, one) for one in measures if any(d.measure == one for d in differences)]
     headline = _headline(standings, list(reports))
     evidence = [_evidence(differences, standing) for standing in standings]
     evidence += [f"{name}: {report.verdict.headline}" for name, report in reports.items()]

@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy.special import ndtr
 
 from calibrant._array import to_numpy
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
-from calibrant.inference.dependence import Memory
+from calibrant.inference.dependence import Memory, error_series
+from calibrant.inference.exact_tests.cluster_signs import DOUBTFUL, SIGNS
 from calibrant.recalibration.base import floor_of
-from calibrant.reports.class_report.class_problem import ClassProblem, claims
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.problem import ReportProblem
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.results import how_many, number
 
@@ -38,6 +39,29 @@ def effective_rows(weights: np.ndarray | None, idle: int = 0) -> list[str]:
         )
     if idle:
         found.append(f"{how_many(idle, 'row')} without weight {'is' if idle == 1 else 'are'} left out.")
+    return found
+
+
+def cluster_notes(problem: ReportProblem) -> list[str]:
+    """What is known with clusters, and what is left out because of them."""
+    if problem.clusters is None:
+        return []
+    n, count = len(problem), len(problem.clusters)
+    found = [
+        f"{n:,} rows in {count:,} clusters: rows of a cluster may depend on each other in any way, clusters are independent. "
+        "Numbers whose limits are not known to allow for that are shown without; so are pictures."
+    ]
+    if problem.inflation > 1.05:
+        found.append(
+            f"Errors are alike within clusters (correlation {problem.alike:.2f}): these rows tell as much as "
+            f"{n / problem.inflation:,.0f} independent ones."
+        )
+    if problem.untested is None:
+        found.append(f"p-values come from {SIGNS.format(count=count)}.")
+    if problem.untested is None and problem.surprises < DOUBTFUL:
+        found.append(
+            "Few rare events are expected in these clusters: tests may reject calibrated predictions two or three times too often."
+        )
     return found
 
 
@@ -97,13 +121,14 @@ def class_notes(problem: ClassProblem) -> Sequence[str]:
     p = to_numpy(problem.predictions.probs)
     found = [
         *effective_rows(problem.weights, problem.idle),
+        *cluster_notes(problem),
         *(_classes(problem) if isinstance(problem.predictions, Categorical) else _labels(problem)),
         *_certainty(problem, p),
         *duplicated(p if p.ndim == 2 and p.shape[1] != 2 else p.reshape(len(p), -1)[:, -1:], "predictions"),
         *precision(p),
-        *_order(problem),
+        *([] if problem.clusters is not None else _order(problem)),
     ]
-    if isinstance(problem.predictions, Bernoulli):
+    if isinstance(problem.predictions, Bernoulli) and problem.clusters is None:
         found.append(
             "The verdict tests every label by itself, which holds however labels depend on each other. Bands and p-values of means "
             "over labels are for labels that are independent given the predictions."
@@ -159,11 +184,8 @@ def _certainty(problem: ClassProblem, p: np.ndarray) -> list[str]:
 
 
 def _order(problem: ClassProblem) -> list[str]:
-    """Whether rows after each other err alike; of classes, whether the favoured one is right."""
-    p, right = claims(problem)
-    p, right = (x.reshape(len(p), -1).astype(np.float64) for x in (p, right))
-    spread = np.sqrt(np.maximum((p * (1 - p)).sum(axis=1), 1e-12))
-    memory = Memory.of(ndtr((right - p).sum(axis=1) / spread))
+    """Whether rows after each other err alike."""
+    memory = Memory.of(error_series(problem.targets, problem.predictions))
     return [memory.in_words("errors")] if memory.is_beyond_chance else []
 
 
@@ -172,8 +194,9 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
     levels, fan = middle_levels(problem), problem.fan
     coords = to_numpy(problem.predictions.coords) if fan is None else fan.quantiles
     found = [] if fan is None else [f"{judged_at(fan).capitalize()}."]
+    found += cluster_notes(problem)
     memory = Memory.of(levels)
-    if memory.is_beyond_chance:
+    if memory.is_beyond_chance and problem.clusters is None:
         found.append(memory.in_words())
     if problem.is_ensemble:
         found.append(
@@ -182,7 +205,8 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
         )
     found += effective_rows(problem.weights, problem.idle)
     if problem.weights is not None and np.ptp(problem.weights) > 0:
-        found.append("Bands of pictures are those of as many rows of equal weight; p-values are exact.")
+        exact = "; p-values are exact" if problem.clusters is None else ""
+        found.append(f"Bands of pictures are those of as many rows of equal weight{exact}.")
     found += duplicated(coords.reshape(len(coords), -1), "forecasts")
     found += _repeated(to_numpy(problem.targets), problem.kind) if fan is None else []
     outside = int(((levels <= 0) | (levels >= 1)).sum())

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -137,7 +138,8 @@ class Trial:
 class Trials:
     """All candidates on the same held-out rows, judged by one ``score``; the first is to leave predictions as they are.
 
-    ``refused`` says why others could not be fitted, ``notes`` what the score does not say. ``weights`` sum to 1.
+    ``refused`` says why others could not be fitted, ``notes`` what the score does not say. ``weights`` sum to 1. Rows of one of the
+    ``clusters`` were held out together.
     """
 
     score: str
@@ -145,6 +147,7 @@ class Trials:
     weights: np.ndarray
     refused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    clusters: Clusters | None = None
 
     def mean(self, trial: Trial) -> float:
         """Its mean loss."""
@@ -152,7 +155,7 @@ class Trials:
 
     def change(self, trial: Trial, since: Trial) -> tuple[float, float]:
         """By how much the mean loss is larger than another's, and the standard error of that."""
-        mean, error = mean_change(since.losses, trial.losses, self.weights)
+        mean, error = mean_change(since.losses, trial.losses, self.weights, self.clusters)
         return float(mean), float(error)
 
     @property
@@ -161,7 +164,9 @@ class Trials:
         return float(1 / (self.weights @ self.weights))
 
     def nats(self, trial: Trial) -> float:
-        """The logarithm of how many times as likely it makes what happened, of scores that are log losses."""
+        """The logarithm of how many times as likely it makes what happened, of scores that are log losses of independent rows."""
+        if self.clusters is not None:
+            return 0.0
         return nats(self.score, self.change(trial, self.unchanged)[0], self.rows)
 
     @property
@@ -215,7 +220,7 @@ def tried(problem: ReportProblem) -> Trials | None:
     """Every candidate on held-out rows; ``None`` where there is no candidate, or no finite score to judge by."""
     targets, predictions, weights = to_numpy(problem.targets), problem.predictions, problem.weights
     w = mean_weights(weights, len(problem))
-    fold = folds_of_rows(len(problem), FOLDS)
+    fold = folds_of_rows(len(problem), FOLDS, clusters=problem.clusters)
     fits, refused = [], []
     for one in candidates_for(predictions):
         try:
@@ -234,7 +239,8 @@ def tried(problem: ReportProblem) -> Trials | None:
                 for (one, parts), row in zip(fits, losses[1:], strict=True)
             ]
             notes = floored_words(int(np.isinf(own).sum()), len(own)) if name != score else ()
-            return Trials(name, (Trial(None, (before,), losses[0], 0), *others), w, tuple(refused), notes)
+            every = (Trial(None, (before,), losses[0], 0), *others)
+            return Trials(name, every, w, tuple(refused), notes, problem.clusters)
     return None
 
 

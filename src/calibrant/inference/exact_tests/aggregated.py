@@ -288,13 +288,22 @@ def _strongest(pool: Pool) -> int:
     return int(np.argmin([pool.pvalue(name) for name in pool.values]))
 
 
+def for_signs(estimator: Estimator) -> Estimator:
+    """Squares of gaps, on whose mean skewness has no influence, in the place of their sizes; others as they are.
+
+    >>> for_signs(ECE(EqualMass(2))).norm
+    2
+    """
+    return replace(estimator, norm=2) if isinstance(estimator, ECE) else estimator
+
+
 def grid_with_signs(predictions: Distribution) -> tuple[Estimator, ...]:
-    """The default grid for clusters: squares of gaps, on whose mean skewness has no influence, in the place of their sizes.
+    """The default grid for clusters, with squares of gaps.
 
     >>> grid_with_signs(Bernoulli([[0.2, 0.7]]))[0]
     ECE(bins=EqualMass(n_bins=2, ties='together'), norm=2, lens=None, label_binned=False)
     """
-    return tuple(replace(e, norm=2) if isinstance(e, ECE) else e for e in default_grid(predictions))
+    return tuple(map(for_signs, default_grid(predictions)))
 
 
 def default_grid(predictions: Distribution) -> tuple[Estimator, ...]:

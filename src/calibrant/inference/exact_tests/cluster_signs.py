@@ -85,11 +85,7 @@ def check_clusters(
     for estimator in estimators:
         if estimator not in own:
             raise no_signs(estimator)
-    if count < MIN_CLUSTERS:
-        raise InputError(
-            f"clusters has {count} different labels, and {name} needs at least {MIN_CLUSTERS} to say what is chance: collect "
-            "rows of more clusters"
-        )
+    check_enough(name, clusters)
     told: tuple[str, ...] = (SIGNS.format(count=count),)
     if isinstance(predictions, Categorical | Bernoulli):
         skewness = ClusterSkewness.of(to_numpy(targets), predictions, weights, clusters)
@@ -98,6 +94,18 @@ def check_clusters(
             if isinstance(estimator, ECE) and estimator.norm != 2 and not estimator.bins.is_adaptive:
                 _check_bins(name, estimator, skewness.correlation, predictions, weights, clusters)
     return own, told
+
+
+def check_enough(name: str, clusters: Clusters) -> None:
+    """Refuse so few clusters that nothing is known of what is chance.
+
+    >>> check_enough("ExactTest", Clusters(np.arange(24) // 2, 12))
+    """
+    if len(clusters) < MIN_CLUSTERS:
+        raise InputError(
+            f"clusters has {len(clusters)} different labels, and {name} needs at least {MIN_CLUSTERS} to say what is chance: "
+            "collect rows of more clusters"
+        )
 
 
 def _check_skewness(name: str, skewness: ClusterSkewness) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.lenses.class_lenses import ClassWise, Event, MultiLabel
@@ -115,12 +115,13 @@ class ClasswiseDisplay(PredictionDisplay):
         level: float = 0.95,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """At most ``max_classes`` panels; the other settings are those of :class:`ReliabilityDisplay`."""
         check_count(max_classes, "max_classes")
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
         if not isinstance(predictions, Categorical | Bernoulli):
             raise InputError(f"classes are shown one by one, and these are {type(predictions).__name__} predictions")
         events = (MultiLabel() if isinstance(predictions, Bernoulli) else ClassWise()).events(predictions)
@@ -131,7 +132,8 @@ class ClasswiseDisplay(PredictionDisplay):
         floor = floor_for(axis, np.concatenate([events[i].probability for i in chosen]), len(predictions))
         curves = Curves(method, band, level, n_resamples, floor, n_curves=len(chosen))
         parts = [
-            curves.of(on_host(events[i], targets), weights, seed, engine) for i, seed in zip(chosen, seeds, strict=True)
+            curves.of(on_host(events[i], targets), weights, seed, engine, together)
+            for i, seed in zip(chosen, seeds, strict=True)
         ]
         names = [events[i].name for i in chosen]
         return cls(

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.binned.binning import Binning, EqualMass, EqualWidth
 from calibrant.estimators.smooth.fitted_curves import Curve, IsotonicCurve, KernelSmooth
 from calibrant.inference.reliability_curve import ReliabilityCurve, beyond_chance
@@ -129,7 +130,12 @@ class Curves:
             raise InputError(f"bins go with method='binned'; method={self.method!r} needs none")
 
     def of(
-        self, problem: tuple[Array, Categorical], weights: np.ndarray | None, rng: Seed, engine: Engine | None
+        self,
+        problem: tuple[Array, Categorical],
+        weights: np.ndarray | None,
+        rng: Seed,
+        engine: Engine | None,
+        clusters: Clusters | None = None,
     ) -> Table:
         """The curve of one event, without a band if there is to be none."""
         targets, predictions = problem
@@ -140,7 +146,8 @@ class Curves:
             curve=CURVES[self.method],
             band=self.band or "confidence",
         )
-        table = curve(targets, predictions, sample_weight=weights, rng=rng, engine=engine)
+        together = None if clusters is None or self.band is None else clusters.codes
+        table = curve(targets, predictions, sample_weight=weights, clusters=together, rng=rng, engine=engine)
         return table if self.band else Table({k: v for k, v in table.items() if k not in ("low", "high")})
 
     def settings(self) -> dict[str, Any]:
@@ -280,6 +287,7 @@ class ReliabilityDisplay(PredictionDisplay):
         level: float = 0.95,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
@@ -288,14 +296,16 @@ class ReliabilityDisplay(PredictionDisplay):
         The "consistency" band holds what a calibrated model would show, the "confidence" band the truth. An axis of
         log-odds ("logit") shows probabilities that crowd at 0 and 1; "auto" takes it where most do. Without ``bins``,
         there are 15 of equal width, or of equal mass where those would leave the picture empty. ``n_resamples`` is 999, or less
-        where rows are many.
+        where rows are many. ``clusters`` has one label a row, for bands that allow for rows which belong together.
         """
-        y, p, weights = claims_of(*as_weighted_problem(y_true, y_pred, sample_weight), lens)
+        targets, predictions, w, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        y, p, weights = claims_of(targets, predictions, w, lens)
+        together = together if together is None else together[np.arange(len(y)) // (len(y) // len(targets))]
         floor = floor_for(axis, p.probs, len(p), weights)
         curves = Curves(method, band, level, n_resamples, floor, bins)
         return cls(
             {
-                "curve": curves.of((y, p), weights, rng, engine),
+                "curve": curves.of((y, p), weights, rng, engine, together),
                 "histogram": histogram_of(to_numpy(p.probs), weights, floor),
                 "settings": Table(curves.settings()),
             }

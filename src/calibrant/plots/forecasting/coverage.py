@@ -61,15 +61,26 @@ class CoverageDisplay(PredictionDisplay):
         levels: Sequence[float] | None = None,
         confidence_level: float = 0.95,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
     ) -> Self:
-        """The coverage of intervals of these levels, from 5 to 95 %; of quantile forecasts, of those that they have."""
+        """The coverage of intervals of these levels, from 5 to 95 %; of quantile forecasts, of those that they have.
+
+        ``clusters`` has one label a row, for intervals that allow for rows which belong together.
+        """
         y, predictions = as_problem(y_true, y_pred)
         if levels is None and fan_of(predictions) is None:
             levels = LEVELS
         if isinstance(predictions, Ensemble):
             n = len(predictions)
             y, predictions = PIT().of(to_numpy(y), predictions), Uniform(np.zeros(n), np.ones(n))
-        table = measured(y, predictions, levels=levels, sample_weight=sample_weight, confidence_level=confidence_level)
+        table = measured(
+            y,
+            predictions,
+            levels=levels,
+            sample_weight=sample_weight,
+            clusters=clusters,
+            confidence_level=confidence_level,
+        )
         return cls({"coverage": table})
 
 

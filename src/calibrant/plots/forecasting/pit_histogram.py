@@ -63,11 +63,12 @@ def _tables(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     sample_weight: ArrayLike | None,
+    clusters: ArrayLike | None,
 ) -> dict[str, Table]:
     """What a measure of PIT values makes of predictions, and its level."""
     predictions = as_distribution(y_pred)
     made = make(prerank=usual_prerank(predictions))
-    table = made(y_true, predictions, sample_weight=sample_weight)
+    table = made(y_true, predictions, sample_weight=sample_weight, clusters=clusters)
     return {name: table, "settings": Table(level=[made.level])}
 
 
@@ -96,11 +97,15 @@ class PITHistogramDisplay(PredictionDisplay):
         n_bins: int = 20,
         level: float = 0.95,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         seed: int = 0,
     ) -> Self:
-        """The histogram with ``n_bins`` bars; ``seed`` is that of PIT values of single values with a probability of their own."""
+        """The histogram with ``n_bins`` bars; ``seed`` is that of PIT values of single values with a probability of their own.
+
+        ``clusters`` has one label a row, for a band that allows for rows which belong together.
+        """
         make = partial(PITHistogram, n_bins, level, seed=seed)
-        return cls(_tables("pit_histogram", make, y_true, y_pred, sample_weight))
+        return cls(_tables("pit_histogram", make, y_true, y_pred, sample_weight, clusters))
 
 
 pit_histogram = plotter(PITHistogramDisplay.from_predictions, "pit_histogram")
@@ -148,11 +153,12 @@ class PITCurveDisplay(PredictionDisplay):
         n_points: int = 100,
         level: float = 0.95,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         seed: int = 0,
     ) -> Self:
-        """The curve at ``n_points - 1`` levels."""
+        """The curve at ``n_points - 1`` levels; ``clusters`` are those of the histogram."""
         make = partial(PITCurve, n_points, level, seed=seed)
-        return cls(_tables("pit_curve", make, y_true, y_pred, sample_weight))
+        return cls(_tables("pit_curve", make, y_true, y_pred, sample_weight, clusters))
 
 
 pit_curve = plotter(PITCurveDisplay.from_predictions, "pit_curve")

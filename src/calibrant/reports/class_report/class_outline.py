@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from calibrant._array import to_numpy
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import EqualMass
-from calibrant.estimators.binned.ece import ECE
+from calibrant.estimators.binned.ece import ECE, BinnedStatistic
 from calibrant.estimators.binned.tail_scan import TailScan
+from calibrant.estimators.cluster_skewness import ClusterSkewness
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
 from calibrant.inference.exact_tests.aggregated import AggregatedTest, Pool
+from calibrant.inference.exact_tests.cluster_signs import MIN_SURPRISES
 from calibrant.inference.multiplicity import holm
 from calibrant.lenses.class_lenses import ClassWise, Event, Lens, MultiLabel, TopLabel
 from calibrant.planning.affordable import TEST_WORK, affordable
@@ -40,9 +43,18 @@ from calibrant.reports.core.evidence import (
     number_of,
     resamples,
     slice_fault,
+    undecided,
 )
 from calibrant.reports.core.model import KeyNumber, Outline, Picture, Section, Step, Verdict
-from calibrant.reports.core.problem import MAX_ROWS, Slicing, by_column, clearest_slice, ranked, slicings_of
+from calibrant.reports.core.problem import (
+    MAX_ROWS,
+    Slicing,
+    by_column,
+    clearest_slice,
+    ranked,
+    slicings_of,
+    split_slicings,
+)
 from calibrant.reports.notes import class_notes
 from calibrant.results import Finding, Table, how_many, percent
 from calibrant.typing import ArrayLike
@@ -54,8 +66,11 @@ Make = Callable[[ClassProblem], Picture]
 
 
 def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evidence], Picture]]]:
-    """The pictures by the names of their steps."""
+    """The pictures by the names of their steps; with clusters those whose bands allow for them."""
     found: list[tuple[Step, Make]] = [(Step("Reliability curve", 2.0), reliability_of)]
+    if problem.clusters is not None:
+        found += [] if problem.kind == "binary" else [(Step("Reliability of each class", 6.0), _panels)]
+        return [(step, partial(_made, make, problem)) for step, make in found]
     if problem.kind == "binary":
         found += [(Step("Smooth reliability curve", 15.0), _smooth), (Step("Witness", 10.0), _witness)]
     else:
@@ -74,7 +89,8 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
 def reliability_of(problem: ClassProblem) -> Picture:
     """The reliability diagram of the report's event; all labels of multi-label predictions share one."""
     what = "confidence in the favoured class" if problem.kind == "multi-class" else "predictions"
-    tables = _tables(ReliabilityDisplay, problem, axis="auto", n_resamples=problem.n_resamples)
+    band = "consistency" if problem.untested is None else None
+    tables = _tables(ReliabilityDisplay, problem, axis="auto", n_resamples=problem.n_resamples, band=band)
     return Picture(
         "reliability",
         "What was claimed, what happened",
@@ -103,7 +119,8 @@ def _smooth(problem: ClassProblem) -> Picture:
 
 
 def _panels(problem: ClassProblem) -> Picture:
-    tables = _tables(ClasswiseDisplay, problem, axis="auto")
+    band = "consistency" if problem.untested is None and not rare_events(problem).any() else None
+    tables = _tables(ClasswiseDisplay, problem, axis="auto", band=band)
     noun, count = ("label", "labels") if problem.kind == "multi-label" else ("class", "classes")
     shown, all_of = tables["classes"].n_rows, int(tables["settings"]["classes"][0])
     which = (
@@ -175,6 +192,8 @@ def _tables(display: Any, problem: ClassProblem, **options: Any) -> dict[str, Ta
     """The tables of a display, with the settings of the problem."""
     size = len(problem) * max(1, _n_classes(problem) // 10)
     options = {"n_resamples": affordable(min(199, problem.n_resamples), size, MAP_WORK, least=99), **options}
+    if problem.clusters is not None:
+        options["clusters"] = problem.clusters.codes
     made = display.from_predictions(
         problem.targets,
         problem.predictions,
@@ -237,9 +256,9 @@ MEANINGS = {
 
 def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Outline[Evidence]:
     """The parts of the report."""
-    slicings, measures = slicings_of(problem, by), measures_of(problem)
+    (slicings, missing), measures = split_slicings(slicings_of(problem, by)), measures_of(problem)
     noun = "label" if problem.kind == "multi-label" else "class"
-    each = [] if problem.kind == "binary" else [(Step(f"Each {noun}"), partial(by_class, problem))]
+    each = [] if problem.kind == "binary" or problem.untested else [(Step(f"Each {noun}"), partial(by_class, problem))]
     return Outline(
         subject=f"event: {problem.lens.events(problem.predictions)[0].name}" if problem.kind == "binary" else "",
         gather=(resamples(problem.n_resamples), partial(_gathered, problem, measures, slicings)),
@@ -247,8 +266,12 @@ def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Ou
         pictures=class_pictures(problem),
         sections=[*each, *((slicing.step, partial(_slices, problem, slicing)) for slicing in slicings)],
         judge=partial(judge_classes, problem),
-        notes=partial(class_notes, problem),
+        notes=partial(_notes, problem, missing),
     )
+
+
+def _notes(problem: ClassProblem, missing: Sequence[str]) -> Sequence[str]:
+    return [*class_notes(problem), *missing]
 
 
 def measures_of(problem: ClassProblem) -> list[KeyMeasure]:
@@ -286,10 +309,11 @@ def tails_to_test(problem: ClassProblem) -> dict[str, TailScan]:
 
 def judge_classes(problem: ClassProblem, evidence: Evidence, numbers: Sequence[KeyNumber]) -> Verdict:
     """The verdict from the aggregated exact test, and the fault it is due to."""
-    pvalue, n = evidence.pvalue, len(problem)
-    tests = evidence.in_words(n)
+    if problem.untested is not None:
+        return undecided(problem)
+    pvalue, tests = evidence.pvalue, evidence.in_words(len(problem))
     if pvalue > DOUBT:
-        return consistent(pvalue, tests, numbers[0], n, "probabilities")
+        return consistent(pvalue, tests, numbers[0], problem, "probabilities")
     clearest = clearest_slice(problem, evidence.pool, evidence.slicings, DOUBT)
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
@@ -307,7 +331,27 @@ def _gathered(problem: ClassProblem, measures: Sequence[KeyMeasure], slicings: S
     }
     tested = {**resampled, **means_to_test(problem), **tails_to_test(problem)}
     evidence = gather(problem, tested, slicings, each[problem.kind])
+    if problem.clusters is not None:
+        return _without_rare_events(problem, evidence)
     return label_evidence(problem, evidence) if problem.kind == "multi-label" else evidence
+
+
+def rare_events(problem: ClassProblem) -> np.ndarray:
+    """Which classes or labels are too rare to be tested by themselves with these clusters."""
+    if problem.clusters is None:
+        return np.zeros(len(events_of(problem)), dtype=bool)
+    targets, weights, clusters = to_numpy(problem.targets), problem.weights, problem.clusters
+    found = [ClusterSkewness.of_events((event,), targets, weights, clusters) for event in events_of(problem)]
+    return np.array([float(skewness.surprises()[0][0]) < MIN_SURPRISES for skewness in found])
+
+
+def _without_rare_events(problem: ClassProblem, evidence: Evidence) -> Evidence:
+    """Evidence in which single classes or labels that are too rare show nothing."""
+    single = [name for name in (EACH, EACH_MEAN, EACH_TAIL) if name in evidence.pool.values]
+    if not single or not (rare := rare_events(problem)).any():
+        return evidence
+    values = {**evidence.pool.values, **{name: np.where(rare, 0.0, evidence.pool.values[name]) for name in single}}
+    return replace(evidence, pool=replace(evidence.pool, values=values))
 
 
 def _number(problem: ClassProblem, measure: KeyMeasure, evidence: Evidence) -> KeyNumber:
@@ -325,17 +369,31 @@ ENOUGH = 160
 def by_class(problem: ClassProblem, evidence: Evidence) -> Section:
     """Each class, or each label, against the rest; the clearest evidence first, and only that where there are many."""
     events = events_of(problem)
-    noun = "label" if isinstance(evidence, LabelEvidence) else "class"
+    noun = "label" if problem.kind == "multi-label" else "class"
     if isinstance(evidence, LabelEvidence):
         pvalues, how = holm(evidence.labels), "Holm"
     else:
         pvalues, how = evidence.pool.adjusted([EACH]), "Westfall and Young"
+    errors, few = None, ""
+    if problem.clusters is not None:
+        errors, rare = _error_of_each(problem), rare_events(problem)
+        pvalues = np.where(rare, np.nan, pvalues)
+        few = " Those without one are too rare in these clusters." if rare.any() else ""
     observed = [event.observed(problem.targets) for event in events]
     means = [means_of(e.probability, h, problem.weights) for e, h in zip(events, observed, strict=True)]
-    table = ranked(evidence.pool, EACH, [e.name for e in events], [int(h.sum()) for h in observed], means, pvalues)
+    rows = [int(h.sum()) for h in observed]
+    table = ranked(evidence.pool, EACH, [e.name for e in events], rows, means, pvalues, errors)
     more = f" The {MAX_ROWS} with the clearest evidence, of {len(events)}." if len(events) > MAX_ROWS else ""
-    remark = f"Every {noun} against the rest; p-values allow for their number ({how}).{more}"
+    remark = f"Every {noun} against the rest; p-values allow for their number ({how}).{few}{more}"
     return Section(f"Each {noun}", noun, remark, Table({name: column[:MAX_ROWS] for name, column in table.items()}))
+
+
+def _error_of_each(problem: ClassProblem) -> list[float]:
+    """The error of each class or label."""
+    lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
+    statistic = ECE(problem.error.bins, lens=lens).given(problem.predictions, problem.weights)
+    assert isinstance(statistic, BinnedStatistic)
+    return [float(error) for error in statistic.each(to_numpy(problem.targets)[None])[0]]
 
 
 def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
@@ -387,6 +445,8 @@ def is_small(problem: ClassProblem, evidence: Evidence, main: KeyNumber) -> bool
     The upper end of the interval counts, so that few rows never show that an error is small. No single class and no slice may
     be much worse, nor the highest and the lowest claims, and nothing may have happened that was called impossible.
     """
+    if problem.clusters is not None:  # no limits are known
+        return False
     p, _ = event_claims(problem)
     ends = [part.high for part in (main.interval or main.null_band,) if part is not None]
     if max([main.value, *ends]) > min(SMALL_ERROR, SMALL_SHARE * _uncertainty(problem, p)):

@@ -12,6 +12,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.binned.tail_scan import TailScan
+from calibrant.estimators.cluster_skewness import ClusterSkewness
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.lenses.class_lenses import Lens, TopLabel, default_lens
 from calibrant.reports.core.problem import ReportProblem
@@ -39,6 +40,13 @@ class ClassProblem(ReportProblem):
     def error(self) -> ECE:
         """The error of those events."""
         return ECE(EqualMass(15), lens=self.lens)
+
+    @cached_property
+    def alike(self) -> float:
+        """Of the event, of the favoured class, or of all labels."""
+        if self.clusters is None:
+            return 0.0
+        return ClusterSkewness.of(to_numpy(self.targets), self.predictions, self.weights, self.clusters).correlation
 
     def means(self) -> tuple[float, float]:
         """Mean probability of the events, and how often they happened."""

@@ -6,16 +6,18 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from calibrant._clusters import Clusters
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
-from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.ece import BinnedStatistic
 from calibrant.estimators.binned.tail_scan import TailStatistic
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.inference.exact_tests.aggregated import Pool, TargetSampler, scales_around
-from calibrant.inference.exact_tests.exact_test import within_budget
+from calibrant.inference.exact_tests.cluster_signs import Signs
+from calibrant.inference.exact_tests.exact_test import with_signs_within_budget, within_budget
 from calibrant.planning.affordable import KERNEL_WORK, work_of
 from calibrant.plots.comparisons.null import NullDisplay
 from calibrant.reports.core.model import KeyNumber, Picture, Step, Verdict
@@ -23,10 +25,13 @@ from calibrant.reports.core.problem import FoundSlice, ReportProblem, Slicing
 from calibrant.results import Finding, Interval, TestResult, how_many, number, percent
 
 
-def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_resamples: int) -> dict[str, BaseEstimator]:
+def kernel_errors(
+    predictions: Distribution, kernel: SKCE | None, n_resamples: int, clusters: Clusters | None = None
+) -> dict[str, BaseEstimator]:
     """Kernel errors by name, as many as the work allows: the report's own, then others from coarse to fine.
 
-    ``kernel`` is what the report shows; it is left out where only random features could stand for it.
+    ``kernel`` is what the report shows; it is left out where only random features could stand for it. Signs of clusters need the
+    sums over pairs of clusters once, whatever their number.
 
     >>> from calibrant import Categorical
     >>> list(kernel_errors(Categorical([0.2, 0.7]), SKCE(), 99))
@@ -38,10 +43,14 @@ def kernel_errors(predictions: Distribution, kernel: SKCE | None, n_resamples: i
         return {}
     left, found = KERNEL_WORK, dict[str, BaseEstimator]()
     for name, wished in _wished(kernel.resolved(predictions)):
-        chosen, _ = within_budget(wished, predictions, n_resamples, KERNEL_WORK / 4)
+        if clusters is None:
+            chosen, _ = within_budget(wished, predictions, n_resamples, KERNEL_WORK / 4)
+        else:
+            chosen, _ = with_signs_within_budget(wished, predictions, n_resamples, KERNEL_WORK / 4, clusters)
         if name == "kernel" and chosen is not wished:
             continue
-        work = n_resamples * work_of(chosen, predictions)
+        once = clusters is not None and isinstance(chosen, SKCE)
+        work = (1 if once else n_resamples) * work_of(chosen, predictions)
         if work <= left:
             left -= work
             found[name] = chosen
@@ -66,13 +75,15 @@ EACH, EACH_MEAN, EACH_TAIL = "each class", "each mean", "each tail"
 class Evidence:
     """A pool of resamples; which statistics in it speak for themselves, and which families count as one.
 
-    The p-value of all together is exact at every n: calibrated models raise an alarm in at most 5 % of cases.
+    The p-value of all together is exact at every n: calibrated models raise an alarm in at most 5 % of cases. With ``clusters``,
+    their number, the pool is one of signs, and this holds for many of them. Where nothing could be tested the pool is empty.
     """
 
     pool: Pool
     single: tuple[str, ...]
     classes: tuple[str, ...] = ()
     slicings: tuple[Slicing, ...] = ()
+    clusters: int | None = None
 
     @property
     def slices(self) -> tuple[str, ...]:
@@ -101,6 +112,9 @@ class Evidence:
 
     def in_words(self, n: int) -> str:
         """How the p-value of all tests was made."""
+        if self.clusters is not None:
+            signs = f"{self.n_resamples:,} sets of signs of {self.clusters:,} clusters"
+            return f"aggregated test of {self.n_statistics} statistics with {signs}, n = {n:,}"
         return f"aggregated exact test of {self.n_statistics} statistics with {self.n_resamples:,} resamples, n = {n:,}"
 
 
@@ -157,31 +171,37 @@ def gather(
     """Resample, and compute on the same resamples every measure, kernel errors of several scales, classes and slices.
 
     ``each`` names measures of several events, and what their errors of single events are called: the first are a family.
-    Targets are resampled from the predictions, or from what is said.
+    Targets are resampled from the predictions, or from what is said; with clusters signs are drawn instead.
     """
-    kernels = kernel_errors(problem.predictions, problem.kernel_error, problem.n_resamples)
-    estimators = {**measures, **kernels}
-    given: dict[str, Statistic] = {
-        name: estimator.given(problem.predictions, problem.weights) for name, estimator in estimators.items()
-    }
+    if problem.untested is not None:
+        return Evidence(Pool({}), ())
+    clusters = problem.clusters
+    kernels = kernel_errors(problem.predictions, problem.kernel_error, problem.n_resamples, clusters)
+    estimators = {**{name: e for name, e in measures.items() if problem.can_test(e)}, **kernels}
+    given = {name: problem.statistic(estimator) for name, estimator in estimators.items()}
     for name in each:
         statistic = given[name]
         assert isinstance(statistic, BinnedStatistic | TailStatistic)
         given[name] = MeanAndEach(statistic)
     given |= {slicing.key: slicing.statistic(problem) for slicing in slicings}
+    sampler = resampled_from or problem.predictions if clusters is None else Signs(len(clusters))
     pool = Pool.draw(
         given,
-        problem.targets,
-        resampled_from or problem.predictions,
+        sampler.observed if isinstance(sampler, Signs) else problem.targets,
+        sampler,
         problem.n_resamples,
-        two_sided=[name for name, e in measures.items() if isinstance(e, Score | ShareBetween)],
+        two_sided=[name for name, e in measures.items() if isinstance(e, Score | ShareBetween) and name in given],
+        width=None if clusters is None else len(problem),
         rng=problem.fresh_seeds,
         engine=problem.engine,
     )
     values = dict(pool.values)
     for name, single in each.items():
         values |= {name: pool.values[name][:, :1], single: pool.values[name][:, 1:]}
-    return Evidence(Pool(values, pool.two_sided), tuple(estimators), tuple(each.values())[:1], tuple(slicings))
+    families = tuple(each.values())[:1], tuple(slicings)
+    return Evidence(
+        Pool(values, pool.two_sided), tuple(estimators), *families, None if clusters is None else len(clusters)
+    )
 
 
 Unit: TypeAlias = Literal["percent", "number"]
@@ -219,12 +239,13 @@ def include_null(interval: Interval, test: TestResult) -> Interval:
 
 
 def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) -> KeyNumber:
-    """The number with its interval, and with its test and band where it was resampled."""
-    estimate = measure.estimator.estimate(problem.targets, problem.predictions, problem.weights)
+    """The number with its interval, and with its test and band where it was resampled; signs of clusters give no band."""
+    estimate = problem.estimate(measure.estimator)
     interval = estimate.confidence_interval() if estimate.has_interval else None
     band, pvalue = None, None
     if pool is not None and measure.key in pool.values:
-        band, pvalue = pool.null_band(measure.key), pool.pvalue(measure.key)
+        band = pool.null_band(measure.key) if problem.clusters is None else None
+        pvalue = pool.pvalue(measure.key)
     if measure.estimator == problem.error and interval is not None and pvalue is not None:
         interval = include_null(interval, TestResult(float(estimate), pvalue, len(problem), measure, estimate))
     return KeyNumber(
@@ -308,34 +329,51 @@ def alarmed(
     return Verdict(tone, headline, tuple(evidence), pvalue, fault.finding)
 
 
-def consistent(pvalue: float, tests: str, main: KeyNumber, n: int, noun: str) -> Verdict:
+def undecided(problem: ReportProblem) -> Verdict:
+    """That clusters are too few, or what happens in them too rare, for anything to be tested."""
+    assert problem.clusters is not None
+    assert problem.untested is not None
+    few = f"{how_many(len(problem.clusters), 'cluster is', 'clusters are')} too few to tell."
+    why = f"{problem.untested[:1].upper()}{problem.untested[1:]}."
+    numbers = "The numbers below stand as they are, without what chance would show: collect rows of more clusters."
+    return Verdict("unsure", few, (why, numbers), None, Finding.TOO_FEW_ROWS)
+
+
+def consistent(pvalue: float, tests: str, main: KeyNumber, problem: ReportProblem, noun: str) -> Verdict:
     """That nothing speaks against the predictions, what is ruled out, or that there are too few rows to tell."""
+    n = len(problem)
     evidence = [
         f"All tests together: p = {number(pvalue)} ({tests}).",
         f"{main.label}: {main.text(main.value)}, as chance alone would show; {would_show(main)}.",
     ]
-    limit = largest_left(main)
-    if n < MIN_ROWS:
-        evidence.append(f"An error of up to {main.text(limit)} would go unnoticed.")
-        return Verdict(
-            "unsure",
-            f"{how_many(n, 'row is', 'rows are')} too few to tell.",
-            tuple(evidence),
-            pvalue,
-            Finding.TOO_FEW_ROWS,
+    limit, worth = largest_left(main), n / problem.inflation
+    if worth < MIN_ROWS:
+        if limit is not None:
+            evidence.append(f"An error of up to {main.text(limit)} would go unnoticed.")
+        if n >= MIN_ROWS:
+            evidence.append(
+                f"{n:,} rows that are alike within their clusters tell as much as {worth:.0f} independent ones."
+            )
+        few = f"{how_many(n, 'row is', 'rows are')} too few to tell."
+        return Verdict("unsure", few, tuple(evidence), pvalue, Finding.TOO_FEW_ROWS)
+    if limit is None:
+        evidence.append(
+            "How large an error would go unnoticed is not stated: no limits are known that allow for clusters."
         )
-    evidence.append(f"An error above {main.text(limit)} is ruled out (95 %); a smaller one is not.")
+    else:
+        evidence.append(f"An error above {main.text(limit)} is ruled out (95 %); a smaller one is not.")
     return Verdict("good", f"These {noun} agree with what happened.", tuple(evidence), pvalue, Finding.NONE)
 
 
-def largest_left(main: KeyNumber) -> float:
-    """The largest error that 95 % of data sets like this one leave possible.
+def largest_left(main: KeyNumber) -> float | None:
+    """The largest error that 95 % of data sets like this one leave possible, where that is known.
 
     That is the upper end of the interval, so that a page states one limit. Without an interval the distances add up: the true
     error is at most the one seen and what chance makes of none.
     """
-    band = 0.0 if main.null_band is None else main.null_band.high
-    return main.value + band if main.interval is None else main.interval.high
+    if main.interval is not None:
+        return main.interval.high
+    return None if main.null_band is None else main.value + main.null_band.high
 
 
 def magnitude(main: KeyNumber) -> str:
@@ -350,6 +388,8 @@ def would_show(main: KeyNumber) -> str:
     """What a calibrated model would show."""
     if main.pvalue is None:
         return "what a calibrated model would show was not computed"
+    if main.null_band is None:
+        return f"p = {number(main.pvalue)} by random signs of clusters"
     return f"a calibrated model with these very predictions would show {main.band()} (p = {number(main.pvalue)})"
 
 

@@ -42,7 +42,8 @@ class KeyNumber:
     """One number that matters: its value, how sure it is, and what a calibrated model would show.
 
     ``key`` says what is measured, for programs: ``label`` and ``meaning`` are for people. ``estimator`` is written with its
-    settings, ``estimator_name`` without. ``null_band`` and ``pvalue`` are ``None`` where resampling would take too long;
+    settings, ``estimator_name`` without. ``null_band`` and ``pvalue`` are ``None`` where resampling would take too long, the band
+    also where signs of clusters take its place;
     ``withheld`` says why there is no interval where one might be expected.
     """
 
@@ -77,6 +78,8 @@ class KeyNumber:
         """The value, what a calibrated model would show, and how likely that is to go so far."""
         if self.pvalue is None:
             return self.text(self.value)
+        if self.null_band is None:
+            return f"{self.text(self.value)}  (p = {number(self.pvalue)})"
         return f"{self.text(self.value)}  (if calibrated {self.band()}, p = {number(self.pvalue)})"
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,15 +8,20 @@ from typing import Self, TypeVar
 
 import numpy as np
 
+from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError, as_column, as_weights, check_same_length
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
+from calibrant.estimators.cluster_skewness import MIN_CLUSTERS, surprises_in
 from calibrant.estimators.kernel_errors.skce import SKCE
-from calibrant.inference.exact_tests.aggregated import Pool
+from calibrant.estimators.scoring_rules.proper_scores import Score
+from calibrant.inference.exact_tests.aggregated import Pool, for_signs
+from calibrant.inference.exact_tests.cluster_signs import MIN_SURPRISES
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.planning.affordable import PAIRS, affordable_kernel
 from calibrant.reports.core.model import Section, Step
-from calibrant.results import Table, TestResult
+from calibrant.results import Estimate, Table, TestResult, how_many, number
 from calibrant.results.text import plain_text
 from calibrant.typing import Array, ArrayLike, Engine, Estimator
 
@@ -27,7 +32,8 @@ T = TypeVar("T")
 class ReportProblem(ABC):
     """Targets and predictions of a report with their weights; resamples, seed and engine of its tests.
 
-    Rows without weight are left out before; ``idle`` is their number.
+    Rows without weight are left out before; ``idle`` is their number. Rows of one of the ``clusters`` belong together: tests then
+    take random signs of whole clusters instead of resampled targets.
     Subclasses say what is predicted, which error the verdict rests on, and what the kernel error may cost.
     """
 
@@ -38,6 +44,7 @@ class ReportProblem(ABC):
     seeds: np.random.SeedSequence
     engine: Engine | None
     idle: int = field(default=0, kw_only=True)
+    clusters: Clusters | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -68,24 +75,85 @@ class ReportProblem(ABC):
 
     def rows(self, index: np.ndarray) -> Self:
         """The problem of these rows alone."""
-        weights = None if self.weights is None else self.weights[index]
-        return replace(self, targets=self.targets[index], predictions=self.predictions[index], weights=weights)
+        return replace(
+            self,
+            targets=self.targets[index],
+            predictions=self.predictions[index],
+            weights=None if self.weights is None else self.weights[index],
+            clusters=None if self.clusters is None else self.clusters[index],
+        )
 
     @cached_property
     def kernel_error(self) -> SKCE | None:
         """The kernel error of whole predictions, length scales found; of blocks of rows where all pairs are too many."""
-        found = affordable_kernel(len(self), PAIRS, is_line=self.kernel_width == 0, in_blocks=self.weights is None)
+        is_plain = self.weights is None and self.clusters is None
+        found = affordable_kernel(len(self), PAIRS, is_line=self.kernel_width == 0, in_blocks=is_plain)
         return None if found is None else found.resolved(self.predictions)
 
+    @cached_property
+    def surprises(self) -> float:
+        """How many independent events of a rare kind those of the clusters are worth; without clusters it does not matter."""
+        if self.clusters is None:
+            return np.inf
+        return surprises_in(self.targets, self.predictions, self.weights, self.clusters)
+
+    @property
+    def untested(self) -> str | None:
+        """Why nothing can be tested with these clusters."""
+        if self.clusters is None:
+            return None
+        if len(self.clusters) < MIN_CLUSTERS:
+            return f"{len(self.clusters)} clusters do not show what is chance; {MIN_CLUSTERS} or more are tested"
+        if self.surprises < MIN_SURPRISES:
+            return (
+                f"the rare events that are expected in {len(self.clusters):,} clusters are worth {number(self.surprises)} "
+                f"independent ones, which do not show what is chance; {MIN_SURPRISES:g} or more are tested"
+            )
+        return None
+
+    @property
+    @abstractmethod
+    def alike(self) -> float:
+        """The correlation of residuals of rows of a cluster, between 0 and 1."""
+
+    @cached_property
+    def inflation(self) -> float:
+        """How many times larger variances are than those of independent rows."""
+        if self.clusters is None:
+            return 1.0
+        w = np.ones(len(self)) if self.weights is None else self.weights
+        whole, squares = self.clusters.sums(w), float(w @ w)
+        return 1 + self.alike * (float(whole @ whole) - squares) / squares
+
+    def can_test(self, estimator: BaseEstimator) -> bool:
+        """Whether the estimator has a test: with clusters, scores have none."""
+        return self.clusters is None or not isinstance(estimator, Score)
+
+    def statistic(self, estimator: BaseEstimator) -> Statistic:
+        """The estimator as a function of targets, or of signs of clusters."""
+        if self.clusters is None:
+            return estimator.given(self.predictions, self.weights)
+        suited = for_signs(estimator)
+        assert isinstance(suited, BaseEstimator)
+        return suited.with_signs(to_numpy(self.targets), self.predictions, self.weights, self.clusters)
+
+    def estimate(self, estimator: BaseEstimator) -> Estimate:
+        """The estimate, without what clusters do not allow."""
+        if self.clusters is None:
+            return estimator.estimate(self.targets, self.predictions, self.weights)
+        return estimator.of_clusters(self.targets, self.predictions, self.weights, self.clusters)
+
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
-        """The exact test of an estimator."""
+        """The exact test of an estimator; with clusters, of its squares."""
+        estimator = estimator if self.clusters is None else for_signs(estimator)
         test = ExactTest(estimator, max(self.n_resamples, least_resamples), "two-sided" if two_sided else "greater")
         return self.run(test)
 
     def run(self, measure: Callable[..., T]) -> T:
         """Any test, interval or curve, on this problem."""
+        more = {} if self.clusters is None else {"clusters": self.clusters.codes}
         return measure(
-            self.targets, self.predictions, sample_weight=self.weights, rng=self.fresh_seeds, engine=self.engine
+            self.targets, self.predictions, sample_weight=self.weights, rng=self.fresh_seeds, engine=self.engine, **more
         )
 
 
@@ -106,7 +174,8 @@ NAME_LETTERS = 40
 class Slicing:
     """A column and the slices it makes: their names, and the rows of each.
 
-    ``key`` is its identity, by which the pool knows it; names are for people, and two columns may have the same.
+    ``key`` is its identity, by which the pool knows it; names are for people, and two columns may have the same. With clusters a
+    slice has enough of them to be tested; there may be none that has, which the remark says.
     """
 
     key: str
@@ -123,14 +192,20 @@ class Slicing:
         size = np.bincount(labels, minlength=len(names))
         alone = np.argsort(-size, kind="stable")[: MAX_ROWS if len(names) <= MAX_ROWS else MAX_ROWS - 1]
         alone = np.sort(alone[size[alone] >= MIN_ROWS])
+        if problem.clusters is not None:
+            alone = alone[[problem.rows(np.flatnonzero(labels == i)).untested is None for i in alone]]
         rest = np.setdiff1d(np.arange(len(names)), alone)
-        if len(rest) == 1:
+        if len(rest) == 1 and problem.clusters is None:
             alone, rest = np.arange(len(names)), rest[:0]
         groups, rows = [names[i] for i in alone], [np.flatnonzero(labels == i) for i in alone]
         remark = ""
-        if len(rest):
+        others = np.flatnonzero(np.isin(labels, rest))
+        few = how_many(len(rest), "slice with few rows or clusters is", "slices with few rows or clusters are")
+        if len(rest) and problem.rows(others).untested is not None:
+            remark = f"{few} left out."
+        elif len(rest):
             groups.append(f"{len(rest):,} others")
-            rows.append(np.flatnonzero(np.isin(labels, rest)))
+            rows.append(others)
             remark = f"{len(rest):,} slices with few rows are taken together."
         return cls(key, name, told_apart(groups), tuple(rows), remark)
 
@@ -141,20 +216,21 @@ class Slicing:
 
     def statistic(self, problem: ReportProblem) -> Statistic:
         """The error of the problem in every slice."""
-        parts = [problem.rows(rows) for rows in self.rows]
-        return EachSlice(tuple(part.error.given(part.predictions, part.weights) for part in parts), self.rows)
+        parts, clusters = [problem.rows(rows) for rows in self.rows], problem.clusters
+        places = self.rows if clusters is None else tuple(np.unique(clusters.codes[rows]) for rows in self.rows)
+        return EachSlice(tuple(part.statistic(part.error) for part in parts), places)
 
 
 @dataclass(frozen=True, eq=False)
 class EachSlice:
-    """A statistic a slice, ``(m, slices)``, of the same resamples."""
+    """A statistic a slice, ``(m, slices)``, of the same resamples; ``places`` are the rows, or the clusters, of each."""
 
     statistics: tuple[Statistic, ...]
-    rows: tuple[np.ndarray, ...]
+    places: tuple[np.ndarray, ...]
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
-        """Each on its own rows."""
-        pairs = zip(self.statistics, self.rows, strict=True)
+        """Each on its own rows, or on the signs of its own clusters."""
+        pairs = zip(self.statistics, self.places, strict=True)
         return np.stack([statistic(np.take(targets, rows, axis=1, mode="clip")) for statistic, rows in pairs], axis=1)
 
 
@@ -195,6 +271,12 @@ def slicings_of(problem: ReportProblem, by: Mapping[str, ArrayLike]) -> tuple[Sl
     return tuple(Slicing.of(problem, f"slices {i}", name, column) for i, (name, column) in enumerate(by.items()))
 
 
+def split_slicings(slicings: Sequence[Slicing]) -> tuple[tuple[Slicing, ...], list[str]]:
+    """Those that have slices, and what is to be said of the others."""
+    missing = [f"There is no table by {part.name}: {part.remark}" for part in slicings if not part.groups]
+    return tuple(part for part in slicings if part.groups), missing
+
+
 @dataclass(frozen=True, eq=False)
 class FoundSlice:
     """One slice: what it is called, its rows, what was claimed of them and happened, its error and its p-value of many."""
@@ -224,8 +306,9 @@ def clearest_slice(problem: ReportProblem, pool: Pool, family: Sequence[Slicing]
     if pvalues[best] > level:
         return None
     slicing, i = places[best]
-    predicted, observed = problem.rows(slicing.rows[i]).means()
-    error = pool.observed(slicing.key, i)
+    part = problem.rows(slicing.rows[i])
+    predicted, observed = part.means()
+    error = pool.observed(slicing.key, i) if problem.clusters is None else float(part.estimate(part.error))
     return FoundSlice(
         slicing.name, slicing.groups[i], slicing.rows[i], predicted, observed, error, float(pvalues[best])
     )
@@ -237,13 +320,15 @@ def by_column(
     """The slices of one column, the clearest evidence first; p-values allow for all slices of the family."""
     pvalues = pool.adjusted([other.key for other in family])
     first = sum(len(other.groups) for other in family[: [other.key for other in family].index(slicing.key)])
+    parts = [problem.rows(rows) for rows in slicing.rows]
     table = ranked(
         pool,
         slicing.key,
         slicing.groups,
         [len(rows) for rows in slicing.rows],
-        [problem.rows(rows).means() for rows in slicing.rows],
+        [part.means() for part in parts],
         pvalues[first : first + len(slicing.groups)],
+        None if problem.clusters is None else [float(part.estimate(part.error)) for part in parts],
     )
     looks = f"p-values allow for looking at {len(pvalues)} slices (Westfall and Young)."
     remark = f"The clearest evidence first; {looks} {slicing.remark}".strip()
@@ -257,14 +342,16 @@ def ranked(
     rows: Sequence[int],
     means: Sequence[tuple[float, float]],
     pvalues: np.ndarray,
+    errors: Sequence[float] | None = None,
 ) -> Table:
     """A row a group: what was claimed and happened, the error, what chance shows, what is beyond it, and two p-values.
 
     By p-value, then by how far the error exceeds what chance shows on average. ``pvalue`` allows for all looks,
-    ``pvalue_alone`` for this one only.
+    ``pvalue_alone`` for this one only. Where ``errors`` are given the pool has others, of signs of clusters, and no bands.
     """
     columns = range(len(groups))
-    bands = [pool.null_band(key, i) for i in columns]
+    bands = [pool.null_band(key, i) for i in columns if errors is None]
+    shown = [pool.observed(key, i) for i in columns] if errors is None else errors
     excess = pool.excess(key)
     order = np.lexsort([-excess, pvalues])
     table = {
@@ -272,9 +359,12 @@ def ranked(
         "rows": np.array(rows),
         "claimed": np.array([predicted for predicted, _ in means]),
         "happened": np.array([observed for _, observed in means]),
-        "error": np.array([pool.observed(key, i) for i in columns]),
-        "null_low": np.array([band.low for band in bands]),
-        "null_high": np.array([band.high for band in bands]),
+        "error": np.array(shown),
+        **(
+            {"null_low": np.array([b.low for b in bands]), "null_high": np.array([b.high for b in bands])}
+            if bands
+            else {}
+        ),
         "excess": excess,
         "pvalue": pvalues,
         "pvalue_alone": np.array([pool.pvalue(key, i) for i in columns]),

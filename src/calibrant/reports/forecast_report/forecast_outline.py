@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import Quantiles, central_levels, fan_of, in_percent
 from calibrant.distributions.multivariate import dimensions
@@ -14,8 +16,10 @@ from calibrant.estimators.forecast_errors.quantile_cells import CellResamples, S
 from calibrant.estimators.scoring_rules.forecast_scores import CRPS, EnergyScore, Pinball
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.aggregated import Pool
+from calibrant.inference.exact_tests.cluster_signs import Signs
 from calibrant.inference.multiplicity import holm
-from calibrant.inference.proportions import equal_rows
+from calibrant.inference.pit_bands import band_of_signs
+from calibrant.inference.proportions import Band, equal_rows
 from calibrant.planning.affordable import affordable
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
 from calibrant.plots.forecasting.coverage import CoverageDisplay
@@ -24,7 +28,7 @@ from calibrant.plots.forecasting.pit_histogram import PITCurveDisplay, PITHistog
 from calibrant.plots.forecasting.spread_plot import SpreadDisplay
 from calibrant.reports.core.evidence import EACH, KeyMeasure, null_of, number_of, resamples
 from calibrant.reports.core.model import KeyNumber, Outline, Picture, Section, Step
-from calibrant.reports.core.problem import ReportProblem, Slicing, by_column, ranked, slicings_of
+from calibrant.reports.core.problem import ReportProblem, Slicing, by_column, ranked, slicings_of, split_slicings
 from calibrant.reports.forecast_report.forecast_problem import (
     CENTRAL,
     ForecastProblem,
@@ -62,6 +66,9 @@ def forecast_pictures(problem: ForecastProblem) -> Sequence[tuple[Step, Callable
         (Step("Spread"), _spread, has_spread),
         (Step("Witness", 10.0), _witness, has_spread and not is_vector and problem.can_resample),
     ]
+    if problem.clusters is not None:  # of others no band is known that allows for them
+        able = (_fan,) if problem.untested else (_pit, _level_curve, _coverage, _fan)
+        return [(step, partial(_made, make, problem)) for step, make, is_shown in found if is_shown and make in able]
     steps = [(step, partial(_made, make, problem)) for step, make, is_shown in found if is_shown]
     return [*steps, (Step("Resampled errors"), partial(_null, problem))]
 
@@ -82,7 +89,7 @@ def histogram_of(pit: PITProblem) -> Picture:
     """The histogram of PIT values, with the band of even ones; of quantile forecasts, one bar per cell between their quantiles."""
     if (fan := fan_of(pit.predictions)) is not None:
         return _cells_of(pit, fan)
-    tables = PITHistogramDisplay.from_predictions(pit.targets, pit.predictions, sample_weight=pit.weights).tables
+    tables = PITHistogramDisplay.from_predictions(pit.targets, pit.predictions, **_rows_of(pit)).tables
     table = tables["pit_histogram"]
     share = table["observed"]
     ends, middle = share[0] + share[-1], share[len(share) // 2 - 1 : len(share) // 2 + 1].sum()
@@ -97,6 +104,11 @@ def histogram_of(pit: PITProblem) -> Picture:
         f"{percent(2 / len(share))} are expected.",
         tables,
     )
+
+
+def _rows_of(problem: ReportProblem) -> dict[str, Any]:
+    """Weights and clusters of rows, as displays take them."""
+    return {"sample_weight": problem.weights, "clusters": None if problem.clusters is None else problem.clusters.codes}
 
 
 def _cells_of(pit: PITProblem, fan: Quantiles) -> Picture:
@@ -121,18 +133,27 @@ def cell_histogram(below: np.ndarray, given: np.ndarray, pit: PITProblem) -> Tab
 
     edges = np.concatenate([[0.0], given, [1.0]])
     n, chance = equal_rows(pit.weights, len(pit)), np.diff(edges)
-    tail = 0.05 / (2 * len(chance))
-    return Table(
-        lower=edges[:-1],
-        upper=edges[1:],
-        observed=np.diff(np.concatenate([[0.0], below, [1.0]])),
-        low=binom.ppf(tail, n, chance) / n,
-        high=binom.isf(tail, n, chance) / n,
-    )
+    if pit.clusters is None:
+        tail = 0.05 / (2 * len(chance))
+        low, high = binom.ppf(tail, n, chance) / n, binom.isf(tail, n, chance) / n
+    else:
+        low, high = _cell_band(pit, pit.clusters, chance)
+    observed = np.diff(np.concatenate([[0.0], below, [1.0]]))
+    return Table(lower=edges[:-1], upper=edges[1:], observed=observed, low=low, high=high)
+
+
+def _cell_band(pit: PITProblem, clusters: Clusters, chance: np.ndarray) -> Band:
+    """A band of signs of clusters that holds the shares of all cells at once."""
+    fan = fan_of(pit.predictions)
+    assert fan is not None
+    w = np.ones(len(pit)) if pit.weights is None else pit.weights
+    beyond = SharesBelow.of(fan, pit.weights).beyond(to_numpy(pit.targets)) * (w / w.sum())[:, None]
+    gaps = np.diff(beyond, axis=1, prepend=0.0, append=0.0)
+    return band_of_signs(gaps, chance, np.sqrt(chance * (1 - chance)), clusters, 0.95, 0)
 
 
 def _level_curve(problem: ForecastProblem) -> Picture:
-    tables = PITCurveDisplay.from_predictions(*_as_levels(problem), sample_weight=problem.weights).tables
+    tables = PITCurveDisplay.from_predictions(*_as_levels(problem), **_rows_of(problem)).tables
     table = tables["pit_curve"]
     gap = table["observed"] - table["level"]
     worst = int(np.argmax(np.abs(gap)))
@@ -153,9 +174,7 @@ def coverage_of(rows: ReportProblem) -> Picture:
     """The coverage of central intervals of every size, or of those that quantiles were given for."""
     fan = fan_of(rows.predictions)
     sizes = COVERED if fan is None else central_levels(fan)
-    tables = CoverageDisplay.from_predictions(
-        rows.targets, rows.predictions, levels=sizes, sample_weight=rows.weights
-    ).tables
+    tables = CoverageDisplay.from_predictions(rows.targets, rows.predictions, levels=sizes, **_rows_of(rows)).tables
     table = tables["coverage"]
     i = int(np.argmin(np.abs(table["expected"] - 0.9)))
     return Picture(
@@ -271,14 +290,16 @@ MEANINGS = {
 
 def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) -> Outline[ForecastEvidence]:
     """The parts of the report."""
-    slicings = slicings_of(problem, by)
+    slicings, missing = split_slicings(slicings_of(problem, by))
     pit, outcomes = _of_pit(problem), _of_outcomes(problem)
     sections: list[tuple[Step, Callable[[ForecastEvidence], Section]]] = []
-    if dimensions(problem.predictions):
+    if problem.untested is not None:
+        slicings = ()
+    elif dimensions(problem.predictions):
         sections.append((Step("Each coordinate"), partial(_coordinates, problem)))
-    if problem.fan is not None:
+    if problem.fan is not None and problem.untested is None:
         sections.append((Step("Each level"), partial(_each_level, problem, problem.fan)))
-    if not problem.is_ensemble:
+    if not problem.is_ensemble and problem.untested is None:
         sections += [(group.step, partial(_group, problem, i)) for i, group in enumerate(groups_of(problem))]
     sections += [(slicing.step, partial(_slices, problem, slicing)) for slicing in slicings]
     return Outline(
@@ -291,8 +312,12 @@ def outline_of_forecasts(problem: ForecastProblem, by: Mapping[str, ArrayLike]) 
         pictures=forecast_pictures(problem),
         sections=sections,
         judge=partial(judge_forecasts, problem),
-        notes=partial(forecast_notes, problem),
+        notes=partial(_notes, problem, missing),
     )
+
+
+def _notes(problem: ForecastProblem, missing: Sequence[str]) -> Sequence[str]:
+    return [*forecast_notes(problem), *missing]
 
 
 def _of_pit(problem: ForecastProblem) -> list[KeyMeasure]:
@@ -367,19 +392,30 @@ def _subject(problem: ForecastProblem) -> str:
 def _each_level(problem: ForecastProblem, fan: Quantiles, _evidence: ForecastEvidence) -> Section:
     """The share of outcomes below each quantile, beside its level."""
     below, pit = SharesBelow.of(fan, problem.weights), problem.pit
-    pool = Pool.draw(
-        {EACH: _Gaps(below)},
-        pit.targets,
-        CellResamples.of(fan),
-        problem.n_resamples,
-        rng=problem.fresh_seeds,
-        engine=problem.engine,
-    )
+    pool = _pool_of_levels(problem, below, fan)
     shares = below(to_numpy(pit.targets)[None])[0]
     names = [f"below the {100 * u:g} % quantile" for u in fan.levels]
     means = [(float(u), float(share)) for u, share in zip(fan.levels, shares, strict=True)]
-    table = ranked(pool, EACH, names, [len(problem)] * len(names), means, pool.adjusted([EACH]))
+    errors = None if problem.clusters is None else np.abs(shares - fan.levels).tolist()
+    table = ranked(pool, EACH, names, [len(problem)] * len(names), means, pool.adjusted([EACH]), errors)
     return Section("Each level", "outcomes", "p-values allow for their number (Westfall and Young).", table)
+
+
+def _pool_of_levels(problem: ForecastProblem, below: SharesBelow, fan: Quantiles) -> Pool:
+    """The gap of the share below each quantile, of resampled cells or under signs of clusters."""
+    settings: dict[str, Any] = {"rng": problem.fresh_seeds, "engine": problem.engine}
+    if (clusters := problem.clusters) is None:
+        cells = CellResamples.of(fan)
+        return Pool.draw({EACH: _Gaps(below)}, problem.pit.targets, cells, problem.n_resamples, **settings)
+    w = np.ones(len(problem)) if problem.weights is None else problem.weights
+    gaps = below.beyond(to_numpy(problem.pit.targets)) * (w / w.sum())[:, None]
+    sums, signs = np.stack([clusters.sums(column) for column in gaps.T], axis=1), Signs(len(clusters))
+    statistic = {EACH: partial(_signed_gaps, sums)}
+    return Pool.draw(statistic, signs.observed, signs, problem.n_resamples, width=len(problem), **settings)
+
+
+def _signed_gaps(sums: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    return np.abs(signs @ sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,5 +431,6 @@ def _coordinates(problem: ForecastProblem, evidence: ForecastEvidence) -> Sectio
     names = [f"coordinate {i}" for i in range(len(parts))]
     tests, means = evidence.coordinates, [part.means() for part in parts]
     pool = Pool({EACH: np.stack([np.append(t.null_distribution, t.statistic) for t in tests], axis=1)})  # type: ignore[arg-type]
-    table = ranked(pool, EACH, names, [len(problem)] * len(parts), means, holm([test.pvalue for test in tests]))
+    errors = None if problem.clusters is None else [float(part.estimate(part.error)) for part in parts]
+    table = ranked(pool, EACH, names, [len(problem)] * len(parts), means, holm([test.pvalue for test in tests]), errors)
     return Section("Each coordinate", "coordinate", "p-values allow for their number (Holm).", table)

@@ -14,6 +14,7 @@ from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
 from calibrant.distributions.multivariate import dimensions
 from calibrant.distributions.quadrature import is_whole
 from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.cluster_skewness import correlation_within
 from calibrant.estimators.forecast_errors.pit import PIT, pit_of, shares_of, usual_prerank
 from calibrant.estimators.forecast_errors.pit_error import CentralCoverage, PITError
 from calibrant.estimators.forecast_errors.quantile_cells import CellResamples, ShareBetween
@@ -161,7 +162,7 @@ class PITProblem(ReportProblem):
 
     def test(self, estimator: Any, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
         """The exact test of an estimator, against PIT values that calibrated forecasts would show."""
-        if self.resampled_from is None:
+        if self.resampled_from is None or self.clusters is not None:
             return super().test(estimator, two_sided=two_sided, least_resamples=least_resamples)
         draws = max(self.n_resamples, least_resamples)
         pool = Pool.draw(
@@ -194,6 +195,16 @@ class PITProblem(ReportProblem):
             return float(fan.levels[-1] - fan.levels[0]), float(share)
         within = CentralCoverage(CENTRAL).losses(self.targets, self.predictions)
         return CENTRAL, float(np.average(within, weights=self.weights))
+
+    @cached_property
+    def alike(self) -> float:
+        """Of the PIT values."""
+        if self.clusters is None:
+            return 0.0
+        u, fan = to_numpy(self.targets), fan_of(self.predictions)
+        residuals = (u if fan is None else np.mean(fan.levels_around(u), axis=0)) - 0.5
+        w = np.ones(len(u)) if self.weights is None else self.weights
+        return correlation_within(w * residuals, w**2 / 12, self.clusters)
 
     @property
     def kernel_error(self) -> None:
@@ -242,6 +253,11 @@ class ForecastProblem(ReportProblem):
         return self.pit.means()
 
     @property
+    def alike(self) -> float:
+        """That of the PIT values."""
+        return self.pit.alike
+
+    @property
     def kernel_width(self) -> int:
         """As many as there are features."""
         return WIDTH
@@ -252,7 +268,8 @@ class ForecastProblem(ReportProblem):
         targets, fan = to_numpy(self.targets), self.fan
         if fan is not None:
             settings = (self.weights, self.n_resamples, self.seeds, self.engine)
-            return PITProblem(targets.astype(np.float64), fan, *settings, CellResamples.of(fan))
+            values = targets.astype(np.float64)
+            return PITProblem(values, fan, *settings, CellResamples.of(fan), clusters=self.clusters)
         return self.at(pit_of_targets(targets, self.predictions), resamples_of_pit(targets, self.predictions))
 
     def at(self, pit: np.ndarray, resampled_from: PITSource | None) -> PITProblem:
@@ -260,7 +277,7 @@ class ForecastProblem(ReportProblem):
         n = len(self)
         uniform = Uniform(np.zeros(n), np.ones(n))
         settings = (self.weights, self.n_resamples, self.seeds, self.engine)
-        return PITProblem(pit, uniform, *settings, resampled_from)
+        return PITProblem(pit, uniform, *settings, resampled_from, clusters=self.clusters)
 
     def rows(self, index: np.ndarray) -> Self:
         """The problem of these rows alone, their PIT values as they are."""

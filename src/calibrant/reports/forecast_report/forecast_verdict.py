@@ -14,7 +14,7 @@ from calibrant.distributions.multivariate import dimensions
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
 from calibrant.inference.multiplicity import holm
-from calibrant.reports.core.evidence import DOUBT, Evidence, Fault, alarmed, consistent, gather, slice_fault
+from calibrant.reports.core.evidence import DOUBT, Evidence, Fault, alarmed, consistent, gather, slice_fault, undecided
 from calibrant.reports.core.model import KeyNumber, Verdict
 from calibrant.reports.core.problem import Slicing, clearest_slice, told_apart
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_pit
@@ -57,6 +57,9 @@ class ForecastEvidence:
         count = self.pit.n_statistics + (0 if self.outcomes is None else self.outcomes.n_statistics)
         count += len(self.coordinates)
         more = ", Holm over their kinds" if len(self._parts(0.0)) > 1 else ""
+        if self.pit.clusters is not None:
+            signs = f"{self.pit.n_resamples:,} sets of signs of {self.pit.clusters:,} clusters"
+            return f"aggregated tests of {count} statistics with {signs}{more}, n = {n:,}"
         resamples = f"{self.pit.n_resamples:,} resamples"
         return f"aggregated exact tests of {count} statistics with {resamples}{more}, n = {n:,}"
 
@@ -68,9 +71,11 @@ def gather_forecasts(
     slicings: Sequence[Slicing],
 ) -> ForecastEvidence:
     """Resample levels, outcomes and coordinates."""
+    if problem.untested is not None:
+        return ForecastEvidence(gather(problem.pit, of_pit, ()), (), None)
     groups = groups_of(problem)
     found = gather(problem.pit, of_pit, [*groups, *slicings], resampled_from=problem.pit.resampled_from)
-    pit = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings))
+    pit = Evidence(found.pool, found.single, tuple(group.key for group in groups), tuple(slicings), found.clusters)
     outcomes = gather(problem, of_outcomes, ()) if problem.can_resample else None
     coordinates: tuple[TestResult, ...] = ()
     if dimensions(problem.predictions):
@@ -91,7 +96,8 @@ def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
         axes = {AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]), AUTOMATIC[2]: _telling(q[:, q.shape[1] // 2])}
     else:
         axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
-    return tuple(_quarters(name, axis, problem.weights) for name, axis in axes.items() if axis is not None)
+    found = [_quarters(name, axis, problem) for name, axis in axes.items() if axis is not None]
+    return tuple(quarters for quarters in found if quarters.groups)
 
 
 def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
@@ -114,11 +120,13 @@ def _telling(axis: np.ndarray) -> np.ndarray | None:
     return axis if axis.ndim == 1 and np.isfinite(axis).all() and len(np.unique(axis)) > 3 else None
 
 
-def _quarters(name: str, axis: np.ndarray, weights: np.ndarray | None) -> Slicing:
-    """Those that have a row with weight."""
+def _quarters(name: str, axis: np.ndarray, problem: ForecastProblem) -> Slicing:
+    """Those that have a row with weight, and enough clusters."""
+    weights = problem.weights
     cell = np.searchsorted(np.quantile(axis, [0.25, 0.5, 0.75]), axis, side="left")
     used = [np.flatnonzero(cell == i) for i in np.unique(cell)]
     used = [rows for rows in used if weights is None or weights[rows].any()]
+    used = [rows for rows in used if problem.rows(rows).untested is None]
     names = [f"{number(float(axis[rows].min()))} to {number(float(axis[rows].max()))}" for rows in used]
     return Slicing(f"quarters by {name}", name, told_apart(names), tuple(used))
 
@@ -143,15 +151,18 @@ class WeightedPIT(NamedTuple):
     values: np.ndarray
     weights: np.ndarray | None = None
     given: tuple[float, ...] = ()
+    inflation: float = 1.0
 
     def rows(self, index: np.ndarray) -> "WeightedPIT":
         """Some of them."""
-        return WeightedPIT(self.values[index], None if self.weights is None else self.weights[index], self.given)
+        weights = None if self.weights is None else self.weights[index]
+        return WeightedPIT(self.values[index], weights, self.given, self.inflation)
 
     @property
     def size(self) -> float:
-        """How many of equal weight tell as much."""
-        return len(self.values) if self.weights is None else float(self.weights.sum() ** 2 / (self.weights**2).sum())
+        """How many independent ones of equal weight tell as much."""
+        w = self.weights
+        return (len(self.values) if w is None else float(w.sum() ** 2 / (w**2).sum())) / self.inflation
 
     def mean(self, of: np.ndarray) -> float:
         """The weighted mean of one number per row."""
@@ -220,10 +231,11 @@ def judge_forecasts(problem: ForecastProblem, evidence: ForecastEvidence, number
 
 
 def _judged(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Sequence[KeyNumber]) -> Verdict:
-    pvalue, n = evidence.pvalue, len(problem)
-    tests = evidence.in_words(n)
+    if problem.untested is not None:
+        return undecided(problem)
+    pvalue, tests = evidence.pvalue, evidence.in_words(len(problem))
     if pvalue > DOUBT:
-        return consistent(pvalue, tests, numbers[0], n, "forecasts")
+        return consistent(pvalue, tests, numbers[0], problem, "forecasts")
     clearest = clearest_slice(problem.pit, evidence.pit.pool, evidence.pit.slicings, DOUBT)
     groups = () if problem.is_ensemble else evidence.groups
     fault: Fault | None = None
@@ -322,9 +334,9 @@ def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNum
 
 def _pit(problem: ForecastProblem) -> WeightedPIT:
     if problem.fan is None:
-        return WeightedPIT(problem.pit.targets, problem.weights)
+        return WeightedPIT(problem.pit.targets, problem.weights, inflation=problem.inflation)
     ends = np.stack(problem.fan.levels_around(to_numpy(problem.pit.targets)), axis=1)
-    return WeightedPIT(ends, problem.weights, tuple(problem.fan.levels.tolist()))
+    return WeightedPIT(ends, problem.weights, tuple(problem.fan.levels.tolist()), problem.inflation)
 
 
 def _scores_between(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
