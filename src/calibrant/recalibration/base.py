@@ -18,7 +18,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.quadrature import crps_by_cells, has_levels
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.recalibration.maps import Map, NamedClasses
 from calibrant.results import Table, how_many, number
 from calibrant.results.result import SCHEMA, Result
@@ -118,7 +118,7 @@ def in_order(parts: Sequence[HeldOut]) -> Categorical:
     rows = np.concatenate([part.rows for part in parts])
     classes = [part.predictions for part in parts if isinstance(part.predictions, Categorical)]
     matrix = np.concatenate([to_numpy(one.matrix) for one in classes])
-    return Categorical.trusted(matrix[np.argsort(rows)], classes[0].labels)
+    return classes[0].alike(matrix[np.argsort(rows)])
 
 
 def scores(
@@ -314,6 +314,8 @@ class Recalibrator(ABC):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         folds: int = 5,
         seed: int = 0,
         engine: Engine | None = None,
@@ -322,7 +324,7 @@ class Recalibrator(ABC):
 
         A fold is a task of the engine.
         """
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         y = to_numpy(targets)
         found = self.find(y, predictions, weights)
         tried: tuple[HeldOut, ...] = ()

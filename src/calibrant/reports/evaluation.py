@@ -14,7 +14,7 @@ import calibrant
 from calibrant._validate import check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import UNNAMED, Classes, as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
@@ -62,8 +62,10 @@ def evaluate(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     title: str = "Calibration report",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -74,9 +76,11 @@ def evaluate(
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
 
-    ``by`` maps names to columns that slice the rows. Large data get fewer resamples than ``n_resamples``, and the
-    report says how many. ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help;
-    ``source`` are the words of a command that name the file and its columns, for the one that learns it.
+    ``labels`` names the columns of probabilities, and ``pos_label`` says which of two classes is the event; they are needed where
+    targets are names. ``by`` slices the rows: a column, a data frame, or a mapping of names to columns. Large data get fewer
+    resamples than ``n_resamples``, and the report says how many. ``progress`` is told of each step. ``advice=False`` leaves out
+    which recalibrator would help; ``source`` are the words of a command that name the file and its columns, for the one that
+    learns it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -85,7 +89,7 @@ def evaluate(
     >>> report.verdict.headline
     'These probabilities agree with what happened.'
     """
-    problem, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    problem, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine, Classes(labels, pos_label))
     advise = partial(advise_on, problem, source=source) if advice else None
     return report_of(problem, outline, title, progress or silent, advise)
 
@@ -95,8 +99,10 @@ def report(
     y_pred: ArrayLike,
     path: str | Path = "calibrant-report.html",
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     title: str = "Calibration report",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -119,6 +125,8 @@ def report(
         y_pred,
         by=by,
         sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
         title=title,
         n_resamples=n_resamples,
         rng=rng,
@@ -134,8 +142,10 @@ def judge(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     n_resamples: int = 999,
     rng: Seed = None,
     engine: Engine | None = None,
@@ -148,7 +158,7 @@ def judge(
     >>> judge((rng.random(300) < y_pred**3) * 1, y_pred, n_resamples=199).finding
     'too high'
     """
-    _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine)
+    _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine, Classes(labels, pos_label))
     evidence = outline.gather[1]()
     return outline.judge(evidence, [make(evidence) for _, make in outline.numbers])
 
@@ -156,15 +166,16 @@ def judge(
 def planned(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    by: Mapping[str, ArrayLike] | None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None,
     sample_weight: ArrayLike | None,
     n_resamples: int,
     rng: Seed,
     engine: Engine | None,
+    names: Classes = UNNAMED,
 ) -> tuple[ReportProblem, Outline[Any]]:
     """The checked problem, and what its report consists of."""
     check_count(n_resamples, "n_resamples", least=99)
-    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, names)
     n = len(predictions) if sample_weight is None else len(sample_weight)
     columns = columns_of(by, n, sample_weight)
     draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import central_levels
+from calibrant.distributions.reading.conversion import Classes
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import coverage
 from calibrant.reports.class_report.class_outline import curve_of
@@ -110,8 +111,10 @@ def compare(
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     title: str = "Comparison of models",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -132,7 +135,7 @@ def compare(
     >>> result.verdict.headline
     'plain is better calibrated than bold, and has the lower log loss.'
     """
-    plans = _plans(y_true, models, sample_weight, n_resamples, rng, engine)
+    plans = _plans(y_true, models, sample_weight, n_resamples, rng, engine, Classes(labels, pos_label))
     problems = {name: problem for name, (problem, _) in plans.items()}
     first = next(iter(problems.values()))
     columns = columns_of(by, len(first) + first.idle, sample_weight)
@@ -167,6 +170,7 @@ def _plans(
     n_resamples: int,
     rng: Seed,
     engine: Engine | None,
+    names: Classes,
 ) -> dict[str, tuple[ReportProblem, Outline[Any]]]:
     """The checked problems, all of one kind, and what their reports consist of."""
     if not isinstance(models, Mapping) or not 2 <= len(models) <= MAX_MODELS:
@@ -174,7 +178,7 @@ def _plans(
     found: dict[str, tuple[ReportProblem, Outline[Any]]] = {}
     for name, y_pred in models.items():
         try:
-            found[name] = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine)
+            found[name] = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine, names)
         except InputError as error:
             raise InputError(f"model {name!r}: {error}") from error
         rng = found[name][0].fresh_seeds

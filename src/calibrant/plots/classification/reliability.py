@@ -10,7 +10,7 @@ from calibrant._validate import InputError, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.binned.binning import Binning, EqualMass, EqualWidth
 from calibrant.estimators.smooth.fitted_curves import Curve, IsotonicCurve, KernelSmooth
 from calibrant.inference.reliability_curve import ReliabilityCurve, beyond_chance
@@ -280,6 +280,8 @@ class ReliabilityDisplay(PredictionDisplay):
         level: float = 0.95,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
@@ -290,7 +292,7 @@ class ReliabilityDisplay(PredictionDisplay):
         there are 15 of equal width, or of equal mass where those would leave the picture empty. ``n_resamples`` is 999, or less
         where rows are many.
         """
-        y, p, weights = claims_of(*as_weighted_problem(y_true, y_pred, sample_weight), lens)
+        y, p, weights = claims_of(*as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label)), lens)
         floor = floor_for(axis, p.probs, len(p), weights)
         curves = Curves(method, band, level, n_resamples, floor, bins)
         return cls(
