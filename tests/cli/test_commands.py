@@ -303,7 +303,14 @@ def test_comments_for_pull_requests(run, tmp_path, digits):
 
 
 def test_gates_on_forecasts(run, tmp_path, example_files):
-    command = ["report", str(example_files / "diabetes.csv"), "--y-true", "progression", "--predict", "Normal(mu, sigma)"]
+    command = [
+        "report",
+        str(example_files / "diabetes.csv"),
+        "--y-true",
+        "progression",
+        "--predict",
+        "Normal(mu, sigma)",
+    ]
     options = ["--n-resamples", "99", "--out", str(tmp_path / "x.json")]
     assert run(*command, *options, "--fail-if", "CRPS > 1000", "--fail-if", "PITError > 0.9")[0] == 0
     code, _, err = run(*command, *options, "--fail-if", "CRPS > 1")

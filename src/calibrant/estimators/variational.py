@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri, xlog1py, xlogy
@@ -14,7 +14,7 @@ from calibrant._validate import InputError, check_count, check_finite, check_one
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.estimators.distances import ConvexDistance, Lp
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
@@ -289,7 +289,10 @@ class Variational(BaseEstimator):
             withheld=_impossible(judged, self.loss) or (OVERSTATED if self.in_sample else None),
         )
 
-    def confidence(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+    def confidence(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None, pos_label: Any = None,
+    ) -> Table:  # fmt: skip
         """How much of the error of an event is over-confidence, and how much under-confidence, with standard errors.
 
         Over-confidence is what remains of the error where g lies from f towards the middle, 1/2; under-confidence where it
@@ -302,7 +305,7 @@ class Variational(BaseEstimator):
         >>> Variational(Brier(), Temperature()).confidence(y, p)["error"].tolist()
         ['total', 'over-confidence', 'under-confidence']
         """
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         _, judged = self._judged(to_numpy(targets), predictions, weights)
         if not judged[0].is_event:
             raise InputError("over- and under-confidence are those of events: give a lens such as TopLabel()")
@@ -314,7 +317,10 @@ class Variational(BaseEstimator):
             standard_error=[self._stated(error, judged) for error in errors],
         )
 
-    def refinement(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+    def refinement(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None, pos_label: Any = None,
+    ) -> Table:  # fmt: skip
         """A proper loss as calibration error and refinement, what no recalibration removes, with standard errors.
 
         >>> rng = np.random.default_rng(0)
@@ -324,7 +330,7 @@ class Variational(BaseEstimator):
         (['loss', 'calibration error', 'refinement'], True)
         """
         loss = check_proper(self.loss)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         _, judged = self._judged(to_numpy(targets), predictions, weights)
         before, after = (np.mean([rows.losses(loss, p(rows)) for rows in judged], axis=0) for p in _BEFORE_AND_AFTER)
         rows = [_mean_and_error(before, weights), self._error(judged, weights), _mean_and_error(after, weights)]
