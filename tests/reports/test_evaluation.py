@@ -123,9 +123,10 @@ def test_too_few_resamples_are_refused():
         evaluate([0, 1], [0.2, 0.9], n_resamples=18)
 
 
-def test_by_must_be_named():
-    with pytest.raises(InputError, match="by must map names to columns"):
-        evaluate([0, 1], [0.2, 0.9], by=["a", "b"])
+def test_by_takes_a_column_and_no_name_of_one():
+    assert [section.title for section in evaluate([0, 1], [0.2, 0.9], by=["a", "b"]).sections] == ["By group"]
+    with pytest.raises(InputError, match="by='site' names columns: give them"):
+        evaluate([0, 1], [0.2, 0.9], by="site")
 
 
 def test_weights_equal_repetition(rng):
