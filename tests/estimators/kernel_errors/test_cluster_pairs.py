@@ -21,7 +21,7 @@ def small_tiles(request, monkeypatch):
 
 @pytest.mark.parametrize("family", ["classes", "ensemble", "draws"])
 def test_against_the_matrix(family, small_tiles, rng):
-    n, w = 60, None
+    n, w = 36, None
     if family == "classes":
         p, y, w, route = Categorical(rng.dirichlet(np.ones(3), n)), rng.integers(0, 3, n), rng.uniform(0.5, 2, n), None
     else:
@@ -31,7 +31,7 @@ def test_against_the_matrix(family, small_tiles, rng):
             Route.SAMPLED if family == "draws" else None,
         )
     kernel, _, rows = resolve_problem(Exponential(), None, route, y, p, w)
-    clusters = Clusters.of_codes(np.r_[np.zeros(20), rng.integers(0, 9, 40)])
+    clusters = Clusters.of_codes(np.r_[np.zeros(16), rng.integers(0, 5, 20)])
     form = form_of(kernel, rows)
     whole = np.asarray(form(rows, rows))
     member = (clusters.codes[:, None] == np.arange(len(clusters))).astype(float)

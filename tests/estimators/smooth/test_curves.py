@@ -149,10 +149,10 @@ class TestKernelSmooth:
     def test_what_a_row_adds_to_its_own_place(self, h):
         """Near the ends its mirror image adds as much."""
         grid = GridPositions.of(np.array([0.5]), np.ones(1), 1024).grid(np.ones(1))
-        nodes = np.linspace(0, 1, 1025)
+        nodes = np.linspace(0, 1, 1025)[::16]
         expected = np.diagonal(kernel(nodes, nodes, h))
-        found = grid.own(np.array([h]))[0]
-        assert found / found[512] == pytest.approx(expected / expected[512], rel=1e-9)
+        found = grid.own(np.array([h]))[0, ::16]
+        assert found / found[32] == pytest.approx(expected / expected[32], rel=1e-9)
 
     def test_equal_scores_take_the_smoothest(self):
         assert KernelSmooth().fit(np.full(5, 0.3), np.array([0, 1, 1, 0, 1])).bandwidth == 2.0
