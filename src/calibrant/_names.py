@@ -22,7 +22,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "kernels.base": "Kernel Product Radial Scaled Sum closed_form expectation",
         "kernels.distance_kernels": "Energy Exponential Gaussian Matern",
         "kernels.label_kernels": "Identity LabelMatrix",
-        "kernels.metrics": "Cityblock Euclidean Metric",
+        "kernels.metrics": "Cityblock Euclidean Metric PerCoordinate",
     },
     "distributions": {
         "_array": "matched",

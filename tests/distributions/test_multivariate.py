@@ -6,9 +6,10 @@ import pytest
 from scipy import stats
 from scipy.linalg import sqrtm
 
-from calibrant import SKCE, MultivariateNormal, Normal
+from calibrant import SKCE, ExactTest, LogLoss, MultivariateNormal, Normal
 from calibrant._validate import InputError
-from calibrant.distributions.multivariate import matrix_root
+from calibrant.distributions.multivariate import coordinate, matrix_root
+from calibrant.estimators import EnergyScore
 from calibrant.kernels import Exponential, Gaussian, expectation
 
 LOC = np.array([[0.3, -1.0], [2.0, 0.5]])
@@ -190,9 +191,6 @@ def test_rows_words_and_travel(batch):
     assert np.array_equal(pickle.loads(pickle.dumps(batch)).full, batch.full)
 
 
-NEARLY_SINGULAR = np.outer([1.0, 2.0], [1.0, 2.0])
-
-
 @pytest.mark.parametrize(
     ("loc", "options", "message"),
     [
@@ -215,10 +213,13 @@ NEARLY_SINGULAR = np.outer([1.0, 2.0], [1.0, 2.0])
         (
             LOC,
             {"covariance": [np.eye(2), [[1.0, 2.0], [2.0, 1.0]]]},
-            "positive definite; row 1 has the eigenvalue -1",
+            "covariance must not have negative eigenvalues; row 1 has -1",
         ),
-        (LOC, {"covariance": [np.eye(2), NEARLY_SINGULAR]}, "positive definite; row 1 has the eigenvalue"),
-        (LOC, {"covariance": [np.eye(2), np.zeros((2, 2))]}, "positive definite; row 1 has the eigenvalue 0"),
+        (
+            LOC,
+            {"covariance": [np.eye(2), [[0.0, 0.1], [0.1, 1.0]]]},
+            "covariance must not have negative eigenvalues; row 1 has -0.0099",
+        ),
         (LOC, {"covariance": np.full((2, 2, 2), np.nan)}, "covariance has NaN or infinite values"),
     ],
 )
@@ -227,12 +228,40 @@ def test_parameters_are_checked(loc, options, message):
         MultivariateNormal(loc, **options)
 
 
-def test_what_rounding_leaves_of_a_singular_matrix_is_refused():
-    """Rank 4 in 5 dimensions: the least eigenvalue may come out positive, and a Cholesky factor may or may not exist."""
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_what_rounding_leaves_of_a_singular_matrix_has_no_density(dtype):
+    """Rank 4 in 5 dimensions: the least eigenvalue may come out on either side of zero."""
     for seed in range(20):
-        factor = np.random.default_rng(seed).normal(size=(5, 4))
-        with pytest.raises(InputError, match="must be positive definite"):
-            MultivariateNormal(np.zeros((1, 5)), covariance=(factor @ factor.T)[None])
+        factor = np.random.default_rng(seed).normal(size=(5, 4)).astype(dtype)
+        batch = MultivariateNormal(np.zeros((1, 5), dtype=dtype), covariance=(factor @ factor.T)[None])
+        if dtype == np.float64:
+            with pytest.raises(InputError, match="prediction 0 has no spread along some direction, and so no density"):
+                batch.log_prob(np.zeros((1, 5)))
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_predictions_without_spread_along_some_direction(full, rng):
+    """Kernel errors, samples and expectations are the limits of those with little spread."""
+    n, loc = 40, rng.normal(size=(40, 3))
+    factor = rng.normal(size=(n, 3, 2))
+    scale = rng.uniform(0.5, 2, (n, 3)) * [1.0, 1.0, 0.0]
+    flat = {"covariance": factor @ np.swapaxes(factor, 1, 2)} if full else {"scale": scale}
+    near = {"covariance": flat["covariance"] + 1e-12 * np.eye(3)} if full else {"scale": scale + 1e-7}
+    batch, other = MultivariateNormal(loc, **flat), MultivariateNormal(loc, **near)
+    y = batch.sample(rng, 1)[0]
+    assert np.linalg.matrix_rank(np.cov(batch[:1].sample(rng, 100)[:, 0].T), tol=1e-8) == 2
+    estimator = SKCE(Exponential(1.0), Gaussian(1.0))
+    assert estimator(y, batch).value == pytest.approx(estimator(y, other).value, abs=1e-6)
+    assert ExactTest(estimator, 39)(y, batch, rng=0).pvalue > 0.02
+    assert EnergyScore()(y, batch).value == pytest.approx(EnergyScore()(y, other).value, rel=1e-4)
+    with pytest.raises(
+        InputError, match="prediction 0 has no spread along some direction, and so no density: for a log"
+    ):
+        LogLoss()(y, batch)
+    assert np.isfinite(LogLoss()(y + 0.0, other).value)
+    if not full:
+        with pytest.raises(InputError, match="coordinate 2 is predicted without any spread in row 0, so there is no normal"):
+            coordinate(batch, 2)
 
 
 def test_targets_and_temperatures_are_checked(batch):

@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from calibrant.kernels import Cityblock, Euclidean
+from calibrant import SKCE, Ensemble, MultivariateNormal, Normal
+from calibrant._validate import InputError
+from calibrant.checks import check_kernel
+from calibrant.kernels import Cityblock, Euclidean, Exponential, Gaussian, Matern, PerCoordinate, expectation
+from calibrant.residuals import Route, residuals
 
 
 @pytest.mark.parametrize("metric", [Euclidean(), Cityblock()], ids=repr)
@@ -56,3 +60,85 @@ def test_tensors_lose_digits_relative_to_their_spread_alone():
     exact = cdist(x.double().numpy(), x.double().numpy())
     assert np.abs(Euclidean()(x, x).numpy() - exact).max() < 1e-3 * np.median(exact)
     assert np.abs(Euclidean()(x, x).numpy() - exact)[exact > 0].max() < 1e-5 * np.median(exact)
+
+
+UNITS = np.array([1.0, 10.0, 0.3])
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [Gaussian(UNITS), Exponential([1.0, 10.0, 0.3]), Matern(2.5, UNITS), Exponential(UNITS, Cityblock())],
+    ids=repr,
+)
+def test_length_scales_of_coordinates_divide_them(kernel, rng):
+    x = rng.normal(size=(40, 3)) * UNITS
+    check_kernel(kernel, x)
+    one = type(kernel)(**{**vars(kernel), "metric": kernel.metric.metric})
+    assert kernel(x, x[:7]) == pytest.approx(one(x / UNITS, x[:7] / UNITS), rel=1e-14)
+    assert kernel.is_stationary
+    assert not kernel.is_euclidean
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_length_scales_of_coordinates_of_predictions_and_targets(full, rng):
+    """The same as in units in which all length scales are one."""
+    units, loc, scale = np.array([1.0, 10.0]), rng.normal(size=(60, 2)), rng.uniform(0.5, 2, (60, 2))
+    given = {"covariance": np.einsum("ni,ij->nij", scale**2, np.eye(2))} if full else {"scale": scale}
+    predictions, plain = MultivariateNormal(loc, **given), MultivariateNormal(loc / units, scale=scale / units)
+    y = predictions.sample(rng, 1)[0]
+    found = SKCE(Exponential(1.0), Gaussian(units))(y, predictions)
+    assert found.route.startswith("closed")
+    same = SKCE(Exponential(1.0, PerCoordinate([1.0, 0.1] * 2)), Gaussian(1.0))(y / units, plain)
+    assert found.value == pytest.approx(same.value, rel=1e-11)
+
+
+def test_an_open_length_scale_beside_units_of_coordinates(rng):
+    x = rng.normal(size=(30, 2)) * [1.0, 10.0]
+    found = Gaussian(metric=PerCoordinate([1.0, 10.0])).resolve(x).unit
+    assert found == Gaussian().resolve(x / [1.0, 10.0]).unit
+
+
+def test_random_features_of_length_scales_of_coordinates(rng):
+    x = np.array([[0.0, 0.0], [0.7, -4.0]])
+    kernel = Gaussian([1.0, 10.0])
+    frequencies = kernel.frequencies(np.random.default_rng(0), 40_000, 2)
+    assert np.cos(frequencies @ (x[0] - x[1])).mean() == pytest.approx(kernel(x, x)[0, 1], abs=0.01)
+    assert Exponential([1.0, 2.0], Cityblock()).frequencies(rng, 3, 2) is NotImplemented
+
+
+def test_closed_forms_are_for_their_own_distances(rng):
+    """Sums of differences are no Euclidean distances: such kernels take draws of normals, and all members of ensembles."""
+    normal = MultivariateNormal(rng.normal(size=(3, 2)), scale=np.ones(3))
+    kernel = Gaussian(1.0, Cityblock())
+    assert expectation(kernel, normal, normal) is NotImplemented
+    found = residuals(kernel, rng.normal(size=(3, 2)), normal)
+    assert found.route is Route.SAMPLED
+    drawn = Ensemble(np.moveaxis(normal.sample(rng, 3000), 0, 1))
+    by_hand = np.mean([kernel(drawn.members[0, i::7], drawn.members[1, :400]).mean() for i in range(7)])
+    assert expectation(kernel, drawn, drawn)[0, 1] == pytest.approx(by_hand, rel=0.1)
+    on_a_line = Normal([0.0, 1.0], 1.0)
+    same = expectation(Gaussian(1.0), on_a_line, on_a_line)
+    assert np.array_equal(expectation(kernel, on_a_line, on_a_line), same)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian([1.0, 0.0]), "every one of lengthscales must be a positive number"),
+        (lambda: Gaussian([]), "lengthscales must be a list of numbers, one a coordinate; got"),
+        (lambda: Gaussian(["a"]), "lengthscales must be a list of numbers, one a coordinate; got"),
+        (lambda: Gaussian("1"), "lengthscale must be a positive number, or None for the median distance; got '1'"),
+        (lambda: PerCoordinate([1.0], PerCoordinate([1.0])), "metric must be Euclidean.. or Cityblock"),
+        (
+            lambda: Gaussian([1.0])(np.zeros((2, 3)), np.zeros((2, 3))),
+            "1 length scales for 3 coordinates: give one for each",
+        ),
+        (
+            lambda: SKCE(Gaussian(1.0), Gaussian([1.0, 2.0]))([0.0, 1.0], Normal([0.0, 0.5], 1.0)),
+            "2 length scales for 1 coordinate: give one for each, or one number",
+        ),
+    ],
+)
+def test_length_scales_that_are_none(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from calibrant.kernels.base import closed_form
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
-SINGULAR = 1e-15
-"""Eigenvalues of correlations below this, times the dimensions, are zero but for rounding."""
+SINGULAR = 8.0
+"""Eigenvalues of correlations as far below zero as this, in roundings and times the dimensions, are zero."""
 
 LOGARITHM = 4
 """Factors of a volume that share a logarithm, few enough not to overflow."""
@@ -30,7 +30,8 @@ class MultivariateNormal(Distribution):
     """Normal distributions in d dimensions: means ``(n, d)``, and either standard deviations or covariances.
 
     ``scale`` holds one standard deviation a row ``(n,)`` (isotropic) or one a coordinate ``(n, d)``; ``covariance`` a
-    full matrix a row, ``(n, d, d)``. Coordinates are the mean and the standard deviations, or the mean and the matrix
+    full matrix a row, ``(n, d, d)``. Either may leave no spread along some directions; there is no density then, and so no log
+    loss, but all kernel errors and samples. Coordinates are the mean and the standard deviations, or the mean and the matrix
     root of the covariance: always Hilbertian, and equal to the Wasserstein distance where covariances commute.
 
     >>> MultivariateNormal([[0.0, 0.0], [1.0, 2.0]], scale=[0.1, 0.2])
@@ -49,7 +50,7 @@ class MultivariateNormal(Distribution):
             raise InputError("give either scale or covariance")
         object.__setattr__(self, "loc", loc)
         if self.scale is not None:
-            object.__setattr__(self, "scale", as_scale(self.scale, loc))
+            object.__setattr__(self, "scale", as_scale(self.scale, loc, may_vanish=True))
         else:
             object.__setattr__(self, "covariance", _checked_covariance(self.covariance, loc))
 
@@ -94,6 +95,18 @@ class MultivariateNormal(Distribution):
         """With another ``loc``."""
         return self._trusted(displaced(self.loc, by), self.scale, self.covariance)
 
+    def divided(self, units: np.ndarray) -> Self:
+        """The distributions of ``Y / units``, with one number a coordinate.
+
+        >>> MultivariateNormal([[2.0, 30.0]], [[1.0, 10.0]]).divided(np.array([1.0, 10.0])).coords
+        array([[2., 3., 1., 1.]])
+        """
+        xp = namespace(self.loc)
+        rate = 1 / xp.astype(matched(units, self.loc), self.loc.dtype)
+        scale = None if self.scale is None else self.scale * rate
+        covariance = None if self.covariance is None else self.covariance * rate[:, None] * rate[None, :]
+        return self._trusted(self.loc * rate, scale, covariance)
+
     @property
     def full(self) -> Array:
         """Covariances ``(n, d, d)``, also of a batch given by standard deviations."""
@@ -126,8 +139,11 @@ class MultivariateNormal(Distribution):
         constant = 0.5 * loc.shape[1] * np.log(2 * np.pi)
         if self.scale is not None:
             scale = to_numpy(self.scale).astype(np.float64)
+            _check_density(scale.min(axis=1) > 0)
             return -0.5 * ((difference / scale) ** 2).sum(axis=-1) - np.log(scale).sum(axis=1) - constant
-        factor = np.linalg.cholesky(to_numpy(self.covariance).astype(np.float64))
+        covariance = to_numpy(self.covariance).astype(np.float64)
+        _check_density(_least_correlation(covariance) > SINGULAR * loc.shape[1] * np.finfo(np.float64).eps)
+        factor = np.linalg.cholesky(covariance)
         white = np.linalg.solve(factor, difference[..., None])[..., 0]
         volume = np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
         return -0.5 * (white**2).sum(axis=-1) - volume - constant
@@ -208,19 +224,40 @@ def _checked_covariance(x: ArrayLike, loc: Array) -> Array:
     skew = np.abs(host - np.swapaxes(host, 1, 2)).max(axis=(1, 2))
     if np.any(skew > 1e-6 * size):
         raise InputError(f"covariance must be symmetric; the matrix of row {int(np.argmax(skew > 1e-6 * size))} is not")
-    variance = np.diagonal(host, axis1=1, axis2=2)
-    spread = np.sqrt(np.where(variance > 0, variance, 1.0))
-    singular = np.linalg.eigvalsh(host / spread[:, :, None] / spread[:, None, :])[:, 0] <= SINGULAR * d
-    if np.any(singular):
-        row = int(np.argmax(singular))
-        least = np.linalg.eigvalsh(host[row])[0]
-        raise InputError(f"covariance must be positive definite; row {row} has the eigenvalue {least:.3g}")
+    least = _least_correlation(host)
+    is_negative = least < -SINGULAR * d * float(namespace(covariance).finfo(covariance.dtype).eps)
+    if np.any(is_negative):
+        row = int(np.argmax(is_negative))
+        raise InputError(
+            f"covariance must not have negative eigenvalues; row {row} has {np.linalg.eigvalsh(host[row])[0]:.3g}"
+        )
     return covariance
 
 
-@closed_form(Gaussian, MultivariateNormal, MultivariateNormal)
-def _gaussian(kernel: Gaussian, p: MultivariateNormal, q: MultivariateNormal) -> Array:
+def _least_correlation(covariance: np.ndarray) -> np.ndarray:
+    """The smallest eigenvalue of each matrix ``(n, d, d)`` in units in which variances are one."""
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    spread = np.sqrt(np.where(variance > 0, variance, 1.0))
+    return np.asarray(np.linalg.eigvalsh(covariance / spread[:, :, None] / spread[:, None, :])[:, 0])
+
+
+def _check_density(has_density: np.ndarray) -> None:
+    """Refuse to give the density of predictions that have none."""
+    if not has_density.all():
+        raise InputError(
+            f"prediction {int(np.argmin(has_density))} has no spread along some direction, and so no density: for a log loss leave "
+            "such rows out; SKCE() and EnergyScore() take them"
+        )
+
+
+@closed_form(Gaussian, MultivariateNormal, MultivariateNormal, any_metric=True)
+def _gaussian(kernel: Gaussian, p: MultivariateNormal, q: MultivariateNormal) -> Any:
     """A Gaussian integral: coordinate by coordinate where covariances are diagonal, else by a Cholesky factor a pair."""
+    if not kernel.is_euclidean:
+        units = kernel.metric.units(p.loc.shape[1])
+        if units is NotImplemented:
+            return NotImplemented
+        return _gaussian(Gaussian(kernel.unit), p.divided(units), q.divided(units))
     xp = namespace(p.loc)
     width = kernel.unit**2
     if p.scale is not None and q.scale is not None:
@@ -279,7 +316,13 @@ def _members(predictions: Ensemble, index: int) -> Distribution:
 @coordinate.register
 def _normal(predictions: MultivariateNormal, index: int) -> Distribution:
     _check_index(index, predictions.loc.shape[1])
-    return Normal(predictions.mean[:, index], predictions.std[:, index])
+    std = predictions.std[:, index]
+    if not is_traced(std) and bool(namespace(std).any(std == 0)):
+        raise InputError(
+            f"coordinate {index} is predicted without any spread in row {int(namespace(std).argmin(std))}, so there is no normal "
+            "distribution of it: leave such coordinates or rows out"
+        )
+    return Normal(predictions.mean[:, index], std)
 
 
 @coordinate.register

@@ -18,3 +18,4 @@ from calibrant.kernels.label_kernels import LabelMatrix as LabelMatrix
 from calibrant.kernels.metrics import Cityblock as Cityblock
 from calibrant.kernels.metrics import Euclidean as Euclidean
 from calibrant.kernels.metrics import Metric as Metric
+from calibrant.kernels.metrics import PerCoordinate as PerCoordinate

@@ -6,7 +6,7 @@ cannot serve a particular kernel returns ``NotImplemented``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Self, TypeVar
@@ -15,14 +15,11 @@ import numpy as np
 
 from calibrant._array import namespace
 from calibrant._validate import InputError
-from calibrant.kernels.metrics import Cityblock, Euclidean, Metric, median_distance
+from calibrant.kernels.metrics import Euclidean, Metric, PerCoordinate, check_lengthscale, median_distance
 from calibrant.typing import Array
 
 ZERO = 1e15
 """In length scales: from there on kernels are zero in every precision, and the square of the distance is a number."""
-
-SHORTEST, LONGEST = 1e-50, 1e50
-"""Length scales between these have fourth powers, and inverse ones, that are numbers, as closed forms need them."""
 
 
 class Kernel(ABC):
@@ -113,20 +110,17 @@ class Kernel(ABC):
 class Radial(Kernel):
     """A function of the distance in units of a length scale; subclasses add the fields and :meth:`profile`."""
 
-    lengthscale: float | None
+    lengthscale: float | Sequence[float] | None
     metric: Metric
 
     def __post_init__(self) -> None:
         scale = self.lengthscale
-        if scale is None:
-            return
-        if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
-            raise InputError(f"lengthscale must be a positive number, or None for the median distance; got {scale!r}")
-        if not SHORTEST <= scale <= LONGEST:
-            raise InputError(
-                f"lengthscale must lie between {SHORTEST:g} and {LONGEST:g}, so that its powers are numbers; got {scale!r}: "
-                "give the data in other units"
-            )
+        if isinstance(scale, Sequence | np.ndarray) and not isinstance(scale, str):
+            per_coordinate = PerCoordinate(tuple(np.asarray(scale).tolist()), self.metric)
+            object.__setattr__(self, "lengthscale", 1.0)
+            object.__setattr__(self, "metric", per_coordinate)
+        elif scale is not None:
+            check_lengthscale(scale, "lengthscale")
 
     @abstractmethod
     def profile(self, distance: Array) -> Array:
@@ -151,7 +145,12 @@ class Radial(Kernel):
         """The length scale, once it is fixed."""
         if self.lengthscale is None:
             raise InputError(f"{self!r} has no length scale yet: give one, or call resolve(points)")
-        return self.lengthscale
+        return float(self.lengthscale)  # type: ignore[arg-type]  # a list has become the metric
+
+    def in_units(self, frequencies: np.ndarray) -> Any:
+        """Random frequencies ``(count, d)`` of a kernel of unit length scale as those of this one, for Euclidean distances."""
+        units = self.metric.units(frequencies.shape[1])
+        return NotImplemented if units is NotImplemented else frequencies / (self.unit * units)
 
     @property
     def is_open(self) -> bool:
@@ -172,7 +171,7 @@ class Radial(Kernel):
     @property
     def is_stationary(self) -> bool:
         """With a metric of differences."""
-        return isinstance(self.metric, Euclidean | Cityblock)
+        return self.metric.is_of_differences
 
 
 @dataclass(frozen=True)
@@ -329,12 +328,20 @@ Form = TypeVar("Form", bound=Callable[..., Any])
 
 _FORMS: dict[tuple[type, type, type], Callable[..., Any]] = {}
 
+_OF_ANY_METRIC: set[tuple[type, type, type]] = set()
+"""Those of radial kernels that look at the metric themselves."""
 
-def closed_form(kernel: type, p: type, q: type) -> Callable[[Form], Form]:
-    """Register ``form(kernel, p, q) -> (n, m)`` for a kernel and two families."""
+
+def closed_form(kernel: type, p: type, q: type, *, any_metric: bool = False) -> Callable[[Form], Form]:
+    """Register ``form(kernel, p, q) -> (n, m)`` for a kernel and two families.
+
+    A form of one radial kernel is taken where its metric is ``|x - y|`` on a line, unless it says that it looks at it.
+    """
 
     def register(form: Form) -> Form:
         _FORMS[kernel, p, q] = form
+        if any_metric:
+            _OF_ANY_METRIC.add((kernel, p, q))
         return form
 
     return register
@@ -343,6 +350,11 @@ def closed_form(kernel: type, p: type, q: type) -> Callable[[Form], Form]:
 def registered() -> list[tuple[type, type, type]]:
     """What has a closed form, for checks and messages."""
     return list(_FORMS)
+
+
+def _fits(key: tuple[type, type, type], kernel: Kernel) -> bool:
+    """Whether the form is for the distances of this kernel."""
+    return not isinstance(kernel, Radial) or key[0] is Kernel or kernel.metric.is_absolute or key in _OF_ANY_METRIC
 
 
 def expectation(kernel: Kernel, p: Any, q: Any) -> Any:
@@ -362,7 +374,7 @@ def expectation(kernel: Kernel, p: Any, q: Any) -> Any:
         value = expectation(kernel.kernel, p, q)
         return NotImplemented if value is NotImplemented else kernel.factor * value
     for key in product(type(kernel).__mro__, type(p).__mro__, type(q).__mro__):
-        if key in _FORMS:
+        if key in _FORMS and _fits(key, kernel):
             value = _FORMS[key](kernel, p, q)
             if value is not NotImplemented:
                 return value

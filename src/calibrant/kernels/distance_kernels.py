@@ -90,14 +90,15 @@ class Exponential(Radial):
     """``exp(-(d / l)^power)`` with ``0 < power <= 2``; power 1 is the Laplacian kernel.
     Characteristic, and strictly positive definite with Euclidean distances.
 
-    A kernel for every distance that is Hilbertian, such as those of all our coordinates.
+    A kernel for every distance that is Hilbertian, such as those of all our coordinates. A list of length scales has one for
+    each coordinate.
 
     >>> import math, numpy as np
     >>> float(Exponential(lengthscale=2.0)(np.array([[0.0]]), np.array([[2.0]]))[0, 0]) == math.exp(-1)
     True
     """
 
-    lengthscale: float | None = None
+    lengthscale: float | Sequence[float] | None = None
     metric: Metric = Euclidean()  # noqa: RUF009  # frozen
     power: float = 1.0
 
@@ -115,9 +116,7 @@ class Exponential(Radial):
 
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
         """Cauchy, the case of one degree of freedom."""
-        if self.power != 1 or not self.is_euclidean:
-            return NotImplemented
-        return student_frequencies(rng, count, dimensions, 1.0) / self.unit
+        return self.in_units(student_frequencies(rng, count, dimensions, 1.0)) if self.power == 1 else NotImplemented
 
     @property
     def has_product(self) -> bool:
@@ -148,12 +147,16 @@ MAX_NODES = 1 << 20
 class Gaussian(Radial):
     """``exp(-d^2 / (2 l^2))``; infinitely smooth. Characteristic, and strictly positive definite with Euclidean distances.
 
+    A list of length scales has one for each coordinate.
+
     >>> import numpy as np
     >>> float(Gaussian(lengthscale=2.0)(np.array([[0.0]]), np.array([[2.0]]))[0, 0]) == math.exp(-0.5)
     True
+    >>> float(Gaussian([1.0, 10.0])(np.array([[0.0, 0.0]]), np.array([[0.0, 10.0]]))[0, 0]) == math.exp(-0.5)
+    True
     """
 
-    lengthscale: float | None = None
+    lengthscale: float | Sequence[float] | None = None
     metric: Metric = Euclidean()  # noqa: RUF009  # frozen
 
     def profile(self, distance: Array) -> Array:
@@ -171,7 +174,7 @@ class Gaussian(Radial):
 
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
         """Normal."""
-        return rng.standard_normal((count, dimensions)) / self.unit if self.is_euclidean else NotImplemented
+        return self.in_units(rng.standard_normal((count, dimensions)))
 
     @property
     def reach(self) -> float:
@@ -180,6 +183,8 @@ class Gaussian(Radial):
 
     def spectrum(self, span: float) -> Any:
         """The trapezoid rule on the Gaussian spectral density: exact to rounding for differences within the span."""
+        if not self.metric.is_absolute:
+            return NotImplemented
         # Copies of the kernel at multiples of the period must lie further away than the kernel reaches.
         step = 2 * math.pi / (span / self.unit + REACH)
         if not step > REACH / MAX_NODES:
@@ -200,7 +205,7 @@ class Matern(Radial):
     """
 
     smoothness: float = 1.5
-    lengthscale: float | None = None
+    lengthscale: float | Sequence[float] | None = None
     metric: Metric = Euclidean()  # noqa: RUF009  # frozen
 
     def __post_init__(self) -> None:
@@ -220,9 +225,7 @@ class Matern(Radial):
 
     def frequencies(self, rng: np.random.Generator, count: int, dimensions: int) -> Any:
         """Student's t with twice the smoothness as degrees of freedom."""
-        if not self.is_euclidean:
-            return NotImplemented
-        return student_frequencies(rng, count, dimensions, 2 * self.smoothness) / self.unit
+        return self.in_units(student_frequencies(rng, count, dimensions, 2 * self.smoothness))
 
     @property
     def has_product(self) -> bool:

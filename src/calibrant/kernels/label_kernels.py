@@ -1,6 +1,7 @@
 """Kernels on class labels."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -74,3 +75,27 @@ class LabelMatrix(Kernel):
         if len(strange):
             raise InputError(f"a label matrix of {k} classes takes labels from 0 to {k - 1}; found {strange[0]}")
         return labels
+
+
+@dataclass(frozen=True, repr=False)
+class OnClasses(LabelMatrix):
+    """A kernel of numbers on class labels 0, 1, ..., k - 1: neighbours are alike, as grades of a disease or stars are.
+
+    Estimators make it of kernels such as ``Gaussian(1.0)`` where predictions are of classes.
+
+    >>> from calibrant.kernels import Gaussian
+    >>> kernel = OnClasses.of(Gaussian(1.0), 3)
+    >>> kernel, kernel(np.array([[0]]), np.array([[0], [1], [2]])).round(4)
+    (Gaussian(lengthscale=1.0, metric=Euclidean()), array([[1.    , 0.6065, 0.1353]]))
+    """
+
+    kernel: Kernel
+
+    @classmethod
+    def of(cls, kernel: Kernel, n_classes: int) -> Self:
+        """Its matrix for so many classes."""
+        labels = np.arange(n_classes)[:, None]
+        return cls(np.asarray(kernel(labels, labels), dtype=np.float64).tolist(), kernel)
+
+    def __repr__(self) -> str:
+        return repr(self.kernel)

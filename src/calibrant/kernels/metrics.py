@@ -1,12 +1,15 @@
 """Distances between points, and their median: the length scale that needs no choice."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from calibrant._array import as_double, detached, is_array, is_integer, is_traced, namespace, on_gpu, to_numpy
+from calibrant._array import as_double, detached, is_array, is_integer, is_traced, matched, namespace, on_gpu, to_numpy
 from calibrant._validate import InputError, of_what
+from calibrant.results.text import how_many
 from calibrant.typing import Array
 
 DIRECT = 16
@@ -61,6 +64,21 @@ def _real(points: Array, name: str) -> Array:
     return as_double(points)
 
 
+SHORTEST, LONGEST = 1e-50, 1e50
+"""Length scales between these have fourth powers, and inverse ones, that are numbers, as closed forms need them."""
+
+
+def check_lengthscale(scale: object, name: str) -> None:
+    """Refuse what is no length scale, and those whose powers are no numbers."""
+    if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
+        raise InputError(f"{name} must be a positive number, or None for the median distance; got {scale!r}")
+    if not SHORTEST <= scale <= LONGEST:
+        raise InputError(
+            f"{name} must lie between {SHORTEST:g} and {LONGEST:g}, so that its powers are numbers; got {scale!r}: "
+            "give the data in other units"
+        )
+
+
 class Metric(ABC):
     """A distance between the rows of two arrays; subclasses are frozen dataclasses."""
 
@@ -69,6 +87,15 @@ class Metric(ABC):
 
     is_absolute: bool = False
     """Whether it is ``|x - y|`` in one dimension."""
+
+    @property
+    def is_of_differences(self) -> bool:
+        """Whether it depends on points only through their differences."""
+        return self.is_absolute
+
+    def units(self, dimensions: int) -> Any:
+        """The lengths by which so many coordinates are divided before Euclidean distances are taken; else ``NotImplemented``."""
+        return NotImplemented
 
     @abstractmethod
     def __call__(self, x: Array, y: Array) -> Array:
@@ -90,6 +117,10 @@ class Euclidean(Metric):
 
     name = "euclidean"
     is_absolute = True
+
+    def units(self, dimensions: int) -> Any:
+        """One."""
+        return 1.0
 
     def __call__(self, x: Array, y: Array) -> Array:
         """Distances; the square root is taken where it has a derivative."""
@@ -161,6 +192,63 @@ class Cityblock(Metric):
         xp = namespace(x, y)
         with np.errstate(over="ignore", invalid="ignore"):
             return sum(xp.abs(x[:, c][:, None] - y[:, c][None, :]) for c in range(x.shape[1]))
+
+
+@dataclass(frozen=True)
+class PerCoordinate(Metric):
+    """A distance in which every coordinate has a length scale of its own: that of ``x / lengthscales`` and ``y / lengthscales``.
+
+    ``Gaussian([1.0, 10.0])`` is short for ``Gaussian(1.0, PerCoordinate([1.0, 10.0]))``.
+
+    >>> import numpy as np
+    >>> PerCoordinate([1.0, 10.0])(np.array([[0.0, 0.0]]), np.array([[3.0, 40.0]]))
+    array([[5.]])
+    """
+
+    lengthscales: tuple[float, ...]
+    metric: Metric = Euclidean()  # frozen
+
+    def __post_init__(self) -> None:
+        scales = self.lengthscales
+        is_list = isinstance(scales, Sequence) and not isinstance(scales, str)
+        if not is_list or len(scales) == 0 or not all(isinstance(scale, int | float) for scale in scales):
+            raise InputError(f"lengthscales must be a list of numbers, one a coordinate; got {scales!r}")
+        for scale in scales:
+            check_lengthscale(scale, "every one of lengthscales")
+        if not isinstance(self.metric, Euclidean | Cityblock):
+            raise InputError(
+                f"metric must be Euclidean() or Cityblock(), which look at coordinates; got {self.metric!r}"
+            )
+        object.__setattr__(self, "lengthscales", tuple(map(float, scales)))
+
+    @property
+    def is_of_differences(self) -> bool:
+        """Always."""
+        return True
+
+    def units(self, dimensions: int) -> Any:
+        """The length scales, with Euclidean distances."""
+        return self._of(dimensions) if isinstance(self.metric, Euclidean) else NotImplemented
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Distances in these units."""
+        return self.metric(self._scaled(x, y), self._scaled(y, x))
+
+    def squared(self, x: Array, y: Array) -> Array:
+        """Squared distances in these units."""
+        return self.metric.squared(self._scaled(x, y), self._scaled(y, x))
+
+    def _scaled(self, x: Array, beside: Array) -> Array:
+        x, _ = as_real_points(x, beside)
+        return x / namespace(x).astype(matched(self._of(x.shape[1]), x), x.dtype)
+
+    def _of(self, dimensions: int) -> np.ndarray:
+        if dimensions != len(self.lengthscales):
+            raise InputError(
+                f"there are {len(self.lengthscales)} length scales for {how_many(dimensions, 'coordinate')}: give one for each, or "
+                "one number"
+            )
+        return np.array(self.lengthscales)
 
 
 MAX_ROWS = 2000

@@ -17,6 +17,7 @@ from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.multivariate import dimensions
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import expectation, registered
+from calibrant.kernels.label_kernels import OnClasses
 from calibrant.typing import Array
 
 TAILS = ((1e-12, 256), (1e-9, 512), (1e-6, 1024))
@@ -207,11 +208,19 @@ def residuals(kernel: Kernel, targets: Array, predictions: Distribution, route: 
     >>> residuals(Gaussian(1.0), np.array([0.5]), Normal([0.0], 1.0)).route
     Route('closed')
     """
+    kernel = on_classes(kernel, predictions)
     for name in _preferred(predictions) if route is None else (route,):
         found = _ROUTES[name](kernel, targets, predictions)
         if found is not NotImplemented:
             return found
     raise InputError(_no_route(kernel, predictions, route))
+
+
+def on_classes(kernel: Kernel, predictions: Distribution) -> Kernel:
+    """The kernel as one of class labels, 0, 1, ..., where predictions are of classes."""
+    if not isinstance(predictions, Categorical) or isinstance(kernel, Identity | LabelMatrix):
+        return kernel
+    return OnClasses.of(kernel, predictions.n_classes)
 
 
 def _preferred(predictions: Distribution) -> tuple[Route, ...]:

@@ -21,8 +21,8 @@ from calibrant.kernels.base import closed_form
 from calibrant.typing import Array, ArrayLike
 
 
-def as_scale(x: ArrayLike, loc: Array) -> Array:
-    """Positive real numbers in the shape of ``loc``; one number a row, or one in all, is repeated."""
+def as_scale(x: ArrayLike, loc: Array, *, may_vanish: bool = False) -> Array:
+    """Positive real numbers in the shape of ``loc`` (or zeros); one number a row, or one in all, is repeated."""
     xp, n = namespace(loc), loc.shape[0]
     if is_single(x):
         scale = loc * 0 + single(x, loc)
@@ -33,7 +33,7 @@ def as_scale(x: ArrayLike, loc: Array) -> Array:
         scale = loc * 0 + xp.reshape(scale, (n, *[1] * (loc.ndim - 1)))
     if scale.shape != loc.shape:
         raise InputError(f"scale must be one number a row, or like loc; got shape {tuple(scale.shape)}")
-    check_scale(scale, "scale")
+    check_scale(xp.where(scale == 0, xp.ones_like(scale), scale) if may_vanish else scale, "scale")
     return scale
 
 

@@ -13,7 +13,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.kernels import Gaussian, Identity, Kernel
 from calibrant.kernels.base import as_points
 from calibrant.kernels.metrics import MAX_ROWS, by_value, where_they_are
-from calibrant.residuals.embedding import Residuals, Route, mean_embedding, residuals
+from calibrant.residuals.embedding import Residuals, Route, mean_embedding, on_classes, residuals
 from calibrant.typing import Array
 
 
@@ -64,12 +64,19 @@ def form_of(on_predictions: Kernel, rows: KernelRows) -> KernelForm:
 def target_kernel(kernel: Kernel | None, predictions: Distribution) -> Kernel:
     """The kernel on targets with its numbers fixed; by default the identity of classes, else a Gaussian.
 
+    Kernels of numbers see class labels as the numbers 0, 1, ...
+
     An open length scale is the median distance of targets drawn from the predictions with a fixed seed: it depends on the
     predictions alone (and neither on their order nor on where they lie), so that resampled targets share the kernel and tests
     stay exact.
     """
     if kernel is None:
         kernel = Identity() if isinstance(predictions, Categorical) else Gaussian()
+    return on_classes(_with_scale(kernel, predictions), predictions)
+
+
+def _with_scale(kernel: Kernel, predictions: Distribution) -> Kernel:
+    """With a length scale."""
     if not kernel.is_open:
         return kernel
     if any(is_traced(x) for x in predictions.parameters):
