@@ -59,7 +59,7 @@ def reproduce(
         rejection-rates: how often tests reject (figures 2, 10 and 11; hours);
         widmann: its regressions, a line and networks (figures 1, 3 to 5 and 12; minutes; needs torch);
         roelofs: bias and spread of binned errors (Roelofs et al. 2022, figures 4 and 9 to 14);
-        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figure 2; ten minutes);
+        popordanoska: canonical errors by kernels and bins (Popordanoska, Sayer & Blaschko 2022, figures 1 to 3; ten minutes);
         berta: variational errors (Berta et al. 2026, figures 1 and 3, table 2; ten minutes);
         berta-coverage: how often their lower bounds hold on such data (ten minutes);
         coverage: whether everything that is stated of uncertainty holds, in seventy worlds (hours)
@@ -72,9 +72,9 @@ def reproduce(
     keep
         folder for finished cells, so that a study that is broken off goes on where it stopped
     """
-    from studies import popordanoska
     from studies.berta import bounds, variational
     from studies.coverage import study as coverage
+    from studies.popordanoska import errors as popordanoska
     from studies.roelofs import bias
     from studies.widmann import estimator_error, regressions, rejection_rates
 

@@ -24,25 +24,40 @@ BAD = {
     "infinity": ([0, 1], [np.inf, 0.5], r"y_pred has NaN or infinite values in 1 places, first in row 0 \(inf\)"),
     "negative": ([0, 1], [-0.1, 0.5], r"y_pred must lie in \[0, 1\]; found -0.1: these look like logits"),
     "above one": ([0, 1], [0.5, 1.2], r"y_pred must lie in \[0, 1\]; found 1.2: divide percentages by 100"),
-    "labels as predictions": ([0, 1], [0, 3], r"y_pred must lie in \[0, 1\]; found 3: these look like class labels"),
+    "labels as predictions": (
+        [0, 1],
+        [0, 3],
+        r"y_pred must lie in \[0, 1\]; found 3: percentages are to be divided by 100; class labels are no prob",
+    ),
     "rows not summing to one": (
         [0, 1],
         [[0.5, 0.5], [0.5, 0.498]],
         r"y_pred rows must sum to 1 \(within 0.001\); row 1 sums to 0.998: normalise the rows, or use Bernoulli",
     ),
-    "label too large": ([0, 2], [0.5, 0.6], r"y_true must be labels from 0 to 1; found 2$"),
-    "label negative": ([0, -1], [0.5, 0.6], r"y_true must be labels from 0 to 1; found -1$"),
+    "label too large": ([0, 2], [0.5, 0.6], r"y_true must be labels from 0 to 1; found 2: .*, pos_label=2$"),
+    "label negative": ([0, -1], [0.5, 0.6], r"y_true must be labels from 0 to 1; found -1: .*, pos_label=0$"),
+    "label beyond": ([0, 5], [[0.5, 0.3, 0.2]] * 2, r"y_true must be labels from 0 to 2; found 5: give labels=\[...\]"),
     "labels from 1 to k": (
         [1, 2, 3],
         [[0.2, 0.3, 0.5]] * 3,
         r"y_true must be labels from 0 to 2; found 3: they seem to start at 1; subtract 1",
     ),
-    "float labels": (
-        [0.0, 1.0],
-        [0.5, 0.6],
-        r"y_true must be integer class labels; got floating-point values like .*0\.0",
+    "fractions as labels": (
+        [0.0, 0.5],
+        Categorical([0.5, 0.6]),
+        r"y_true must be class labels; got fractions like 0\.5: give what happened",
     ),
-    "text labels without names": (["a", "b"], [0.5, 0.6], r"y_true holds names like .*'a'.*labels=\["),
+    "NaN as label": ([0.0, np.nan], [0.5, 0.6], r"y_true has NaN or infinite values in 1 places, first in row 1"),
+    "text labels, one column": (
+        ["a", "b"],
+        [0.5, 0.6],
+        r"y_true holds names like 'a': one column .* Give pos_label='b'",
+    ),
+    "text labels without names": (
+        ["a", "b"],
+        [[0.5, 0.5]] * 2,
+        r"y_true holds names like 'a': .*labels=model.classes_",
+    ),
     "length": ([0, 1, 1], [0.5, 0.6], r"y_true has 3 rows and y_pred has 2: they must be equal"),
     "empty": ([], [], r"y_true is empty: at least one row is needed"),
     "empty predictions": ([1], [], r"y_pred is empty: at least one row is needed"),
@@ -53,15 +68,21 @@ BAD = {
         r"the arguments look swapped: calibrant takes the truth first",
     ),
     "swapped distribution": (Categorical([0.2, 0.9]), [0, 1], r"y_true is a Categorical: the arguments look swapped"),
-    "one-hot labels": (
-        [[0, 1], [1, 0]],
+    "several labels a row": (
+        [[1, 1], [1, 0]],
         [[0.2, 0.8], [0.9, 0.1]],
-        r"got shape \(2, 2\): for one-hot labels pass y_true.argmax",
+        r"rows that are not one-hot: .*Bernoulli\(y_pred\)",
+    ),
+    "labels of another width": (
+        [[0, 1, 0], [1, 0, 0]],
+        [[0.2, 0.8], [0.9, 0.1]],
+        r"y_true must be one label a row; got shape",
     ),
     "three axes": ([0], [[[0.5, 0.5]]], r"y_pred must be \(n,\) or \(n, k\); got shape \(1, 1, 2\)"),
     "ragged": ([0, 1], [[0.5, 0.5], [1.0]], r"y_pred has rows of different lengths"),
     "text probabilities": ([0, 1], ["a", "b"], r"y_pred must hold real numbers; got values like .*'a'"),
-    "missing values": ([0, None], [0.5, 0.5], r"y_true mixes types or has missing values"),
+    "missing values": ([0, None], [0.5, 0.5], r"y_true has missing values in 1 places, first in row 1"),
+    "mixed types": ([0, 1], [0.5, "a"], r"y_pred must hold real numbers; got values like 'a'"),
     "not an array": ([0, 1], {0.5, 0.6}, r"y_pred is a set: give an array, a list, a data-frame column"),
     "text among numbers": ([0, 1], np.array(["0.9", "nan"]), r"y_pred must hold real numbers; got values like 'nan'"),
     "complex": ([0, 1], np.array([0.5, 0.5j]), r"y_pred must hold real numbers"),
@@ -82,8 +103,8 @@ def test_bad_input_from_torch_is_refused_too():
     torch = pytest.importorskip("torch")
     with pytest.raises(InputError, match="y_pred has NaN"):
         ECE()(torch.tensor([0, 1]), torch.tensor([0.5, float("nan")]))
-    with pytest.raises(InputError, match=r"y_true must be integer class labels; got dtype torch.float32"):
-        ECE()(torch.tensor([0.0, 1.0]), torch.tensor([0.5, 0.2]))
+    with pytest.raises(InputError, match=r"y_true must be class labels; got fractions like 0.25"):
+        ECE()(torch.tensor([0.0, 0.25]), torch.tensor([0.5, 0.2]))
 
 
 def test_labels_that_never_use_class_0_get_a_hint_and_an_answer():

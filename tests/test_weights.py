@@ -200,6 +200,7 @@ ERRORS = {
             estimators.CanonicalECE(estimators.MedianVariance()),
             estimators.CanonicalECE(estimators.KMeans(5)),
             estimators.CanonicalECE(estimators.Grid(3)),
+            estimators.CanonicalECE(estimators.Grid("doane"), 2, label_binned=True),
             estimators.TailScan(ClassWise()),
             SKCE(),
             SKCE(unbiased=False),

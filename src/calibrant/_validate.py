@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
+from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any
@@ -59,14 +60,16 @@ def as_array(x: ArrayLike, name: str) -> Array:
     if isinstance(x, np.ma.MaskedArray):
         raise InputError(f"{name} is a masked array: drop the masked rows first")
     if isinstance(x, np.ndarray):
-        return common(np.asarray(x))  # not a subclass, whose operators may mean something else
+        plain = np.asarray(x)  # not a subclass, whose operators may mean something else
+        return _of_objects(plain.tolist(), plain) if plain.dtype == object else common(plain)
     if is_array(x):
         if reason := unreadable(x):
             raise InputError(f"{name} is {reason}")
         return common(x)
     if isinstance(x, list | tuple | range):
         return _from_sequence(x, name)
-    return to_numpy(_from_frame(x, name).to_numpy())
+    found = _from_frame(x, name)
+    return as_array(np.asarray(x) if found is x else found.to_numpy(), name)
 
 
 def as_column(x: ArrayLike, name: str) -> np.ndarray:
@@ -85,11 +88,60 @@ def as_column(x: ArrayLike, name: str) -> np.ndarray:
         ) from error
 
 
-def frame_columns(x: ArrayLike) -> tuple[Any, ...] | None:
-    """The column names when ``x`` is a pandas, polars or other data frame, else ``None``."""
+def named_columns(x: ArrayLike | Mapping[str, ArrayLike] | None, n: int, name: str) -> dict[str, ArrayLike]:
+    """Columns of n values by name: of a mapping, of a data frame, or a single one under its own name, ``group`` where it has none.
+
+    >>> named_columns(["a", "b"], 2, "by"), named_columns({"site": [1, 2]}, 2, "by"), named_columns(None, 2, "by")
+    ({'group': ['a', 'b']}, {'site': [1, 2]}, {})
+    """
+    if isinstance(x, str) or (isinstance(x, list | tuple) and x and len(x) != n and all(isinstance(v, str) for v in x)):
+        raise InputError(
+            f"{name}={x!r} names columns: give them, such as {name}=frame[[...]] or {name}={{'site': column}}"
+        )
+    if x is None or isinstance(x, Mapping):
+        return {str(key): column for key, column in (x or {}).items()}
+    if is_array(x) or isinstance(x, list | tuple | range):
+        return {"group": x}
+    found = _from_frame(x, name)
+    if found is x:
+        return {"group": x}
+    if hasattr(found, "columns"):
+        return {str(column): found[column].to_native() for column in found.columns}
+    return {"group" if found.name in (None, "") else str(found.name): x}
+
+
+def as_group(x: ArrayLike | Mapping[str, ArrayLike], n: int, name: str) -> np.ndarray:
+    """The one column to slice n rows by, of what may have several.
+
+    >>> as_group({"site": ["a", "b"]}, 2, "by").tolist()
+    ['a', 'b']
+    """
+    columns = named_columns(x, n, name)
+    if len(columns) != 1:
+        raise InputError(f"{name} has the columns {list(columns)[:5]}: give one of them")
+    (found,) = columns.values()
+    column = as_column(found, name)
+    check_same_length(len(column), n, name, "y_true")
+    return column
+
+
+PREFIXES = ("p_", "prob_", "proba_", "y_", "y_true_", "true_", "label_", "target_")
+"""What names of columns may begin with, all of them alike; the class is the rest of the name."""
+
+
+def frame_columns(x: ArrayLike, name: str = "y_pred") -> tuple[Any, ...] | None:
+    """The classes that the columns of a pandas, polars or other data frame are called after, else ``None``.
+
+    Names that a library gave, numbers or ``column_0`` and so on, are none.
+    """
     if is_array(x) or isinstance(x, list | tuple | range) or not hasattr(x, "columns"):
         return None
-    return tuple(_from_frame(x, "y_pred").columns)
+    columns = tuple(_from_frame(x, name).columns)
+    if columns in (tuple(range(len(columns))), tuple(f"column_{i}" for i in range(len(columns)))):
+        return None
+    texts = [str(column) for column in columns]
+    common = [p for p in PREFIXES if all(t.startswith(p) and len(t) > len(p) for t in texts)]
+    return tuple(t.removeprefix(max(common, key=len)) for t in texts) if common and len(columns) > 1 else columns
 
 
 def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
@@ -100,22 +152,59 @@ def _from_sequence(x: Sequence[Any], name: str) -> np.ndarray:
     except ValueError as error:
         raise InputError(f"{name} has rows of different lengths: give every row the same number of values") from error
     if array.dtype == object:
-        raise InputError(f"{name} mixes types or has missing values: give numbers, or text labels, alone")
+        array = _of_objects(list(x), array)
+    if array.dtype == object:
+        raise InputError(f"{name} {_oddity(x)}")
     return array
 
 
+def _of_objects(values: list[Any], array: np.ndarray) -> np.ndarray:
+    """Python objects that are all numbers, or all text, as such; others as they are."""
+    if array.ndim == 1 and all(isinstance(v, Real | Decimal | np.bool_) for v in values):
+        return np.array(values, dtype=None if all(isinstance(v, Real) for v in values) else np.float64)
+    if array.ndim == 2 and array.size and all(isinstance(v, Real | Decimal) for row in array.tolist() for v in row):
+        return array.astype(np.float64)
+    return array.astype(str) if array.ndim == 1 and values and all(isinstance(v, str) for v in values) else array
+
+
+MISSING = ("None", "nan", "NaN", "<NA>", "NaT")
+"""How libraries write what is missing."""
+
+
+def missing_rows(values: Sequence[Any]) -> list[int]:
+    """The rows that hold a missing value of any library.
+
+    >>> missing_rows(["a", None, float("nan")])
+    [1, 2]
+    """
+    return [row for row, value in enumerate(values) if not isinstance(value, str) and str(value) in MISSING]
+
+
+def _oddity(values: Sequence[Any]) -> str:
+    """What is wrong with values that make no array."""
+    missing = missing_rows(values)
+    if missing:
+        return f"has missing values in {len(missing):,} places, first in row {missing[0]}: leave those rows out"
+    kinds = sorted({type(value).__name__ for value in values})
+    if len(kinds) == 1:
+        return f"holds rows of type {kinds[0]}: give numbers, or text labels, such as those of pandas.DataFrame(rows)"
+    return f"mixes types ({', '.join(kinds[:4])}): give numbers, or text labels, alone"
+
+
 def _from_frame(x: object, name: str) -> Any:
+    """What narwhals reads; other objects, which can be made arrays of, as they are."""
     import narwhals as nw
 
     try:
-        return nw.from_native(x, eager_only=True, allow_series=True)
+        found = nw.from_native(x, eager_only=True, allow_series=True, pass_through=True)
     except nw.exceptions.DuplicateError:
         check_names_once([str(column) for column in x.columns], name)  # type: ignore[attr-defined]  # a frame has them
         raise
-    except TypeError as error:
+    if found is x and not hasattr(x, "__array__"):
         raise InputError(
             f"{name} is a {type(x).__name__}: give an array, a list, a data-frame column or a calibrant distribution"
-        ) from error
+        )
+    return found
 
 
 def check_not_empty(x: Array, name: str) -> None:
@@ -179,7 +268,7 @@ def as_real(x: ArrayLike, name: str) -> Array:
     values = as_array(x, name)
     check_not_empty(values, name)
     if isinstance(values, np.ndarray) and values.dtype.kind not in "fiub":
-        raise InputError(f"{name} must hold real numbers; got values like {_first_oddity(values)!r}")
+        raise InputError(f"{name} must hold real numbers; got {_not_numbers(values, name)}")
     xp = namespace(values)
     if is_integer(values):
         values = xp.astype(values, xp.float64)
@@ -189,8 +278,8 @@ def as_real(x: ArrayLike, name: str) -> Array:
     return values
 
 
-def _first_oddity(values: np.ndarray) -> Any:
-    """The first value that is not the text of a finite number; the first of all where every one is."""
+def _not_numbers(values: np.ndarray, name: str) -> str:
+    """The first value that is not the text of a finite number, and what to do; the first of all where every one is."""
 
     def is_number(x: Any) -> bool:
         try:
@@ -199,7 +288,17 @@ def _first_oddity(values: np.ndarray) -> Any:
             return False
 
     flat = values.reshape(-1).tolist()
-    return next((x for x in flat if not is_number(x)), flat[0])
+    odd = next((x for x in flat if not is_number(x)), None)
+    if odd is None:
+        return f"values like {flat[0]!r}: give np.asarray({name}, dtype=float)"
+    if isinstance(odd, str) and odd.strip().endswith("%"):
+        return f"values like {odd!r}: give numbers, 85% as 0.85"
+    said = (
+        "labels? Give probabilities, such as predict_proba(X) of scikit-learn"
+        if isinstance(odd, str)
+        else "give numbers"
+    )
+    return f"values like {odd!r}: {said}"
 
 
 def as_probabilities(x: ArrayLike, name: str) -> Array:
@@ -222,9 +321,9 @@ def as_working_precision(x: Array) -> Array:
 def _out_of_range(low: float, high: float, name: str) -> str:
     worst = low if low < -RANGE_SLACK else high
     if worst == high and high.is_integer():
-        remedy = "these look like class labels or percentages: give probabilities, and the truth as first argument"
+        remedy = "percentages are to be divided by 100; class labels are no probabilities, and the truth is the first argument"
     elif worst == low:
-        remedy = "these look like logits: apply a softmax or sigmoid first, or use Categorical.from_logits"
+        remedy = "these look like logits: use Categorical.from_logits(y_pred), or apply a softmax or sigmoid first"
     else:
         remedy = "divide percentages by 100"
     return f"{name} must lie in [0, 1]; found {worst:g}: {remedy}"

@@ -61,14 +61,24 @@ def example_files(tmp_path_factory):
     path = tmp_path_factory.mktemp("examples")
     for name in ("digits", "diabetes"):
         lines = files.example(name).read_text().splitlines(keepends=True)
-        (path / f"{name}.csv").write_text("".join(lines[:201]))
+        (path / f"{name}.csv").write_text("".join(lines[:121]))
     (path / "better.csv").write_text((path / "digits.csv").read_text())
     digits = files.read(path / "digits.csv", y_true="digit", y_pred="p_*")
     Temperature().fit(digits.y_true, digits.y_pred).save(path / "map.json")
     return path
 
 
+@pytest.fixture(scope="session")
+def digits(example_files):
+    """The shorter file of digits: reports on all rows take several times as long."""
+    return str(example_files / "digits.csv")
+
+
 @pytest.fixture
-def few_rows(example_files, tmp_path):
-    """The example files, for one test: whatever it writes there, and whichever ran before, others find what they need."""
+def few_rows(example_files, tmp_path, monkeypatch):
+    """The example files, for one test: whatever it writes there, and whichever ran before, others find what they need.
+
+    They are what the demo takes, too.
+    """
+    monkeypatch.setattr("calibrant.io.example", lambda name: example_files / f"{name}.csv")
     return copytree(example_files, tmp_path / "examples")

@@ -82,26 +82,26 @@ def test_test_gives_the_library_s_pvalue(run, data):
     assert json.loads(out)["slices"]["ink"]["group"] == ["heavy", "light", "medium"]
 
 
-def test_test_prints_the_result(run):
-    code, out, _ = run("test", DIGITS, *COLUMNS, "--n-resamples", "99", "--by", "ink")
+def test_test_prints_the_result(run, digits):
+    code, out, _ = run("test", digits, *COLUMNS, "--n-resamples", "99", "--by", "ink")
     assert code == 0
     assert out.startswith("Not calibrated at the level 0.05.\np-value = 0.01")
     assert "by ink" in out
 
 
-def test_report_on_a_file(run, tmp_path):
+def test_report_on_a_file(run, tmp_path, digits):
     page = tmp_path / "page.html"
     code, out, _ = run(
-        "report", DIGITS, *COLUMNS, "--by", "ink", "--out", str(page), "--n-resamples", "99", "--title", "Mine"
+        "report", digits, *COLUMNS, "--by", "ink", "--out", str(page), "--n-resamples", "99", "--title", "Mine"
     )
     assert code == 0
     assert "Mine" in out
     assert "By ink" in page.read_text(encoding="utf-8")
 
 
-def test_report_as_json_prints_nothing_else(run, tmp_path):
+def test_report_as_json_prints_nothing_else(run, tmp_path, digits):
     _, out, _ = run(
-        "report", DIGITS, *COLUMNS, "--out", str(tmp_path / "x.html"), "--n-resamples", "99", "--format", "json"
+        "report", digits, *COLUMNS, "--out", str(tmp_path / "x.json"), "--n-resamples", "99", "--format", "json"
     )
     assert json.loads(out)["problem"] == "multi-class"
 
@@ -117,22 +117,22 @@ def test_report_as_json_prints_nothing_else(run, tmp_path):
         ("LogLoss > 0.3", 1),
     ],
 )
-def test_report_gates(run, tmp_path, gate, code):
+def test_report_gates(run, tmp_path, digits, gate, code):
     found, _, err = run(
-        "report", DIGITS, *COLUMNS, "--out", str(tmp_path / "x.html"), "--n-resamples", "99", "--fail-if", gate
+        "report", digits, *COLUMNS, "--out", str(tmp_path / "x.json"), "--n-resamples", "99", "--fail-if", gate
     )
     assert found == code
     assert ("gate failed" in err) == bool(code)
 
 
-def test_estimate_and_test_gates(run):
-    assert run("estimate", DIGITS, *COLUMNS, "--fail-if", "ECE > 0.01")[0] == 1
-    assert run("estimate", DIGITS, *COLUMNS, "--fail-if", "ECE > 0.5", "--fail-if", "Brier > 0.01")[0] == 1
+def test_estimate_and_test_gates(run, digits):
+    assert run("estimate", digits, *COLUMNS, "--fail-if", "ECE > 0.01")[0] == 1
+    assert run("estimate", digits, *COLUMNS, "--fail-if", "ECE > 0.5", "--fail-if", "Brier > 0.01")[0] == 1
     assert (
-        run("estimate", DIGITS, *COLUMNS, "--estimator", "ECE(norm=2, lens=TopLabel())", "--fail-if", "ECE > 0.5")[0]
+        run("estimate", digits, *COLUMNS, "--estimator", "ECE(norm=2, lens=TopLabel())", "--fail-if", "ECE > 0.5")[0]
         == 0
     )
-    assert run("test", DIGITS, *COLUMNS, "--n-resamples", "99", "--fail-if", "pvalue < 0.05")[0] == 1
+    assert run("test", digits, *COLUMNS, "--n-resamples", "99", "--fail-if", "pvalue < 0.05")[0] == 1
 
 
 BAD = {
@@ -272,11 +272,11 @@ def test_the_gate_of_a_test(run, tmp_path, rng):
     assert (code, err) == (2, "calibrant: --alpha must lie strictly between 0 and 1; got 2.0\n")
 
 
-def test_report_prints_a_pdf_where_there_is_a_browser(run, tmp_path, monkeypatch):
+def test_report_prints_a_pdf_where_there_is_a_browser(run, tmp_path, digits, monkeypatch):
     from calibrant.reports.render import pdf
 
     paper = tmp_path / "paper.pdf"
-    words = ["report", DIGITS, *COLUMNS, "--out", str(tmp_path / "x.html"), "--pdf", str(paper), "--n-resamples", "99"]
+    words = ["report", digits, *COLUMNS, "--out", str(tmp_path / "x.html"), "--pdf", str(paper), "--n-resamples", "99"]
     monkeypatch.setattr(pdf, "find_browser", lambda: None)
     code, _, err = run(*words)
     assert code == 2
@@ -288,22 +288,29 @@ def test_report_prints_a_pdf_where_there_is_a_browser(run, tmp_path, monkeypatch
     assert paper.read_bytes() == (tmp_path / "x.html").read_bytes()
 
 
-def test_comments_for_pull_requests(run, tmp_path):
-    code, out, err = run("estimate", DIGITS, *COLUMNS, "--estimator", "Brier()", "--by", "ink", "--format", "markdown")
+def test_comments_for_pull_requests(run, tmp_path, digits):
+    code, out, err = run("estimate", digits, *COLUMNS, "--estimator", "Brier()", "--by", "ink", "--format", "markdown")
     assert (code, err) == (0, "")
     assert out.startswith("| estimator | value |")
     assert "**Brier() by ink**" in out
-    code, out, _ = run("test", DIGITS, *COLUMNS, "--n-resamples", "99", "--by", "ink", "--format", "markdown")
+    code, out, _ = run("test", digits, *COLUMNS, "--n-resamples", "99", "--by", "ink", "--format", "markdown")
     assert code == 0
     assert out.startswith("### ❌ Not calibrated at the level 0.05\n")
     page = str(tmp_path / "x.md")
-    code, out, _ = run("report", DIGITS, *COLUMNS, "--n-resamples", "99", "--out", page, "--format", "markdown")
+    code, out, _ = run("report", digits, *COLUMNS, "--n-resamples", "99", "--out", page, "--format", "markdown")
     assert code == 0
     assert out == Path(page).read_text("utf-8")
 
 
-def test_gates_on_forecasts(run, tmp_path):
-    command = ["report", str(io.example("diabetes")), "--y-true", "progression", "--predict", "Normal(mu, sigma)"]
+def test_gates_on_forecasts(run, tmp_path, example_files):
+    command = [
+        "report",
+        str(example_files / "diabetes.csv"),
+        "--y-true",
+        "progression",
+        "--predict",
+        "Normal(mu, sigma)",
+    ]
     options = ["--n-resamples", "99", "--out", str(tmp_path / "x.json")]
     assert run(*command, *options, "--fail-if", "CRPS > 1000", "--fail-if", "PITError > 0.9")[0] == 0
     code, _, err = run(*command, *options, "--fail-if", "CRPS > 1")

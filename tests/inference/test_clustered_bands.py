@@ -128,4 +128,4 @@ def test_variational_judges_rows_by_maps_that_have_not_seen_their_cluster(rng):
     assert found.value == pytest.approx(total / 240)
     assert not found.has_interval
     assert found.standard_error is None
-    assert "no bound is known" in found.withheld
+    assert "no limits are known" in found.withheld

@@ -1,13 +1,25 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, KCE, KDE, SKCE, Brier, ClassWise, LogLoss, PositiveClass, TopLabel
+from calibrant import ECE, KCE, KDE, SKCE, Brier, ClassWise, LogLoss, PositiveClass, SmoothECE, TopLabel, Variational
 from calibrant._validate import InputError
-from calibrant.estimators import UCME, CanonicalECE, GivenLocations, TangentKDE
+from calibrant.estimators import (
+    UCME,
+    CanonicalECE,
+    DensityECE,
+    GivenLocations,
+    KolmogorovSmirnov,
+    Kuiper,
+    Lp,
+    TangentKDE,
+)
 from calibrant.kernels import Energy, Exponential, Gaussian, Matern
 from calibrant.lab import (
+    BetaScores,
     LeastSquares,
     Localised,
+    LogisticCurve,
+    ScoreWorld,
     Sharp,
     Sigmoid,
     Smooth,
@@ -71,7 +83,9 @@ def test_the_binned_error_of_many_rows_is_near_its_truth():
 
 
 @pytest.mark.parametrize(
-    "estimator", [NORMAL, SKCE(), KCE(), UCME(), ECE(lens=ClassWise())], ids=lambda e: type(e).__name__
+    "estimator",
+    [NORMAL, SKCE(), KCE(), UCME(), ECE(lens=ClassWise()), Variational(), SmoothECE(), DensityECE(), Kuiper()],
+    ids=lambda e: type(e).__name__,
 )
 def test_calibrated_worlds_have_no_error(estimator):
     assert SyntheticNormal().truth(estimator) == 0
@@ -93,6 +107,9 @@ def test_calibrated_worlds_have_a_score():
         (Tempered(4, 2.0), CLASSES),  # more than two features
         (Tempered(3, 2.0), ECE(lens=ClassWise())),
         (Tempered(3, 2.0), KDE(lens=TopLabel())),
+        (Tempered(3, 2.0), SmoothECE()),
+        (Tempered(4, 2.0), Variational(lens=TopLabel())),
+        (Smooth(), DensityECE(lens=ClassWise())),
         (Smooth(), UCME(locations=GivenLocations([0], [0.5]))),
         (Smooth(), lambda y, p: 0.0),
     ],
@@ -159,3 +176,47 @@ def test_the_largest_gap_of_vectors():
     p, q = Tempered(3, 2.0).given(np.random.default_rng(0).random((100_000, 2)))
     largest = Tempered(3, 2.0).truth(CanonicalECE(norm=np.inf))
     assert largest == pytest.approx(np.abs(p.matrix - q.matrix).max(), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (Variational(), 1 / 4),
+        (Variational(Lp(2)), 1 / 4),
+        (Variational(Lp(1), lens=PositiveClass()), 1 / 4),
+        (Variational(Brier()), 1 / 12),
+        (Variational(LogLoss()), 1 - np.log(2)),
+        (DensityECE(), 1 / 4),
+        (DensityECE(norm=2), 12**-0.5),
+        (KolmogorovSmirnov(), 1 / 8),
+        (Kuiper(), 1 / 8),
+        (SmoothECE(bandwidth=10), 0.0),
+    ],
+    ids=repr,
+)
+def test_one_half_is_true_where_claims_are_even_by_hand(estimator, expected):
+    """The walk of residuals is ``(t^2 - t) / 2``; smoothed over everything they cancel."""
+    assert Smooth(1.0).truth(estimator) == pytest.approx(expected, abs=2e-6)
+    assert ScoreWorld(BetaScores(), LogisticCurve(0.0, 0.0)).truth(estimator) == pytest.approx(expected, abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    "estimator", [SmoothECE(), SmoothECE(0.05), KolmogorovSmirnov(), Kuiper(), DensityECE()], ids=repr
+)
+@pytest.mark.parametrize("world", [Sigmoid(0.4, 0.3, concentration=0.5), Smooth(0.5)], ids=repr)
+def test_what_endless_data_show_by_many_rows(world, estimator):
+    found = float(estimator(*world.draw(200_000, np.random.default_rng(4))))
+    assert found == pytest.approx(world.truth(estimator), abs=0.005)
+
+
+@pytest.mark.parametrize("loss", [Lp(1), Lp(2), Lp(np.inf), Brier(), LogLoss()], ids=repr)
+def test_what_recalibration_can_remove_by_simulation(loss):
+    """The mean distance, and the loss of what was predicted less the loss of what is true."""
+    world = TwiceTempered(4)
+    p, q = (found.matrix for found in world.given(np.random.default_rng(0).random((100_000, 3))))
+    removed = {
+        Brier(): lambda: ((p - q) ** 2).sum(axis=1),
+        LogLoss(): lambda: (q * np.log(q / p)).sum(axis=1),
+    }.get(loss, lambda: np.linalg.norm(q - p, loss.p, axis=1))()
+    truth = world.truth(Variational(loss))
+    assert truth == pytest.approx(removed.mean(), abs=4 * removed.std() / np.sqrt(100_000))

@@ -52,9 +52,9 @@ def test_reproducing_a_study(run, monkeypatch, tmp_path):
 
 
 def test_the_papers_keep_to_one_contract():
-    from studies import popordanoska
     from studies.berta import bounds as berta_coverage
     from studies.berta import variational as berta
+    from studies.popordanoska import errors as popordanoska
     from studies.roelofs import bias as roelofs
     from studies.widmann import estimator_error, rejection_rates
     from studies.widmann import regressions as widmann

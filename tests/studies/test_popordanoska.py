@@ -1,19 +1,18 @@
 import numpy as np
 import pytest
 
-from calibrant import KDE, Categorical
+from calibrant import KDE
 from calibrant.estimators import CanonicalECE, Grid, TangentKDE
 from calibrant.lab import TwiceTempered
-from studies.popordanoska import (
+from studies.popordanoska import densities
+from studies.popordanoska.errors import (
     BOUND,
+    HELD,
     MEASURES,
     SHARPNESS_SIZES,
-    Binned,
-    Recalibrated,
     _frequency,
     _squares,
     claims,
-    doane,
     figure,
     remark,
     sections,
@@ -34,7 +33,9 @@ def small():
 def test_every_estimate_at_every_size(small):
     assert small.n_rows == 2 * 2 * len(MEASURES) + 2 * len(SHARPNESS_SIZES)
     assert np.all(np.isfinite(small["bias"]))
-    assert np.isnan(small["part"]).sum() == small.n_rows - 1  # what is to be shown at 256; the other is at 20,000
+    assert (
+        np.isnan(small["part"]).sum() == small.n_rows - 2
+    )  # what is to be shown at 32 and 256; the other is at 20,000
 
 
 def test_noise_makes_narrow_kernels_and_bins_too_large(small):
@@ -47,7 +48,9 @@ def test_noise_makes_narrow_kernels_and_bins_too_large(small):
             assert row["bias"] < 4 * row["error"]
 
 
-def test_the_page(small):
+def test_the_page(small, monkeypatch):
+    monkeypatch.setattr(densities, "NEW", 500)
+    monkeypatch.setattr(densities, "LINES", 12)
     wide = summary(small)
     assert list(wide)[:3] == ["panel", "estimate", "n = 32"]
     assert wide.n_rows == 2 * len(MEASURES) + 2
@@ -55,8 +58,11 @@ def test_the_page(small):
     assert rates["partly debiased"] == pytest.approx(-0.5, abs=0.1)
     drawn = figure(small)
     assert len([axes for axes in drawn.axes if axes.has_data()]) == 3
-    (section,) = sections(small)
+    section, first, third = sections(small)
     assert remark(small) in section.text
+    assert [
+        len([axes for axes in part.figure.axes if axes.get_label() != "<colorbar>"]) for part in (first, third)
+    ] == [3, 3]
 
 
 def test_the_paper_is_judged_by_its_own_estimate_and_its_own_bins(small):
@@ -72,35 +78,10 @@ def test_the_paper_is_judged_by_its_own_estimate_and_its_own_bins(small):
     assert remark(small).startswith("The paper's claim at n = 256: its estimate is within 5 % of the truth in ")
 
 
-@pytest.mark.parametrize("norm", [1, 2])
-def test_the_binned_error_is_that_of_the_paper(rng, norm):
-    """Row by row as it is written; comparing the mean of a cell instead is never larger."""
-    p = rng.dirichlet(np.ones(3), 60)
-    y = np.array([rng.choice(3, p=row) for row in p])
-    cell = [tuple(np.minimum((row * 2).astype(int), 1)) for row in p]
-    terms = []
-    for i in range(60):
-        here = [j for j in range(60) if cell[j] == cell[i]]
-        frequency = np.mean([np.eye(3)[y[j]] for j in here], axis=0)
-        terms.append(np.sum(np.abs(frequency - p[i]) ** norm))
-    found = Binned(2, norm)(y, Categorical(p))
-    assert found == pytest.approx(np.mean(terms) ** (1 / norm), rel=1e-12)
-    assert found > CanonicalECE(Grid(2), norm)(y, p).value
-
-
-def test_doane_by_hand(rng):
-    """One skewed column and one without skewness."""
-    x = np.arange(50.0)
-    p = np.stack([x, x**3], axis=1)
-    g = np.mean((p[:, 1] - p[:, 1].mean()) ** 3) / np.mean((p[:, 1] - p[:, 1].mean()) ** 2) ** 1.5
-    more = np.log2(1 + g / np.sqrt(6 * 48 / (51 * 53)))
-    assert doane(p) == np.ceil(1 + np.log2(50) + more / 2)
-
-
 def test_bins_and_recalibration_have_the_truth_of_the_canonical_error():
-    world = TwiceTempered(4)
-    assert world.truth(Recalibrated().estimator) == world.truth(CanonicalECE())
-    assert world.truth(Binned(5, 2).estimator) == world.truth(KDE(2))
+    world, settings = TwiceTempered(4), dict(MEASURES)
+    assert world.truth(settings[HELD]) == pytest.approx(world.truth(CanonicalECE()), rel=1e-12)
+    assert world.truth(settings["5 bins, p = 2"]) == world.truth(KDE(2))
 
 
 def test_the_frequency_by_simulation(rng):
@@ -129,4 +110,25 @@ def test_all_of_it():
 def test_the_measures_are_what_they_are_called():
     settings = dict(MEASURES)
     assert settings["KDE, p = 1"] == KDE(1, "loo", debias=False)
+    assert settings["Doane bins, p = 2"] == CanonicalECE(Grid("doane"), 2, label_binned=True)
     assert settings["TangentKDE, p = 2"] == TangentKDE(2, "cv")
+
+
+def test_densities_against_the_true_one(rng):
+    """All integrate to one over even points; the true one gives the frequencies of cells."""
+    world = TwiceTempered(3, 0.9, 0.9)  # narrow enough for even points to see its faces
+    even = rng.dirichlet(np.ones(3), 20_000)
+    p = world.draw(40_000, rng)[1].matrix
+    inside = (even > 0.2).all(axis=1)
+    share = np.mean(densities.true_density(even, world) * inside) / 2
+    assert share == pytest.approx(np.mean((p > 0.2).all(axis=1)), abs=0.005)
+    for density in (densities.BinnedDensity(p[:300], 4), densities.KernelDensity(p[:300], 0.1)):
+        found = density(even[:4000]) / 2
+        assert found.mean() == pytest.approx(1, abs=5 * found.std() / np.sqrt(4000))
+
+
+def test_the_likeliest_kernel_is_nearest_to_the_true_density(monkeypatch):
+    monkeypatch.setattr(densities, "NEW", 400)
+    table = densities.errors(densities.densities()[1])
+    assert int(np.argmin(table["distance"])) == 2
+    assert table["never"][0] > 0.005

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -61,6 +62,7 @@ def program(words: Sequence[str] | None = None) -> App:
     return app
 
 
+@cache
 def _docstring(module: str, function: str) -> str:
     """What a function says of itself, read from its file."""
     tree = ast.parse(files("calibrant.cli").joinpath(f"{module}.py").read_text("utf-8"))

@@ -13,8 +13,9 @@ from calibrant._compiled.choice import Account, accounted
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import Quantiles
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.limits import ErrorLimits, Slack
 from calibrant.estimators.signs import BY_BOOTSTRAP, WITHHELD, no_signs, without_limits
 from calibrant.lenses.class_lenses import Event, Lens, PositiveClass, default_lens
@@ -27,6 +28,11 @@ Statistic: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 SINGLE = "every row is a cluster of its own: rows are taken as independent"
 """What is said where clusters make no difference."""
+
+DECISIONS = (
+    "y_pred holds nothing but 0 and 1: decisions, not probabilities, so that nothing says how sure the model was"
+)
+"""What is said of predictions that take no risk."""
 
 LINES = "rests on straight lines between the quantiles, which were not forecast"
 """What is said of numbers that need whole distributions, where quantiles alone were forecast."""
@@ -65,6 +71,8 @@ class BaseEstimator(ABC):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         engine: Engine | None = None,
     ) -> Estimate:
@@ -74,8 +82,12 @@ class BaseEstimator(ABC):
         """
         if engine is not None:
             mapping(engine)  # refuses what is none, also where there is no use for one
-        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, groups = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         found = as_estimate(self, targets, predictions, weights, engine, groups)
+        if isinstance(predictions, Categorical) and predictions.are_decisions:
+            found = replace(found, notes=(*found.notes, DECISIONS))
         has_lines = isinstance(predictions, Quantiles) and not predictions.is_joined
         if not has_lines or self.rests_on_levels or self.reads_quantiles:
             return found

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri, xlog1py, xlogy
@@ -15,7 +15,7 @@ from calibrant._validate import InputError, check_count, check_finite, check_one
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.estimators.distances import ConvexDistance, Lp
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
@@ -189,8 +189,6 @@ SEEN = -1
 
 IN_SAMPLE = "in-sample: the map has seen the rows it is judged by, so the error is overstated"
 
-IN_CLUSTERS = "rows of a cluster depend on each other, and no bound is known that allows for it"
-
 OVERSTATED = "an error that is overstated by an unknown amount bounds nothing. in_sample=False gives a lower bound"
 
 
@@ -298,9 +296,12 @@ class Variational(BaseEstimator):
         self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Estimate:
         """With folds of whole clusters, so that no map has seen rows like those it is judged by; without bound."""
-        return without_limits(self.estimate_by(None, targets, predictions, weights, clusters), IN_CLUSTERS)
+        return without_limits(self.estimate_by(None, targets, predictions, weights, clusters))
 
-    def confidence(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+    def confidence(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None, pos_label: Any = None,
+    ) -> Table:  # fmt: skip
         """How much of the error of an event is over-confidence, and how much under-confidence, with standard errors.
 
         Over-confidence is what remains of the error where g lies from f towards the middle, 1/2; under-confidence where it
@@ -313,7 +314,7 @@ class Variational(BaseEstimator):
         >>> Variational(Brier(), Temperature()).confidence(y, p)["error"].tolist()
         ['total', 'over-confidence', 'under-confidence']
         """
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         _, judged = self._judged(to_numpy(targets), predictions, weights)
         if not judged[0].is_event:
             raise InputError("over- and under-confidence are those of events: give a lens such as TopLabel()")
@@ -325,7 +326,10 @@ class Variational(BaseEstimator):
             standard_error=[self._stated(error, judged) for error in errors],
         )
 
-    def refinement(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Table:
+    def refinement(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None, pos_label: Any = None,
+    ) -> Table:  # fmt: skip
         """A proper loss as calibration error and refinement, what no recalibration removes, with standard errors.
 
         >>> rng = np.random.default_rng(0)
@@ -335,7 +339,7 @@ class Variational(BaseEstimator):
         (['loss', 'calibration error', 'refinement'], True)
         """
         loss = check_proper(self.loss)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         _, judged = self._judged(to_numpy(targets), predictions, weights)
         before, after = (np.mean([rows.losses(loss, p(rows)) for rows in judged], axis=0) for p in _BEFORE_AND_AFTER)
         rows = [_mean_and_error(before, weights), self._error(judged, weights), _mean_and_error(after, weights)]
@@ -422,9 +426,13 @@ class Variational(BaseEstimator):
         return Judged(observed, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0])
 
     def _cross_fitted(
-        self, y: np.ndarray, predictions: Distribution, weights: np.ndarray | None,
-        fold: np.ndarray, engine: Engine | None,
-    ) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
+        self,
+        y: np.ndarray,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+        fold: np.ndarray,
+        engine: Engine | None,
+    ) -> tuple[np.ndarray, np.ndarray | None]:
         """Held-out probabilities ``(n, k)`` and, where maps know them, expected signs or certainties ``(n,)``."""
         task = partial(_seen_by_others, self._recalibrator(), y, predictions, weights, fold)
         found = list(mapping(elsewhere(engine))(task, [SEEN] if self.in_sample else list(range(self.folds))))
@@ -458,11 +466,9 @@ def _certainty(found: Map, predictions: Distribution) -> np.ndarray | float:
 
 
 def _mean_and_error(
-    values: np.ndarray,
-    weights: np.ndarray | None,
-    spread: np.ndarray | float = 0.0,
-    map_variance: np.ndarray | float = 0.0,
-) -> tuple[float, float]:
+    values: np.ndarray, weights: np.ndarray | None,
+    spread: np.ndarray | float = 0.0, map_variance: np.ndarray | float = 0.0,
+) -> tuple[float, float]:  # fmt: skip
     """The weighted mean and its standard error.
 
     ``spread`` are variances of single rows below which their own spread is not believed, ``map_variance`` those that come on top.

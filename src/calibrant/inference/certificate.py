@@ -10,7 +10,7 @@ from calibrant._validate import InputError, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.base import as_estimate
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.debiased import DebiasedECE
@@ -124,6 +124,8 @@ def certify(
     error: Certifiable | None = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> Certificate:
     """A test whose rejection says that the calibration error is *below* a margin.
 
@@ -151,7 +153,7 @@ def certify(
     check_fraction(confidence_level, "confidence_level")
     if confidence_level <= 0.5:
         raise InputError(f"confidence_level must be above 0.5, such as 0.95; got {confidence_level!r}")
-    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
     settled = _usual(predictions) if error is None else _checked(error)
     _check_rows(equal_rows(weights, len(predictions)), margin, confidence_level)
     estimate = as_estimate(settled, targets, predictions, weights)

@@ -12,7 +12,7 @@ from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.base import BaseEstimator, View, as_estimate, check_lens
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
@@ -77,13 +77,15 @@ class HosmerLemeshow:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Chi-square and its tail; the estimate is the binned error, whose table has the groups."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         event = View.of(self.lens, predictions).only(self)
         estimate = ECE(EqualMass(self.n_groups), lens=self.lens).estimate(targets, predictions, weights)
         found = partial(_groups, event.probability, event.observed(targets), weights)
@@ -220,13 +222,15 @@ class Spiegelhalter:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """z and its two tails; the estimate is the Brier score of the event."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         view = View.of(self.lens, predictions)
         event = view.only(self)
         estimate = replace(Brier().estimate(*view.lens(targets, predictions), weights), lens=view.name)
@@ -296,13 +300,15 @@ class ConsistencyTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Resample, compare and count."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         estimate = as_estimate(self.estimator, targets, predictions, weights)
         # The resolved estimator: its kernels and lenses are those of the data, not of each resample.

@@ -1,7 +1,7 @@
 """Rows in the order of time: whether those after each other are alike, and blocks of them that are tested together."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -12,7 +12,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
-from calibrant.distributions.reading.conversion import as_problem
+from calibrant.distributions.reading.conversion import UNNAMED, Classes, as_problem
 from calibrant.estimators.forecast_errors.pit import PIT, usual_prerank
 from calibrant.lenses.class_lenses import default_lens
 from calibrant.typing import Array, ArrayLike
@@ -95,9 +95,16 @@ class TimeBlocks:
     memory: Memory
 
     @classmethod
-    def of(cls, y_true: ArrayLike, y_pred: ArrayLike, time: ArrayLike | None = None, block: int | None = None) -> Self:
+    def of(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        time: ArrayLike | None = None,
+        block: int | None = None,
+        classes: Classes = UNNAMED,
+    ) -> Self:
         """Blocks as long as the memory asks for, or of so many steps; without times the order is that of the rows."""
-        targets, predictions = as_problem(y_true, y_pred)
+        targets, predictions = as_problem(y_true, y_pred, classes)
         n = len(predictions)
         if block is not None:
             check_count(block, "block")
@@ -117,7 +124,13 @@ class TimeBlocks:
 
 
 def time_blocks(
-    y_true: ArrayLike, y_pred: ArrayLike, time: ArrayLike | None = None, *, block: int | None = None
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    time: ArrayLike | None = None,
+    *,
+    block: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> np.ndarray:
     """Which rows of a time series belong together: labels ``(n,)`` of blocks of consecutive rows, for ``clusters=``.
 
@@ -135,7 +148,7 @@ def time_blocks(
     >>> AggregatedTest()(y_true, y_pred, clusters=blocks).pvalue > 0.05
     True
     """
-    return TimeBlocks.of(y_true, y_pred, time, block).labels
+    return TimeBlocks.of(y_true, y_pred, time, block, Classes(labels, pos_label)).labels
 
 
 def error_series(targets: Array, predictions: Distribution) -> np.ndarray:

@@ -12,7 +12,7 @@ from calibrant._clusters import Clusters
 from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import SINGLE, BaseEstimator, as_estimate
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, too_few_clusters
 from calibrant.estimators.mean_limits import MeanLimits, skewed_quantile
@@ -76,12 +76,16 @@ class Bootstrap:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Estimate:
         """The estimate, its standard error and interval."""
-        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, groups = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         value = partial(value_of_rows, self.estimator, targets, predictions, weights)
         if groups is not None and self.block > 1:
             raise InputError(f"block={self.block} draws consecutive rows together: leave out block, or clusters")
@@ -263,11 +267,15 @@ class Jackknife:
         *,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Estimate:
         """The estimate, its standard error and interval."""
-        targets, predictions, weights, given = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, given = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         together = None if given is None or given.are_single_rows else given
         estimate = value_of_rows(self.estimator, targets, predictions, weights, slice(None), engine)
         fixed: Any = estimate.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator

@@ -14,7 +14,7 @@ from calibrant._validate import InputError, check_count, check_fraction, did_you
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
 from calibrant.estimators.mean_limits import MeanLimits
@@ -146,12 +146,14 @@ class PairedDifference:
         pred_b: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Difference:
         """The difference, its interval and p-value."""
-        problems, groups = _checked(y_true, (pred_b, pred_a), sample_weight, clusters)
+        problems, groups = _checked(y_true, (pred_b, pred_a), sample_weight, clusters, Classes(labels, pos_label))
         (difference,) = self.between(problems, [(1, 0)], clusters=groups, rng=rng, engine=engine)
         return difference
 
@@ -357,10 +359,14 @@ def _few_clusters(a: Checked, b: Checked, clusters: Clusters | None, fewest: flo
 
 
 def _checked(
-    y_true: ArrayLike, models: Sequence[ArrayLike], sample_weight: ArrayLike | None, clusters: ArrayLike | None
+    y_true: ArrayLike,
+    models: Sequence[ArrayLike],
+    sample_weight: ArrayLike | None,
+    clusters: ArrayLike | None,
+    classes: Classes,
 ) -> tuple[list[Checked], Clusters | None]:
     """The problem of each model, and the clusters of the rows that all share."""
-    found = [as_clustered_problem(y_true, model, sample_weight, clusters) for model in models]
+    found = [as_clustered_problem(y_true, model, sample_weight, clusters, classes) for model in models]
     return [problem[:3] for problem in found], found[0][3]
 
 
@@ -388,6 +394,8 @@ def compare(
     n_resamples: int = 999,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     clusters: ArrayLike | None = None,
     rng: Seed = None,
     engine: Engine | None = None,
@@ -415,7 +423,9 @@ def compare(
     paired = PairedDifference(estimator, n_resamples, confidence_level)
     if (reason := _bias_differs(estimator)) is not None:
         raise InputError(f"estimator must tell models apart: {reason}")
-    problems, groups = _checked(y_true, [models[name] for name in names], sample_weight, clusters)
+    problems, groups = _checked(
+        y_true, [models[name] for name in names], sample_weight, clusters, Classes(labels, pos_label)
+    )
     pairs = [(i, 0) for i in range(1, len(names))]
     differences = paired.between(problems, pairs, clusters=groups, rng=rng, engine=engine)
     rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in differences)]

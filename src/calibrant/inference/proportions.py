@@ -1,6 +1,6 @@
 """Exact intervals of proportions, and how many targets the predicted intervals hold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,12 +11,11 @@ from calibrant._array import to_numpy
 from calibrant._clusters import Clusters, as_clusters
 from calibrant._validate import (
     InputError,
-    as_column,
+    as_group,
     as_levels,
     as_weights,
     check_count,
     check_fraction,
-    check_same_length,
 )
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
@@ -103,7 +102,7 @@ def coverage(
     y_pred: ArrayLike,
     *,
     levels: float | Sequence[float] | None = None,
-    by: ArrayLike | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     confidence_level: float = 0.95,
@@ -132,8 +131,7 @@ def coverage(
     asked = _usual(predictions) if levels is None else as_levels(levels, "levels")
     weights = as_weights(sample_weight, len(predictions))
     w = np.ones(len(predictions)) if weights is None else weights
-    labels = np.zeros(len(w)) if by is None else as_column(by, "by")
-    check_same_length(len(labels), len(w), "by", "y_true")
+    labels = np.zeros(len(w)) if by is None else as_group(by, len(w), "by")
     rows = np.flatnonzero(w)
     names, which = np.unique(labels[rows], return_inverse=True)
     together = None if clusters is None else as_clusters(clusters, len(w))[rows]

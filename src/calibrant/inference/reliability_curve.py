@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.binned.binning import Binning, Bins, EqualMass
 from calibrant.estimators.binned.ece import ECE, EventCounts
 from calibrant.estimators.cluster_skewness import ClusterSkewness, rows_of_clusters
@@ -303,12 +303,16 @@ class ReliabilityCurve:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Table:
         """The curve of the lens's events, one after the other."""
-        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, groups = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         check_whole(predictions, self)
         if groups is not None and not groups.are_single_rows:
             return self._of_clusters(targets, predictions, weights, groups)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.kernel_errors.ucme import UCME, Locations, SampledLocations
 from calibrant.inference.monte_carlo import draw
 from calibrant.kernels import Exponential, Kernel
@@ -107,12 +108,14 @@ class Witness:
         *,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Table:
         """The witness at each place, in the order of the places, with its band."""
         refuse_clusters(self, clusters, BANDS)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         measure = UCME(self.on_predictions, self.on_targets, self.locations).resolve(predictions)
         places, (y, batch) = self.locations.choose(measure, targets, predictions)
@@ -158,12 +161,14 @@ class LocalErrors:
         *,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Table:
         """One row a signal and point: where, the mean error, its band, and how many rows count there."""
         refuse_clusters(self, clusters, BANDS)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         signals = self._signals(predictions)
         smooth = [self._smoother(signal.axis, weights) for signal in signals]

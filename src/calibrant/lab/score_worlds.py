@@ -17,7 +17,7 @@ from calibrant._validate import InputError, as_probabilities, check_norm, did_yo
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import lp_norm
-from calibrant.lab.world import World, check_positive, looks_at_positive_class
+from calibrant.lab.world import World, check_positive, norm_of_gap, power_of_gap
 
 SCALES = ("logit", "log", "logflip")
 """The log-odds, the logarithm of a probability, and the logarithm of what is missing to one."""
@@ -332,9 +332,9 @@ class ScoreWorld(World):
         return Categorical(self.curve(scores)).sample(rng, 1)[0], Categorical(scores)
 
     def truth(self, estimator: object) -> float | None:
-        """For binned errors of the positive class :func:`tce`."""
-        if looks_at_positive_class(estimator):
-            return tce(self, estimator.norm)
+        """For norms of the gap of the positive class :func:`tce`, and its power."""
+        if (norm := norm_of_gap(estimator)) is not None:
+            return tce(self, norm) ** power_of_gap(estimator)
         return super().truth(estimator)
 
 

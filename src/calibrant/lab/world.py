@@ -5,7 +5,7 @@ from functools import cache
 from typing import TypeGuard
 
 import numpy as np
-from scipy.special import roots_legendre
+from scipy.special import kl_div, roots_legendre
 from scipy.stats.qmc import Sobol
 
 from calibrant._validate import InputError
@@ -15,11 +15,15 @@ from calibrant.estimators.binned.binning import lp_norm
 from calibrant.estimators.binned.canonical import CanonicalECE
 from calibrant.estimators.binned.debiased import DebiasedECE
 from calibrant.estimators.binned.ece import ECE
+from calibrant.estimators.distances import ConvexDistance, Lp
 from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels
 from calibrant.estimators.kernel_errors.skce import KCE, MMCE, SKCE
 from calibrant.estimators.kernel_errors.ucme import UCME
-from calibrant.estimators.scoring_rules.proper_scores import Score
+from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss, Score
 from calibrant.estimators.simplex.kde import KDE, TangentKDE
+from calibrant.estimators.smooth.cumulative import KolmogorovSmirnov, Kuiper
+from calibrant.estimators.smooth.smooth_ece import DensityECE, SmoothECE
+from calibrant.estimators.variational import Variational
 from calibrant.kernels import Gaussian, Identity
 from calibrant.kernels.base import expectation
 from calibrant.lenses.class_lenses import PositiveClass
@@ -29,6 +33,13 @@ POINTS = 17
 
 NODES = 1024
 """Points of the quadrature behind :meth:`World.truth`: it gives four to six digits with one feature, three with two."""
+
+
+ERRORS = (
+    SKCE, KCE, MMCE, UCME, ECE, DebiasedECE, CanonicalECE, KDE, TangentKDE, DensityECE, SmoothECE, KolmogorovSmirnov, Kuiper,
+    Variational,
+)  # fmt: skip
+"""Errors, which are zero where the model is calibrated."""
 
 
 class World(ABC):
@@ -65,11 +76,11 @@ class World(ABC):
         """What the estimator would find in endless data; ``None`` where that is not known.
 
         Known are the errors of calibrated worlds, which are zero. Others, by quadrature over one or two features:
-        the SKCE with given length scales and, for classifiers, scores and the error that binned errors of two classes
-        stand for. Errors of whole prediction vectors are known for any number of features, to four digits or so.
+        the SKCE with given length scales and, for classifiers, scores and the error that binned, smoothed, cumulative and
+        variational errors of two classes stand for. Errors of whole prediction vectors are known for any number of features,
+        to four digits or so.
         """
-        errors = (SKCE, KCE, MMCE, UCME, ECE, DebiasedECE, CanonicalECE, KDE, TangentKDE)
-        if self.is_calibrated and isinstance(estimator, errors):
+        if self.is_calibrated and isinstance(estimator, ERRORS):
             return 0.0
         if self.features > 2 and not looks_at_vectors(estimator):
             return None
@@ -99,23 +110,46 @@ def _mean_over(estimator: object, p: Distribution, q: Distribution, w: np.ndarra
     if isinstance(estimator, Score):
         losses = [estimator.losses(np.full(len(p), c), p) * q.probability(c) for c in range(p.n_classes)]
         return float(w @ np.sum(losses, axis=0))
-    if looks_at_positive_class(estimator) and p.n_classes == 2:
-        return float(lp_norm(q.probability(1) - p.probability(1), w, estimator.norm))
+    if p.n_classes != 2:
+        return None
+    if (norm := norm_of_gap(estimator)) is not None:
+        return float(lp_norm(q.probability(1) - p.probability(1), w, norm)) ** power_of_gap(estimator)
+    if isinstance(estimator, SmoothECE | KolmogorovSmirnov | Kuiper) and isinstance(
+        estimator.lens, PositiveClass | None
+    ):
+        return _of_outcomes(estimator, p, q, w)
     return None
 
 
-def looks_at_vectors(estimator: object) -> TypeGuard[CanonicalECE | KDE | TangentKDE]:
+def looks_at_vectors(estimator: object) -> TypeGuard[CanonicalECE | KDE | TangentKDE | Variational]:
     """Whether it is an error of whole prediction vectors (of the positive class, where there are two)."""
-    return isinstance(estimator, CanonicalECE) or (isinstance(estimator, KDE | TangentKDE) and estimator.lens is None)
+    return isinstance(estimator, CanonicalECE) or (
+        isinstance(estimator, KDE | TangentKDE | Variational) and estimator.lens is None
+    )
 
 
-def _vector_error(estimator: CanonicalECE | KDE | TangentKDE, p: Categorical, q: Categorical, w: np.ndarray) -> float:
-    """``(E ||Q - P||_p^p)^(1/p)``."""
-    gap = np.asarray(q.matrix) - np.asarray(p.matrix)
+def _vector_error(
+    estimator: CanonicalECE | KDE | TangentKDE | Variational, p: Categorical, q: Categorical, w: np.ndarray
+) -> float:
+    """The mean distance of the truth from what was predicted: ``(E ||Q - P||_p^p)^(1/p)``, or that of a variational error."""
+    before, after = np.asarray(p.matrix), np.asarray(q.matrix)
+    if isinstance(estimator, Variational):
+        return float(w @ _distances(estimator, before, after))
+    gap = after - before
     if isinstance(estimator, CanonicalECE):
         return _sum_norm(gap, w, estimator.norm)
     error = _sum_norm(gap[:, 1:] if p.n_classes == 2 else gap, w, estimator.p)
     return error if estimator.root else error**estimator.p
+
+
+def _distances(estimator: Variational, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """The distance of each row, ``(m,)``, that is left where the best map is known; of two classes that of the event."""
+    loss = estimator.loss
+    if isinstance(loss, LogLoss):
+        return np.asarray(kl_div(q, p).sum(axis=1))
+    if p.shape[1] == 2 and isinstance(loss, Brier | Lp):
+        p, q = p[:, 1:], q[:, 1:]
+    return loss.between(q, p) if isinstance(loss, ConvexDistance) else ((q - p) ** 2).sum(axis=1)
 
 
 def _sum_norm(gap: np.ndarray, w: np.ndarray, power: float) -> float:
@@ -125,9 +159,30 @@ def _sum_norm(gap: np.ndarray, w: np.ndarray, power: float) -> float:
     return mean if np.isinf(power) else mean * classes ** (1 / power)
 
 
-def looks_at_positive_class(estimator: object) -> TypeGuard[ECE | DebiasedECE]:
-    """Whether it is a binned error of the positive class of two."""
-    return isinstance(estimator, ECE | DebiasedECE) and isinstance(estimator.lens, PositiveClass | None)
+def norm_of_gap(estimator: object) -> float | None:
+    """The norm of the gap of the positive class of two that it estimates, or whose power; ``None`` for all else."""
+    if not isinstance(getattr(estimator, "lens", None), PositiveClass | None):
+        return None
+    if isinstance(estimator, ECE | DebiasedECE | DensityECE):
+        return estimator.norm
+    if isinstance(estimator, Variational) and isinstance(estimator.loss, Lp | Brier):
+        return 1 if isinstance(estimator.loss, Lp) else 2
+    return None
+
+
+def power_of_gap(estimator: object) -> float:
+    """The power of that norm which it estimates."""
+    return 2 if isinstance(estimator, Variational) and isinstance(estimator.loss, Brier) else 1
+
+
+def _of_outcomes(
+    estimator: SmoothECE | KolmogorovSmirnov | Kuiper, p: Categorical, q: Categorical, w: np.ndarray
+) -> float:
+    """Of both outcomes of each prediction, weighted by how likely they are."""
+    event = np.asarray(q.probability(1))
+    rows = np.repeat(np.arange(len(p)), 2)
+    weights = (w[:, None] * np.stack([1 - event, event], axis=1)).ravel()
+    return float(estimator.estimate(np.tile([0, 1], len(p)), p[rows], weights))
 
 
 def _skce(estimator: SKCE, p: Distribution, q: Distribution, w: np.ndarray) -> float | None:

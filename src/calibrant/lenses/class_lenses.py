@@ -5,7 +5,7 @@ right, or each class in turn. Every lens maps a problem to a problem, ``lens(y_t
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,11 @@ import numpy as np
 
 from calibrant._array import matched, namespace, to_numpy
 from calibrant._clusters import as_clusters
-from calibrant._validate import InputError, as_column, as_weights, check_same_length, of_what
+from calibrant._validate import InputError, as_group, as_weights, of_what
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_problem
+from calibrant.distributions.reading.conversion import Classes, as_problem
 from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import Array, ArrayLike
 
@@ -68,9 +68,11 @@ class Lens(ABC):
     def events(self, predictions: Distribution) -> tuple[Event, ...]:
         """The events looked at, in a fixed order."""
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Categorical | Bernoulli]:
+    def __call__(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, pos_label: Any = None
+    ) -> tuple[Array, Categorical | Bernoulli]:
         """The problem seen through the lens: a binary one for a single event, else one label an event."""
-        targets, predictions = as_problem(y_true, y_pred)
+        targets, predictions = as_problem(y_true, y_pred, Classes(labels, pos_label))
         events = self.events(predictions)
         if len(events) == 1:
             return events[0].problem(targets)
@@ -102,7 +104,7 @@ class PositiveClass(Lens):
         p = _categorical(predictions, self)
         if self.label is None and p.n_classes != 2:
             raise InputError(f"with {p.n_classes} classes, say which one is positive: PositiveClass(label)")
-        index = 1 if self.label is None else p.index_of(self.label)
+        index = p.event if self.label is None else p.index_of(self.label)
         return (Event(p.class_names[index], p.probability(index), index),)
 
 
@@ -177,8 +179,10 @@ def groups(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    by: ArrayLike,
+    by: ArrayLike | Mapping[str, ArrayLike],
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     clusters: ArrayLike | None = None,
     **options: Any,
 ) -> Table:
@@ -195,12 +199,10 @@ def groups(
     """
     if not callable(measure) or isinstance(measure, type):
         raise InputError(f"measure must be an estimator or a test such as ECE(); got {of_what(measure)}")
-    targets, predictions = as_problem(y_true, y_pred)
+    targets, predictions = as_problem(y_true, y_pred, Classes(labels, pos_label))
     weights = as_weights(sample_weight, len(predictions))
     together = None if clusters is None else as_clusters(clusters, len(predictions))
-    labels = as_column(by, "by")
-    check_same_length(len(labels), len(predictions), "by", "y_true")
-    names, which = np.unique(labels, return_inverse=True)
+    names, which = np.unique(as_group(by, len(predictions), "by"), return_inverse=True)
     rows = [np.flatnonzero(which == i) for i in range(len(names))]
     results = []
     for name, r in zip(names, rows, strict=True):

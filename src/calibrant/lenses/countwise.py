@@ -1,6 +1,7 @@
 """Forecasts of counts as class probabilities: 0, 1, 2, ..., and one class for all that is more."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.discrete.count_families import Counts
 from calibrant.distributions.empirical.ensemble import Ensemble
-from calibrant.distributions.reading.conversion import as_problem
+from calibrant.distributions.reading.conversion import Classes, as_problem
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.lenses.thresholds import RangeEvent
 from calibrant.typing import Array, ArrayLike
@@ -75,9 +76,11 @@ class CountWise(Lens):
             for k, (name, end) in enumerate(zip(p.class_names, ends, strict=True))
         )
 
-    def __call__(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Categorical]:
+    def __call__(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, pos_label: Any = None
+    ) -> tuple[Array, Categorical]:
         """The problem of classes."""
-        targets, predictions = as_problem(y_true, y_pred)
+        targets, predictions = as_problem(y_true, y_pred, Classes(labels, pos_label))
         p = self.classes(predictions)
         return np.minimum(to_numpy(targets), p.n_classes - 1).astype(np.int64), p
 

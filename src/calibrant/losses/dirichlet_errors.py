@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from calibrant.estimators.simplex.kde import ALONE, EFFECTIVE
+from calibrant.estimators.simplex.kde import ALONE, is_spread
 from calibrant.lenses.class_lenses import Lens
 from calibrant.losses.class_rows import ClassRows
 from calibrant.losses.fused_error import EventRows, FusedError, ValueAndSlope, event_lens, joined, panels, rooted
@@ -140,8 +140,8 @@ class FusedKDE(FusedError):
             terms, of_predicted, of_mean = self._terms(mean, mean**2 if self._has_squares else mean, predicted)
             return Slopes(terms, of_predicted, _filled(of_mean + 2 * mean if self._has_squares else of_mean, first))
         twofold = around.twofold[first:]
-        is_many = (s * EFFECTIVE <= 1).to(s.dtype)
-        scale = is_many * ((n - 1) / (n - 2)) if self._is_full(n) else torch.zeros_like(s)
+        full = self._is_full(n)
+        scale = is_spread(s, n - 1).to(s.dtype) * ((n - 1) / (n - 2)) if full else torch.zeros_like(s)
         shift = scale * (twofold - s * mean)
         if not self._has_squares:
             terms, of_predicted, of_mean = self._terms(mean + shift, mean, predicted)
@@ -182,7 +182,7 @@ class FusedKDE(FusedError):
 
     def _is_full(self, n: int) -> bool:
         """Whether the bias of ratios is removed."""
-        return self.debias is True and n - 1 >= EFFECTIVE
+        return self.debias is True and n > 2
 
 
 def _weights(keys: Tensor, queries: Tensor, start: int) -> Tensor:

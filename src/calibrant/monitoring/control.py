@@ -16,7 +16,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
 from calibrant.distributions.multivariate import dimensions
-from calibrant.distributions.reading.conversion import as_problem
+from calibrant.distributions.reading.conversion import Classes, as_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
@@ -26,7 +26,7 @@ from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.proportions import Band
 from calibrant.inference.reliability_curve import outward, resampled_sums
-from calibrant.lenses.class_lenses import TopLabel
+from calibrant.lenses.class_lenses import PositiveClass, TopLabel
 from calibrant.monitoring.bets import ClassBets
 from calibrant.monitoring.history import CUTS, LEVELS, Cut, EventSums, EventTally, History, PITSums, PITTally
 from calibrant.monitoring.monitor import Monitor
@@ -83,9 +83,13 @@ class Windows:
         check_count(self.size, "size")
         check_count(self.n_resamples, "n_resamples")
 
-    def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Self, list[Window]]:
+    def update(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, pos_label: Any = None
+    ) -> tuple[Self, list[Window]]:
         """After these rows too, and the windows that they complete."""
-        outcomes, claims = _seen(*as_problem(y_true, y_pred), self.n, self.seed)
+        outcomes, claims = _seen(
+            *as_problem(y_true, y_pred, Classes(labels, pos_label), in_parts=True), self.n, self.seed
+        )
         if self.waiting and self.waiting[0][1].shape[1:] != claims.shape[1:]:
             raise InputError("y_pred must be like the rows before")
         parts = [*self.waiting, (outcomes, claims)]
@@ -135,7 +139,8 @@ def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tupl
         return y, to_numpy(predictions.probs)
     if isinstance(predictions, Categorical):
         if predictions.n_classes == 2:
-            return y, to_numpy(predictions.probability(1))
+            event = PositiveClass().events(predictions)[0]
+            return event.observed(y).astype(np.uint8), event.probability
         event = TopLabel().events(predictions)[0]
         return event.observed(targets).astype(np.uint8), event.probability
     if dimensions(predictions):

@@ -13,7 +13,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.multivariate import dimensions
-from calibrant.distributions.reading.conversion import as_problem
+from calibrant.distributions.reading.conversion import Classes, as_problem
 from calibrant.monitoring.bets import Bets, ClassBets, Defect, EventBets, LabelBets
 from calibrant.monitoring.history import History
 from calibrant.monitoring.pit_bets import PITBets
@@ -165,9 +165,11 @@ class Monitor(Result):
         check_count(self.seed, "seed", least=0)
         check_count(self.window, "window")
 
-    def update(self, y_true: ArrayLike, y_pred: ArrayLike) -> Self:
+    def update(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, pos_label: Any = None
+    ) -> Self:
         """The monitor after these rows too."""
-        targets, predictions = as_problem(y_true, y_pred)
+        targets, predictions = as_problem(y_true, y_pred, Classes(labels, pos_label), in_parts=True)
         bets = self._bets(predictions)
         history = self.history or History.fresh(bets, self.window, self.n)
         state = replace(self, bets=bets, wealth=self.wealth or Wealth.fresh(bets.shares), history=history)

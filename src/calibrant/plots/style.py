@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -107,10 +108,13 @@ class StyleSheet(Palette):
         """A tag of a drawing with ``var(--ink)`` and the like for every colour, so that it follows light and dark."""
         return re.sub(r"#[0-9a-f]{6}", self._variable, tag)
 
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {colour: name for name, colour in asdict(self).items()}
+
     def _variable(self, found: "re.Match[str]") -> str:
-        for name, stand_in in asdict(self).items():
-            if found[0] == stand_in:
-                return f"var(--{name})"
+        if found[0] in self._names:
+            return f"var(--{self._names[found[0]]})"
         if found[0][:5] not in ("#0a00", "#0b00"):
             return found[0]
         end, share = "low" if found[0][2] == "a" else "high", 100 * int(found[0][5:], 16) / STEPS

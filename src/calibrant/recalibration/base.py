@@ -19,7 +19,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.distributions.quadrature import crps_by_cells, has_levels
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.recalibration.maps import Map, NamedClasses
 from calibrant.results import Table, how_many, number
 from calibrant.results.result import SCHEMA, Result
@@ -136,7 +136,7 @@ def in_order(parts: Sequence[HeldOut]) -> Categorical:
     rows = np.concatenate([part.rows for part in parts])
     classes = [part.predictions for part in parts if isinstance(part.predictions, Categorical)]
     matrix = np.concatenate([to_numpy(one.matrix) for one in classes])
-    return Categorical.trusted(matrix[np.argsort(rows)], classes[0].labels)
+    return classes[0].alike(matrix[np.argsort(rows)])
 
 
 def scores(
@@ -346,6 +346,8 @@ class Recalibrator(ABC):
         *,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         folds: int = 5,
         seed: int = 0,
         engine: Engine | None = None,
@@ -355,7 +357,9 @@ class Recalibrator(ABC):
         ``clusters`` has one label a row: rows with the same label may depend on each other, and are held out together. A fold is a
         task of the engine.
         """
-        targets, predictions, weights, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, together = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         together = None if together is None or together.are_single_rows else together
         y = to_numpy(targets)
         found = self.find(y, predictions, weights)

@@ -42,7 +42,7 @@ class Map(ABC):
             found = self.apply(predictions)
         if not isinstance(found, Categorical):
             return found
-        found = Categorical(found.probs, found.labels)  # what maps make is trusted everywhere but here
+        found = Categorical(found.probs, found.labels, found.pos_label)  # what maps make is trusted everywhere but here
         if isinstance(y_pred, Distribution):
             return found
         is_column = isinstance(predictions, Categorical) and predictions.probs.ndim == 1
@@ -135,7 +135,7 @@ class ClassMap(Map):
         assert isinstance(predictions, Categorical)
         p = to_numpy(predictions.matrix).astype(np.float64)
         found = np.clip(self.probabilities(p), 0.0, 1.0)  # rounding
-        return Categorical.trusted(found, predictions.labels)
+        return predictions.alike(found)
 
     def check(self, predictions: Distribution) -> None:
         """Refuse other families, and other numbers of classes."""
@@ -179,7 +179,7 @@ class NamedClasses(Map):
         order = [predictions.class_names.index(label) for label in self.labels]
         found = self.inner.apply(Categorical.trusted(to_numpy(predictions.matrix)[:, order]))
         assert isinstance(found, Categorical)
-        return Categorical.trusted(to_numpy(found.matrix)[:, np.argsort(order)], predictions.labels)
+        return predictions.alike(to_numpy(found.matrix)[:, np.argsort(order)])
 
     def check(self, predictions: Distribution) -> None:
         """Refuse what the inner map refuses, and other names."""

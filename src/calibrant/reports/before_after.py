@@ -10,7 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import central_levels, fan_of
-from calibrant.distributions.reading.conversion import as_clustered_problem, as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem, as_weighted_problem
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.recalibration.base import FLOORED, HeldOut, effective_rows, impossible, nats, scores
@@ -168,6 +168,8 @@ def before_and_after(
     *,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     title: str = "Recalibration",
     recalibrator: str = "",
     origin: str = "",
@@ -189,9 +191,11 @@ def before_and_after(
     'Recalibration helps: log loss falls from 1.081 to 1.016.'
     """
     check_count(n_resamples, "n_resamples", least=99)
-    targets, before, weights, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+    targets, before, weights, together = as_clustered_problem(
+        y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+    )
     together = None if together is None or together.are_single_rows else together
-    parts = _parts(y_true, better, len(before), sample_weight)
+    parts = _parts(y_true, better, len(before), sample_weight, Classes(labels, pos_label))
     draws = affordable(n_resamples, len(before), TEST_WORK, least=399)
     settings = (targets, before, weights, draws, as_seed_sequence(rng), None)
     problem: ReportProblem
@@ -220,7 +224,7 @@ def before_and_after(
 
 
 def _parts(
-    y_true: ArrayLike, better: ArrayLike | Sequence[HeldOut], n: int, sample_weight: ArrayLike | None
+    y_true: ArrayLike, better: ArrayLike | Sequence[HeldOut], n: int, sample_weight: ArrayLike | None, classes: Classes
 ) -> Sequence[HeldOut]:
     """What became of each row: folds that hold each once, or all rows as one."""
     if isinstance(better, Sequence) and better and isinstance(better[0], HeldOut):
@@ -228,7 +232,7 @@ def _parts(
         if not np.array_equal(rows, np.arange(n)):
             raise InputError(f"held-out folds must hold each of the {n:,} rows once; they hold {len(rows):,}")
         return better
-    _, after, _ = as_weighted_problem(y_true, better, sample_weight)
+    _, after, _ = as_weighted_problem(y_true, better, sample_weight, classes)
     return [HeldOut(np.arange(n), after)]
 
 

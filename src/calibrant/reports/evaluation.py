@@ -14,7 +14,7 @@ import calibrant
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import UNNAMED, Classes, as_clustered_problem
 from calibrant.estimators.base import SINGLE
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
@@ -64,11 +64,13 @@ def evaluate(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     title: str = "Calibration report",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -79,12 +81,13 @@ def evaluate(
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
 
-    ``by`` maps names to columns that slice the rows. ``clusters`` has one label a row: rows with the same label may depend on
-    each other in any way, such as questions about one text. ``time``, numbers or dates, orders the rows: blocks of them that are as
-    long as their memory asks for are clusters, or ``block`` steps; ``block`` alone takes the rows in their order. Large data get
-    fewer resamples than ``n_resamples``, and the report says how many. ``progress`` is told of each step. ``advice=False`` leaves
-    out which recalibrator would help; ``source`` are the words of a command that name the file and its columns, for the one that
-    learns it.
+    ``labels`` names the columns of probabilities, and ``pos_label`` says which of two classes is the event; they are needed where
+    targets are names. ``by`` slices the rows: a column, a data frame, or a mapping of names to columns. ``clusters`` has one label
+    a row: rows with the same label may depend on each other in any way, such as questions about one text. ``time``, numbers or
+    dates, orders the rows: blocks of them that are as long as their memory asks for are clusters, or ``block`` steps; ``block``
+    alone takes the rows in their order. Large data get fewer resamples than ``n_resamples``, and the report says how many.
+    ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help; ``source`` are the words of a
+    command that name the file and its columns, for the one that learns it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -94,7 +97,15 @@ def evaluate(
     'These probabilities agree with what happened.'
     """
     problem, outline = planned(
-        y_true, y_pred, by, sample_weight, n_resamples, rng, engine, Together(clusters, time, block)
+        y_true,
+        y_pred,
+        by,
+        sample_weight,
+        n_resamples,
+        rng,
+        engine,
+        Together(clusters, time, block),
+        Classes(labels, pos_label),
     )
     advise = partial(advise_on, problem, source=source) if advice else None
     return report_of(problem, outline, title, progress or silent, advise)
@@ -105,11 +116,13 @@ def report(
     y_pred: ArrayLike,
     path: str | Path = "calibrant-report.html",
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     title: str = "Calibration report",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -135,6 +148,8 @@ def report(
         clusters=clusters,
         time=time,
         block=block,
+        labels=labels,
+        pos_label=pos_label,
         title=title,
         n_resamples=n_resamples,
         rng=rng,
@@ -150,11 +165,13 @@ def judge(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     n_resamples: int = 999,
     rng: Seed = None,
     engine: Engine | None = None,
@@ -167,7 +184,17 @@ def judge(
     >>> judge((rng.random(300) < y_pred**3) * 1, y_pred, n_resamples=199).finding
     'too high'
     """
-    _, outline = planned(y_true, y_pred, by, sample_weight, n_resamples, rng, engine, Together(clusters, time, block))
+    _, outline = planned(
+        y_true,
+        y_pred,
+        by,
+        sample_weight,
+        n_resamples,
+        rng,
+        engine,
+        Together(clusters, time, block),
+        Classes(labels, pos_label),
+    )
     evidence = outline.gather[1]()
     return outline.judge(evidence, [make(evidence) for _, make in outline.numbers])
 
@@ -180,14 +207,14 @@ class Together:
     time: ArrayLike | None = None
     block: int | None = None
 
-    def of(self, y_true: ArrayLike, y_pred: ArrayLike) -> tuple[ArrayLike | None, list[str]]:
+    def of(self, y_true: ArrayLike, y_pred: ArrayLike, names: Classes = UNNAMED) -> tuple[ArrayLike | None, list[str]]:
         """One label a row, if anything is said, and what is to be told of them."""
         if self.time is None and self.block is None:
             return self.clusters, []
         if self.clusters is not None:
             said = "time" if self.time is not None else "block"
             raise InputError(f"clusters and {said} both say which rows belong together: leave one out")
-        blocks = TimeBlocks.of(y_true, y_pred, self.time, self.block)
+        blocks = TimeBlocks.of(y_true, y_pred, self.time, self.block, names)
         return blocks.labels, [blocks.in_words()]
 
 
@@ -198,17 +225,18 @@ APART = Together()
 def planned(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    by: Mapping[str, ArrayLike] | None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None,
     sample_weight: ArrayLike | None,
     n_resamples: int,
     rng: Seed,
     engine: Engine | None,
     together: Together = APART,
+    names: Classes = UNNAMED,
 ) -> tuple[ReportProblem, Outline[Any]]:
     """The checked problem, and what its report consists of."""
     check_count(n_resamples, "n_resamples", least=99)
-    labels, more = together.of(y_true, y_pred)
-    targets, predictions, weights, clusters = as_clustered_problem(y_true, y_pred, sample_weight, labels)
+    labels, more = together.of(y_true, y_pred, names)
+    targets, predictions, weights, clusters = as_clustered_problem(y_true, y_pred, sample_weight, labels, names)
     if clusters is not None and clusters.are_single_rows:
         clusters, more = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
     n = len(predictions) if sample_weight is None else len(sample_weight)

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import central_levels
+from calibrant.distributions.reading.conversion import Classes
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import coverage
 from calibrant.reports.class_report.class_outline import curve_of
@@ -111,11 +112,13 @@ def compare(
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
     *,
-    by: Mapping[str, ArrayLike] | None = None,
+    by: ArrayLike | Mapping[str, ArrayLike] | None = None,
     sample_weight: ArrayLike | None = None,
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
     title: str = "Comparison of models",
     n_resamples: int = 999,
     rng: Seed = None,
@@ -137,7 +140,16 @@ def compare(
     >>> result.verdict.headline
     'plain is better calibrated than bold, and has the lower log loss.'
     """
-    plans = _plans(y_true, models, sample_weight, n_resamples, rng, engine, Together(clusters, time, block))
+    plans = _plans(
+        y_true,
+        models,
+        sample_weight,
+        n_resamples,
+        rng,
+        engine,
+        Together(clusters, time, block),
+        Classes(labels, pos_label),
+    )
     problems = {name: problem for name, (problem, _) in plans.items()}
     first = next(iter(problems.values()))
     columns = columns_of(by, len(first) + first.idle, sample_weight)
@@ -173,15 +185,16 @@ def _plans(
     rng: Seed,
     engine: Engine | None,
     together: Together,
+    names: Classes,
 ) -> dict[str, tuple[ReportProblem, Outline[Any]]]:
     """The checked problems, all of one kind, and what their reports consist of."""
     if not isinstance(models, Mapping) or not 2 <= len(models) <= MAX_MODELS:
         raise InputError(f"models must be 2 to {MAX_MODELS} predictions by name, {{'a': y_pred, 'b': other_pred}}")
     found: dict[str, tuple[ReportProblem, Outline[Any]]] = {}
-    together = Together(together.of(y_true, next(iter(models.values())))[0])  # the same for all
+    together = Together(together.of(y_true, next(iter(models.values())), names)[0])  # the same for all
     for name, y_pred in models.items():
         try:
-            found[name] = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine, together)
+            found[name] = planned(y_true, y_pred, None, sample_weight, n_resamples, rng, engine, together, names)
         except InputError as error:
             raise InputError(f"model {name!r}: {error}") from error
         rng = found[name][0].fresh_seeds

@@ -13,7 +13,7 @@ from calibrant._validate import MAX_COUNT, InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_part
+from calibrant.distributions.reading.conversion import Classes, as_part
 from calibrant.kernels import Kernel
 from calibrant.results import Estimate
 from calibrant.typing import Array, ArrayLike
@@ -170,9 +170,17 @@ class SumState(ABC):
     n: int
     family: str | None
 
-    def update(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
+    def update(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+    ) -> Self:
         """The state after these rows too; there may be none."""
-        part = as_part(y_true, y_pred, sample_weight)
+        part = as_part(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         return self if part is None else self.merge(self.of_rows(*part))
 
     def merge(self, other: Self) -> Self:

@@ -16,7 +16,7 @@ from calibrant._numerics.sums import UNIT, dot, from_text, sum_any, to_float, to
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_part, as_problem
+from calibrant.distributions.reading.conversion import Classes, as_part, as_problem
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, resolve_problem
 from calibrant.estimators.kernel_errors.kernel_sums import block_sums, notes_on_blocks
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE
@@ -171,6 +171,8 @@ class BlockState(SumState):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         start: int | None = None,
     ) -> Self:
         """The state after these rows too, which follow the last ones unless ``start`` says where they begin."""
@@ -178,7 +180,7 @@ class BlockState(SumState):
             raise InputError("block takes no sample_weight: blocks are of equal weight")
         if start is not None:
             check_count(start, "start", least=0)
-        part = as_part(y_true, y_pred, None)
+        part = as_part(y_true, y_pred, None, Classes(labels, pos_label))
         if part is None:
             return self
         end = self.ranges[-1][1] if self.ranges else 0

@@ -1,7 +1,7 @@
 """States of data frames that come one after the other, and binned errors of tables that stay in their database."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, reduce
 from typing import Any
 
@@ -24,6 +24,8 @@ def frame_states(
     y_pred: str | Sequence[str] = "p",
     sample_weight: str | None = None,
     like: tuple[ArrayLike, ArrayLike] | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> Mapper:
     """A function from the frames of one part of the data to one frame of one row, whose column ``state`` holds the state as JSON.
 
@@ -39,13 +41,14 @@ def frame_states(
     """
     state(*estimators, like=like)  # which checks them here rather than far away
     columns = y_true, y_pred if isinstance(y_pred, str) else list(y_pred), sample_weight
-    return partial(_mapped, estimators, like, columns)
+    return partial(_mapped, estimators, like, columns, {"labels": labels, "pos_label": pos_label})
 
 
 def _mapped(
     estimators: tuple[Any, ...],
     like: tuple[ArrayLike, ArrayLike] | None,
     columns: tuple[str, str | list[str], str | None],
+    names: Mapping[str, Any],
     frames: Iterable[Any],
 ) -> Iterator[Any]:
     total, kind = state(*estimators, like=like), None
@@ -53,7 +56,7 @@ def _mapped(
     for frame in frames:
         kind = type(frame)
         weights = {} if weight is None else {"sample_weight": frame[weight]}
-        total = total.update(frame[y_true], frame[y_pred], **weights)
+        total = total.update(frame[y_true], frame[y_pred], **weights, **names)
     if kind is not None and total.n:
         yield kind({"state": [json.dumps(total.to_dict())]})
 

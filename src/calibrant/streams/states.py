@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.reading.conversion import as_part, as_problem
+from calibrant.distributions.reading.conversion import Classes, as_part, as_problem
 from calibrant.estimators.binned.binned_state import BinnedState
 from calibrant.estimators.binned.binning import Edges
 from calibrant.estimators.binned.debiased import DebiasedECE
@@ -48,10 +48,17 @@ class SeveralStates:
         return int(self.states[0].n)
 
     def update(
-        self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None, **options: Any
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+        **options: Any,
     ) -> Self:
         """The states after these rows too; input is checked once. ``start`` is for those that have blocks."""
-        part = as_part(y_true, y_pred, sample_weight)
+        part = as_part(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         if part is None:
             return self
         targets, predictions, weights = part

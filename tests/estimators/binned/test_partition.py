@@ -4,7 +4,7 @@ import pytest
 from calibrant._validate import InputError
 from calibrant.estimators import Grid, KMeans, MedianVariance
 
-RULES = [MedianVariance(8), KMeans(6)]
+RULES = [MedianVariance(8), KMeans(6), Grid(4), Grid("doane")]
 
 
 @pytest.fixture
@@ -69,10 +69,46 @@ def test_seeds_and_bad_settings(points):
 def test_a_grid_has_cells_of_equal_width(rng):
     p = rng.dirichlet(np.ones(3), 200)
     cells = Grid(5).cells(p)
-    index = np.minimum((p * 5).astype(int), 4)
+    index = np.maximum(np.ceil(p * 5).astype(int) - 1, 0)
     same = (index[:, None] == index[None, :]).all(axis=2)
     assert np.array_equal(same, cells[:, None] == cells[None, :])
     assert set(cells) == set(range(cells.max() + 1))
     assert Grid(5).cells(np.array([[1.0, 0.0], [0.99, 0.01]])).tolist() == [0, 0]  # certainty is in the last bin
-    with pytest.raises(InputError, match="bins must be a whole number"):
+    with pytest.raises(InputError, match="bins must be a whole number of at least 1; got 0"):
         Grid(0)
+    with pytest.raises(InputError, match="bins must be a whole number, or 'doane' to find one; got 'sturges'"):
+        Grid("sturges")
+
+
+def test_a_probability_on_an_edge_lies_below_it_as_a_decimal():
+    p = np.array([[0.29, 0.71], [0.285, 0.705], [0.07, 0.93], [0.061, 0.921]])
+    cells = Grid(100).cells(p)
+    assert cells[0] == cells[1]
+    assert cells[2] == cells[3]
+
+
+@pytest.mark.parametrize("bins", [1, 2, 5])
+def test_with_three_classes_the_cells_are_equal_triangles(bins, rng):
+    """As many as the square of the bins, each with as many even points as another, within its own three edges."""
+    p = rng.dirichlet(np.ones(3), 40_000)
+    cells = Grid(bins).cells(p)
+    count = np.bincount(cells)
+    assert len(count) == bins**2
+    assert np.all(np.abs(count - 40_000 / bins**2) < 5 * np.sqrt(40_000 / bins**2))
+    for cell in range(bins**2):
+        here = p[cells == cell] * bins
+        up, down = np.ceil(here) - 1, np.ceil(here)
+        assert np.ptp(up, axis=0).tolist() == [0, 0, 0]  # between two lines along each class
+        assert bins - up[0].sum() in (1, 2)  # the lines form a triangle that points up, or down
+        assert down[0].sum() - bins in (1, 2)
+
+
+def test_doane_by_hand(rng):
+    """One skewed column and one without skewness."""
+    x = np.arange(50.0)
+    p = np.stack([x, x**3], axis=1) / 50**3
+    g = np.mean((p[:, 1] - p[:, 1].mean()) ** 3) / np.mean((p[:, 1] - p[:, 1].mean()) ** 2) ** 1.5
+    more = np.log2(1 + g / np.sqrt(6 * 48 / (51 * 53)))
+    assert Grid("doane").settled(p).bins == np.ceil(1 + np.log2(50) + more / 2)
+    assert Grid("doane").settled(np.full((3, 2), 0.5)).bins == np.ceil(1 + np.log2(3))
+    assert Grid(7).settled(p).bins == 7

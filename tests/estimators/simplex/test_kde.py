@@ -54,21 +54,23 @@ def test_the_definition(power, data):
     assert KDE(power, 0.1, debias=False)(y, p).value == pytest.approx(expected ** (1 / power), rel=1e-12)
 
 
+@pytest.mark.parametrize("bandwidth", [0.5, 0.1])
 @pytest.mark.parametrize("debias", [True, "partial"])
-def test_squares_without_their_noise(debias, data):
+def test_squares_without_their_noise(debias, bandwidth, data):
     """The squared gap as a sum over pairs of different neighbours; and the shift that removes the bias of ratios."""
     y, p = data[0], data[1].matrix
-    w, observed, m = softmax_weights(p, 0.5), np.eye(4)[y], 119
+    w, observed, m = softmax_weights(p, bandwidth), np.eye(4)[y], 119
     square = np.einsum("ji,jk,ic,kc->jc", w, w, observed, observed) - np.einsum("ji,ic->jc", w**2, observed)
     square /= 1 - (w**2).sum(axis=1, keepdims=True)
     frequency = w @ observed
     if debias is True:
-        enough = (w**2).sum(axis=1, keepdims=True) <= 1 / 25
-        assert 0 < enough.sum() < 120
+        enough = m / (m - 1) * ((w**2).sum(axis=1, keepdims=True) - 1 / m) <= 1 / 16
+        assert enough.all() == (bandwidth == 0.5)
+        assert enough.any()
         shift = enough * m / (m - 1) * np.einsum("ji,jic->jc", w**2, observed[None] - frequency[:, None])
         square, frequency = square + 4 * frequency * shift, frequency + shift
     expected = (square - 2 * p * frequency + p**2).sum(axis=1).mean()
-    assert KDE(2, 0.5, debias, root=False)(y, p).value == pytest.approx(expected, rel=1e-11)
+    assert KDE(2, bandwidth, debias, root=False)(y, p).value == pytest.approx(expected, rel=1e-11)
 
 
 def test_a_negative_square_has_a_negative_root(rng):

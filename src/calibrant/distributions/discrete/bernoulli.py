@@ -1,6 +1,5 @@
 """Probabilities of several yes-or-no labels a row: multi-label classifiers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -10,7 +9,7 @@ import numpy as np
 from calibrant._array import is_integer, namespace, to_numpy
 from calibrant._validate import InputError, as_array, as_probabilities, check_not_empty, frame_columns
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.discrete.categorical import names_of
+from calibrant.distributions.discrete.class_names import as_names, names_in_order, names_of
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
@@ -34,11 +33,20 @@ class Bernoulli(Distribution):
         probs = probs[:, None] if probs.ndim == 1 else probs
         if probs.ndim != 2:
             raise InputError(f"y_pred must be (n, k); got shape {tuple(probs.shape)}")
-        labels: Sequence[Any] | None = frame_columns(self.probs) if self.labels is None else self.labels
-        if labels is not None and (len(labels) != probs.shape[1] or len(set(labels)) != len(labels)):
-            raise InputError(f"labels must be {probs.shape[1]} different names, one a column; got {list(labels)!r}")
+        columns = frame_columns(self.probs)
+        labels = columns if self.labels is None else names_in_order(as_names(self.labels, probs.shape[1]), columns)
         object.__setattr__(self, "probs", probs)
-        object.__setattr__(self, "labels", None if labels is None else tuple(labels))
+        object.__setattr__(self, "labels", labels)
+
+    def named(self, labels: ArrayLike | None, pos_label: Any) -> Self:
+        """The same predictions with names; a positive label is for two classes that exclude each other."""
+        if pos_label is not None:
+            raise InputError(
+                "pos_label is for two classes, and every label of Bernoulli(y_pred) is an event: leave it out"
+            )
+        return type(self)(
+            self.probs, self.labels if labels is None else names_in_order(as_names(labels, self.n_labels), self.labels)
+        )
 
     def __len__(self) -> int:
         return int(self.probs.shape[0])

@@ -1,25 +1,39 @@
 """Class probabilities: binary and multi-class classifiers."""
 
 import warnings
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._array import is_integer, matched, namespace, on_gpu, to_numpy
+from calibrant._array import is_floating, is_integer, is_traced, matched, namespace, on_gpu, to_numpy
 from calibrant._validate import (
     InputError,
     as_array,
     as_probabilities,
     as_real,
     as_working_precision,
+    check_finite,
     check_not_empty,
     check_rows_sum_to_one,
     frame_columns,
 )
 from calibrant.distributions.base import Distribution, check_temperature
+from calibrant.distributions.discrete.class_names import (
+    Rest,
+    as_names,
+    as_number,
+    distinct,
+    event_of,
+    from_one_hot,
+    index_of,
+    names_in_order,
+    names_of,
+    positions,
+    wanted,
+    whole,
+)
 from calibrant.kernels import Identity, LabelMatrix
 from calibrant.kernels.base import closed_form
 from calibrant.results import how_many
@@ -82,17 +96,22 @@ SURPRISE = np.log(1000.0)
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
-    """Probabilities of k classes, ``(n, k)``, or of class 1 of two, ``(n,)``.
+    """Probabilities of k classes, ``(n, k)``, or of the event of two, ``(n,)``.
 
     Rows may miss one by float32 rounding (up to 1e-3) and are taken as they are. Targets are class numbers from 0, or
-    names when ``labels`` gives the name of each column (the column names, for a data frame).
+    names when ``labels`` gives the name of each column (the column names, for a data frame). Of two classes ``pos_label``
+    says which one is the event; it is the larger of two numbers, else the second. Of a single column it is the class that the
+    column is of, and all other targets are the rest.
 
     >>> Categorical([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]], labels=["cat", "dog", "owl"]).as_targets(["cat", "owl"])
     array([0, 2])
+    >>> Categorical([0.2, 0.9], pos_label="dog").as_targets(["cat", "dog"])
+    array([0, 1], dtype=uint8)
     """
 
     probs: Array
     labels: tuple[Any, ...] | None = None
+    pos_label: Any = None
 
     _is_checked: ClassVar[bool] = False
 
@@ -106,17 +125,54 @@ class Categorical(Distribution):
         if probs.ndim == 2:
             check_rows_sum_to_one(probs, "y_pred")
         object.__setattr__(self, "probs", probs)
-        object.__setattr__(self, "labels", self._checked_labels(columns if self.labels is None else self.labels))
+        labels = columns if self.labels is None else names_in_order(as_names(self.labels, self.n_classes), columns)
+        self._name(labels, self.pos_label)
 
-    def _checked_labels(self, labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
-        if labels is None:
-            return None
-        if len(labels) != self.n_classes or len(set(labels)) != len(labels):
-            raise InputError(f"labels must be {self.n_classes} different names, one a class; got {list(labels)!r}")
-        return tuple(labels)
+    def _name(self, labels: tuple[Any, ...] | None, pos_label: Any) -> None:
+        """Name the classes, and the event of two."""
+        if pos_label is not None:
+            labels = self._labels_with(pos_label, labels)
+            pos_label = labels[index_of(pos_label, labels)]
+        elif labels is not None and self.probs.ndim == 1 and event_of(labels) == 0:
+            raise InputError(f"y_pred is one column, of which of {list(labels)}? Give pos_label={labels[0]!r}")
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "pos_label", pos_label)
+
+    def _labels_with(self, pos_label: Any, labels: tuple[Any, ...] | None) -> tuple[Any, ...]:
+        """The labels, of which one is the event: that of a single column comes second."""
+        if self.n_classes > 2:
+            raise InputError(
+                f"pos_label is for two classes and y_pred has {self.n_classes}: give the column of {pos_label!r} alone, or "
+                f"look at it through lens=PositiveClass({pos_label!r})"
+            )
+        if self.probs.ndim == 1:
+            if labels is None:
+                return (Rest(pos_label), pos_label)
+            return labels[:: -1 if index_of(pos_label, labels) == 0 else 1]
+        if labels is None and as_number(pos_label) not in (0, 1):
+            raise InputError(
+                f"pos_label={pos_label!r} is which column of y_pred? Give labels=[...], one name a column, such as "
+                "labels=model.classes_, or its column alone"
+            )
+        return (0, 1) if labels is None else labels
+
+    def named(self, labels: ArrayLike | None, pos_label: Any) -> Self:
+        """The same predictions with names; those that they have already cannot be changed.
+
+        >>> Categorical([[0.2, 0.8]]).named(["dog", "cat"], "dog").event
+        0
+        """
+        found = self.trusted(self.probs)
+        given = self.labels if labels is None else names_in_order(as_names(labels, self.n_classes), self.labels)
+        if self.labels is not None and given != self.labels and names_of(given or ()) != names_of(self.labels):
+            raise InputError(
+                f"labels={list(given or ())} and those of y_pred differ, {list(self.labels)}: leave labels out"
+            )
+        found._name(given, self.pos_label if pos_label is None else pos_label)
+        return found
 
     @classmethod
-    def from_logits(cls, logits: ArrayLike, labels: Sequence[Any] | None = None) -> Self:
+    def from_logits(cls, logits: ArrayLike, labels: ArrayLike | None = None, pos_label: Any = None) -> Self:
         """Softmax of ``(n, k)`` logits, or the sigmoid of ``(n,)`` log-odds of class 1.
 
         >>> Categorical.from_logits([[0.0, 0.0], [0.0, 2.0]]).probs.round(4)
@@ -130,7 +186,8 @@ class Categorical(Distribution):
         if z.ndim == 1:  # both columns, so that no tail is lost in 1 - p
             z = xp.stack([xp.zeros_like(z), z], axis=1)
         odds = xp.exp(z - xp.max(z, axis=1, keepdims=True))
-        return cls(odds / xp.sum(odds, axis=1, keepdims=True), _given(labels) or frame_columns(logits))
+        names = frame_columns(logits) if labels is None else labels
+        return cls(odds / xp.sum(odds, axis=1, keepdims=True), names, pos_label)
 
     @classmethod
     def trusted(cls, probs: Array, labels: tuple[Any, ...] | None = None, *, is_checked: bool = False) -> Self:
@@ -142,18 +199,29 @@ class Categorical(Distribution):
         self = object.__new__(cls)
         object.__setattr__(self, "probs", probs)
         object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "pos_label", None)
         object.__setattr__(self, "_is_checked", is_checked)
         return self
 
+    def alike(self, probs: Array, *, is_checked: bool = False) -> Self:
+        """Other probabilities of the same classes, without checks.
+
+        >>> Categorical([[0.7, 0.3]], labels=["cat", "dog"]).alike(np.array([[0.5, 0.5]]))
+        <Categorical: 1 prediction of 2 classes, labels=('cat', 'dog')>
+        """
+        found = self.trusted(probs, self.labels, is_checked=is_checked)
+        object.__setattr__(found, "pos_label", self.pos_label)
+        return found
+
     def checked(self) -> Self:
         """The same predictions for targets that are class numbers already, whatever the names."""
-        return self.trusted(self.probs, self.labels, is_checked=True)
+        return self.alike(self.probs, is_checked=True)
 
     def __len__(self) -> int:
         return int(self.probs.shape[0])
 
     def __getitem__(self, rows: slice | Array) -> Self:
-        return self.trusted(self.probs[rows, ...], self.labels, is_checked=self._is_checked)
+        return self.alike(self.probs[rows, ...], is_checked=self._is_checked)
 
     def __repr__(self) -> str:
         names = "" if self.labels is None else f", labels={self.labels}"
@@ -163,6 +231,12 @@ class Categorical(Distribution):
     def n_classes(self) -> int:
         """k, the number of classes."""
         return 2 if self.probs.ndim == 1 else int(self.probs.shape[1])
+
+    @property
+    def are_decisions(self) -> bool:
+        """Whether every probability is 0 or 1."""
+        parts = () if is_traced(self.probs) else (self.probs[:8, ...], self.probs)
+        return bool(parts) and all(bool(np.all((p == 0) | (p == 1))) for p in map(to_numpy, parts))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -182,12 +256,23 @@ class Categorical(Distribution):
             return self.probs[:, index]
         return self.probs if index == 1 else 1 - self.probs
 
+    @property
+    def names_one_class(self) -> bool:
+        """Whether one class has a name, and the other is all the rest."""
+        return self.labels is not None and isinstance(self.labels[0], Rest)
+
+    @property
+    def event(self) -> int:
+        """The column of the event of two classes, which the positive class is."""
+        return (
+            event_of(self.labels)
+            if self.pos_label is None or self.labels is None
+            else self.labels.index(self.pos_label)
+        )
+
     def index_of(self, label: object) -> int:
         """The column of a class given by its name, or by its number where there are no names."""
-        known = list(range(self.n_classes) if self.labels is None else self.labels)
-        if label not in known:
-            raise InputError(f"there is no class {label!r}; the classes are {known}")
-        return known.index(label)
+        return index_of(label, tuple(range(self.n_classes)) if self.labels is None else self.labels)
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Class numbers from 0, ``(n,)``."""
@@ -195,42 +280,60 @@ class Categorical(Distribution):
         check_not_empty(y, "y_true")
         if y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
+        if y.ndim == 2 and y.shape[1] == self.n_classes:
+            y = from_one_hot(y)
         if y.ndim != 1:
             raise InputError(
-                f"y_true must be one label a row; got shape {tuple(y.shape)}: for one-hot labels pass "
-                "y_true.argmax(axis=1), for several labels a row pass Bernoulli(y_pred)"
+                f"y_true must be one label a row; got shape {tuple(y.shape)}: for several labels a row pass Bernoulli(y_pred)"
             )
-        if isinstance(y, np.ndarray) and y.dtype.kind not in "iub":
+        if self._is_checked and is_integer(y):
+            return self._from_numbers(y)
+        if isinstance(y, np.ndarray) and y.dtype.kind not in "fiub":
             return self._from_names(y)
-        if not is_integer(y):
-            raise InputError(f"y_true must be integer class labels; got dtype {y.dtype}: convert it to integers")
-        numbers = None if self._is_checked else self._names_as_numbers(is_bool=y.dtype == namespace(y).bool)
-        return self._from_numbers(y) if numbers is None else _looked_up(to_numpy(y), numbers)
+        return self._from_values(y)
 
-    def _names_as_numbers(self, *, is_bool: bool) -> tuple[int, ...] | None:
-        """The names as numbers, where they are and do not just count the columns; truth values for boolean targets."""
+    def _from_values(self, y: Array) -> Array:
+        """From numbers or truth values: names where the names are such, else the numbers of the classes."""
+        if not is_integer(y) and not is_floating(y):
+            raise InputError(f"y_true must be labels; got dtype {y.dtype}: convert it to integers")
+        names = self._names_of_numbers
+        if names is not None:
+            check_finite(y, "y_true")
+            return positions(to_numpy(y), names)
+        return self._from_numbers(y if is_integer(y) else whole(y))
+
+    @property
+    def _names_of_numbers(self) -> tuple[Any, ...] | None:
+        """The names to look targets up by: where they are numbers and do not just count the columns."""
         if self.labels is None:
             return None
-        names = [str(label).strip().lower() for label in self.labels]
-        if is_bool and set(names) == {"false", "true"}:
-            return tuple(int(name == "true") for name in names)
-        try:
-            numbers = tuple(map(int, names))
-        except ValueError:
-            return None
-        return None if numbers == tuple(range(self.n_classes)) else numbers
+        if isinstance(self.labels[0], Rest):
+            return self.labels
+        numbers = tuple(map(as_number, self.labels))
+        return None if None in numbers or numbers == tuple(range(self.n_classes)) else self.labels
 
     def _from_numbers(self, y: Array) -> Array:
         xp, k = namespace(y), self.n_classes
         if y.dtype == xp.bool:
             return xp.astype(y, xp.uint8)
         low, high = int(xp.min(y)), int(xp.max(y))
+        if low == -1 and k == 2 and bool(xp.all(y * y == 1)):
+            return xp.astype(y > 0, xp.uint8)
         if low < 0 or high >= k:
-            hint = ": they seem to start at 1; subtract 1" if low >= 1 and high == k else ""
-            raise InputError(f"y_true must be labels from 0 to {k - 1}; found {low if low < 0 else high}{hint}")
+            raise InputError(
+                f"y_true must be labels from 0 to {k - 1}; found {low if low < 0 else high}{self._hint(low, high)}"
+            )
         if low > 0 and k > 2 and self.labels is None and not self._is_checked:
             self._hint_at_first_class()
         return y
+
+    def _hint(self, low: int, high: int) -> str:
+        """What may be meant by numbers that are none of classes."""
+        if self.probs.ndim == 1:
+            return f": say which one y_pred is the probability of, pos_label={high}"
+        if low >= 1 and high == self.n_classes:
+            return f": they seem to start at 1; subtract 1, or give labels=range(1, {high + 1})"
+        return ": give labels=[...], one a column, such as labels=model.classes_"
 
     def _hint_at_first_class(self) -> None:
         p = np.minimum(to_numpy(self.probability(0)).astype(np.float64), 1 - 1e-12)
@@ -239,16 +342,12 @@ class Categorical(Distribution):
             warnings.warn(message, UserWarning, stacklevel=6)
 
     def _from_names(self, y: np.ndarray) -> np.ndarray:
-        if y.dtype.kind in "fc":
-            raise InputError(
-                f"y_true must be integer class labels; got floating-point values like {y[0]}: "
-                "convert with y_true.astype(int), or put the truth first if the arguments are swapped"
-            )
-        if self.labels is None:
-            raise InputError(
-                f"y_true holds names like {y[0]!r}: say which column is which with Categorical(y_pred, labels=[...])"
-            )
-        return _looked_up(y, self.labels)
+        if self.labels is not None:
+            return positions(y, self.labels)
+        found, _ = distinct(y)
+        if all(as_number(name) in range(self.n_classes) for name in found):
+            return positions(y, tuple(range(self.n_classes)))
+        raise InputError(f"y_true holds names like {found[0]!r}: {wanted(found, self.probs.ndim)}")
 
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Class numbers, ``(size, n)``, by inversion of each row's cumulative probabilities.
@@ -293,7 +392,7 @@ class Categorical(Distribution):
         xp = namespace(self.probs)
         classes = namespace(y).astype(matched(np.arange(self.n_classes), y), y.dtype)
         observed = y[:, None] == classes[None, :]
-        return self.trusted(xp.astype(matched(observed, self.probs), self.probs.dtype), self.labels)
+        return self.alike(xp.astype(matched(observed, self.probs), self.probs.dtype))
 
     def temper(self, temperature: float) -> Self:
         """``p^(1 / T)``, normalised."""
@@ -301,7 +400,7 @@ class Categorical(Distribution):
         xp = namespace(self.matrix)
         # the favoured class has power 1, so that the others may vanish but not all
         power = (self.matrix / xp.max(self.matrix, axis=1, keepdims=True)) ** (1 / temperature)
-        return self.trusted(power / xp.sum(power, axis=1, keepdims=True), self.labels)
+        return self.alike(power / xp.sum(power, axis=1, keepdims=True))
 
     def log_prob(self, targets: Array) -> Array:
         """Log probability of each target; ``-inf`` where what happened had been called impossible."""
@@ -311,8 +410,8 @@ class Categorical(Distribution):
 
     @property
     def mean(self) -> Any:
-        """The probability of class 1 of two; more classes are names, not numbers."""
-        return self.probability(1) if self.n_classes == 2 else NotImplemented
+        """The probability of the event of two; more classes are names, not numbers."""
+        return self.probability(self.event) if self.n_classes == 2 else NotImplemented
 
     @property
     def std(self) -> Any:
@@ -333,34 +432,6 @@ class Categorical(Distribution):
     def example(cls, rng: np.random.Generator, n: int) -> Self:
         """Three classes, uniform on the simplex."""
         return cls(rng.dirichlet(np.ones(3), n))
-
-
-def _looked_up(y: np.ndarray, names: tuple[Any, ...]) -> np.ndarray:
-    """The position of each target among the names."""
-    column = {name: i for i, name in enumerate(names)}
-    try:
-        found, which = np.unique(y, return_inverse=True)
-    except TypeError as error:
-        raise InputError("y_true mixes types or has missing values: give one label a row") from error
-    unknown = [name for name in found.tolist() if name not in column]
-    if unknown:
-        raise InputError(f"y_true has labels that y_pred has no column for: {unknown[:5]}; columns: {list(column)}")
-    return np.array([column[name] for name in found.tolist()])[which]
-
-
-def _given(labels: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    return None if labels is None else tuple(labels)
-
-
-def names_of(labels: Iterable[Any]) -> tuple[str, ...]:
-    """Labels as text, each different: where two would look the same, as code writes them.
-
-    >>> names_of([0, 1]), names_of([1, "1"])
-    (('0', '1'), ('1', "'1'"))
-    """
-    labels = tuple(labels)
-    names = tuple(map(str, labels))
-    return names if len(set(names)) == len(names) else tuple(map(repr, labels))
 
 
 @closed_form(Identity, Categorical, Categorical)

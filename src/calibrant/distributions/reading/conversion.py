@@ -1,15 +1,27 @@
 """From what the caller gave to targets and predictions that belong together."""
 
 import warnings
+from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from calibrant._array import is_array, to_numpy
 from calibrant._clusters import Clusters, as_clusters
-from calibrant._validate import InputError, as_array, as_weights, check_not_empty, check_same_length, has_no_rows
+from calibrant._validate import (
+    InputError,
+    as_array,
+    as_weights,
+    check_not_empty,
+    check_same_length,
+    frame_columns,
+    has_no_rows,
+)
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.discrete.class_names import names_of
 from calibrant.typing import Array, ArrayLike
 
 SWAPPED = "the arguments look swapped: calibrant takes the truth first, f(y_true, y_pred)"
@@ -27,26 +39,95 @@ def as_distribution(y_pred: ArrayLike) -> Distribution:
     return Categorical(y_pred) if found is None else found
 
 
-def as_problem(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[Array, Distribution]:
-    """Targets and predictions, checked, one target a prediction."""
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """What a caller says of the classes: the name of each column of probabilities, and which of two is the event.
+
+    Every public call takes both, ``labels=`` and ``pos_label=``, and hands them on in this.
+    """
+
+    labels: ArrayLike | None = None
+    pos_label: Any = None
+
+    def of(self, y_pred: Distribution) -> Distribution:
+        """Predictions with these names."""
+        if self.labels is None and self.pos_label is None:
+            return y_pred
+        if isinstance(y_pred, Categorical | Bernoulli):
+            return y_pred.named(self.labels, self.pos_label)
+        raise InputError(
+            f"labels and pos_label name classes, and y_pred is a {type(y_pred).__name__} distribution: leave them out"
+        )
+
+
+UNNAMED = Classes()
+"""Nothing is said: names of columns count, or numbers."""
+
+
+def as_problem(
+    y_true: ArrayLike, y_pred: ArrayLike, classes: Classes = UNNAMED, *, in_parts: bool = False
+) -> tuple[Array, Distribution]:
+    """Targets and predictions, checked, one target a prediction; a part of the data may lack the positive label."""
     if isinstance(y_true, Distribution):
         raise InputError(f"y_true is a {type(y_true).__name__}: {SWAPPED}")
     truth = as_array(y_true, "y_true")
     check_not_empty(truth, "y_true")
-    predictions = y_pred if isinstance(y_pred, Distribution) else adapted(y_pred)
-    if predictions is None:
+    given = y_pred if isinstance(y_pred, Distribution) else adapted(y_pred)
+    if given is None:
         if is_fractional(truth) and not is_fractional(as_array(y_pred, "y_pred")):
             raise InputError(f"y_true holds fractions and y_pred does not: {SWAPPED}")
-        predictions = Categorical(y_pred)
-    check_same_length(truth.shape[0], len(predictions), "y_true", "y_pred")
-    return predictions.as_targets(truth), predictions.checked()
+        given = Categorical(y_pred, classes.labels, classes.pos_label)
+    else:
+        given = classes.of(given)
+    check_same_length(truth.shape[0], len(given), "y_true", "y_pred")
+    targets = given.as_targets(_in_order(y_true, truth, given))
+    if not in_parts and isinstance(given, Categorical) and given.names_one_class:
+        _check_occurs(targets, truth, given)
+    return targets, given.checked()
+
+
+def _in_order(y_true: ArrayLike, truth: Array, predictions: Distribution) -> Array:
+    """Columns of targets in the order of those of the predictions, where both have names."""
+    if not isinstance(predictions, Categorical | Bernoulli) or truth.ndim != 2 or truth.shape[1] == 1:
+        return truth
+    names, columns = predictions.labels, frame_columns(y_true, "y_true")
+    if columns is None or (names is None and isinstance(predictions, Bernoulli)):
+        return truth
+    if names is None:
+        raise InputError(
+            f"y_true has the columns {list(columns)[:5]}, and which columns of y_pred are they? Give labels={list(columns)}, where "
+            "they are in that order"
+        )
+    wanted, found = names_of(names), names_of(columns)
+    if sorted(wanted) != sorted(found):
+        raise InputError(
+            f"y_true has the columns {list(found)[:5]} and y_pred has {list(wanted)[:5]}: give both the same names, or arrays"
+        )
+    return truth[:, [found.index(name) for name in wanted]]
+
+
+def _check_occurs(targets: Array, truth: Array, predictions: Categorical) -> None:
+    """Refuse a positive label that no target is, as a slip of the pen is none."""
+    if predictions._is_checked or bool(to_numpy(targets).any()):
+        return
+    found, label = np.unique(to_numpy(truth)).tolist(), predictions.pos_label
+    near = get_close_matches(str(label), [str(name) for name in found], n=1)
+    raise InputError(
+        f"pos_label={label!r} never occurs in y_true{f' (did you mean {near[0]!r}?)' if near else ''}: where that is right, "
+        f"give labels=[{found[0]!r}, {label!r}], too"
+    )
 
 
 def as_weighted_problem(
-    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, *, in_parts: bool = False
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    sample_weight: ArrayLike | None,
+    classes: Classes = UNNAMED,
+    *,
+    in_parts: bool = False,
 ) -> tuple[Array, Distribution, np.ndarray | None]:
     """Targets, predictions and weights, checked; rows without weight are left out."""
-    targets, predictions = as_problem(y_true, y_pred)
+    targets, predictions = as_problem(y_true, y_pred, classes, in_parts=in_parts)
     weights = as_weights(sample_weight, len(predictions), in_parts=in_parts)
     if weights is None or weights.min() > 0:
         return targets, predictions, weights
@@ -55,12 +136,16 @@ def as_weighted_problem(
 
 
 def as_clustered_problem(
-    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, clusters: ArrayLike | Clusters | None
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    sample_weight: ArrayLike | None,
+    clusters: ArrayLike | Clusters | None,
+    classes: Classes = UNNAMED,
 ) -> tuple[Array, Distribution, np.ndarray | None, Clusters | None]:
     """The same with the cluster of each row; ``None`` where none are given."""
     if clusters is None:
-        return *as_weighted_problem(y_true, y_pred, sample_weight), None
-    targets, predictions = as_problem(y_true, y_pred)
+        return *as_weighted_problem(y_true, y_pred, sample_weight, classes), None
+    targets, predictions = as_problem(y_true, y_pred, classes)
     n = len(predictions)
     weights = as_weights(sample_weight, n)
     known = clusters if isinstance(clusters, Clusters) else as_clusters(clusters, n)
@@ -75,7 +160,7 @@ def as_clustered_problem(
 
 
 def as_part(
-    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+    y_true: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None, classes: Classes = UNNAMED
 ) -> tuple[Array, Distribution, np.ndarray | None] | None:
     """The same of a part of the data, which may have no rows, or none that counts: then ``None``.
 
@@ -93,8 +178,8 @@ def as_part(
             or not weights.size
             or weights.any()
         ):
-            return as_weighted_problem(y_true, y_pred, weights, in_parts=True)
-        as_weighted_problem(y_true, y_pred, np.ones_like(weights))  # which checks the rest
+            return as_weighted_problem(y_true, y_pred, weights, classes, in_parts=True)
+        as_weighted_problem(y_true, y_pred, np.ones_like(weights), classes, in_parts=True)  # which checks the rest
         return None
 
 

@@ -10,7 +10,7 @@ from calibrant._array import to_numpy
 from calibrant._names import Words
 from calibrant._numerics.sums import sum_any
 from calibrant._validate import InputError, as_real
-from calibrant.distributions.reading.conversion import as_part
+from calibrant.distributions.reading.conversion import Classes, as_part
 from calibrant.estimators.binned.binning import Edges, Tally, tally
 from calibrant.estimators.binned.ece import ECE, binned_estimate, with_limits
 from calibrant.lenses.class_lenses import PositiveClass
@@ -52,9 +52,17 @@ class BinnedState:
                 f"from a first sample, state(..., like=(y_true, y_pred)); got {self.ece!r}"
             )
 
-    def update(self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
+    def update(
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+    ) -> Self:
         """The state after these rows too; there may be none."""
-        part = as_part(y_true, y_pred, sample_weight)
+        part = as_part(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         if part is None:
             return self
         targets, predictions, weights = part

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from calibrant._validate import InputError, check_count, check_norm
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.binned.binning import lp_norm, unit_of
+from calibrant.estimators.binned.binning import EqualWidth, lp_norm, unit_of
 from calibrant.estimators.limits import ErrorLimits, RootOfSquares, Slack, SumOfGaps, noise_of_rows, scaled
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -29,18 +29,28 @@ class Partition(ABC):
 
     def cells(self, points: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
         """The cell of each row of ``(n, k)``, from 0 on; rows without weight have no say, and of others only the ratios."""
-        if weights is not None:
-            weights = weights / (unit_of(weights) or float(weights @ weights / weights.sum()))
-        distinct, which = np.unique(points.astype(np.float64), axis=0, return_inverse=True)
-        mass = np.bincount(which.ravel(), weights=weights, minlength=len(distinct)).astype(np.float64)
+        distinct, which, mass = _distinct(points, weights)
         cell = np.zeros(len(distinct), dtype=np.intp)
         heavy = mass > 0
         cell[heavy] = self.of_distinct(distinct[heavy], mass[heavy])
-        return cell[which.ravel()]
+        return cell[which]
+
+    def settled(self, points: np.ndarray, weights: np.ndarray | None = None) -> Self:
+        """The rule with all settings that it takes from the points of rows."""
+        return self
 
     @abstractmethod
     def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
         """The cell of each of some different points in lexicographic order, with the weight of their rows."""
+
+
+def _distinct(points: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The different points in lexicographic order, which of them each row has, and how many rows have each."""
+    if weights is not None:
+        weights = weights / (unit_of(weights) or float(weights @ weights / weights.sum()))
+    distinct, which = np.unique(points.astype(np.float64), axis=0, return_inverse=True)
+    mass = np.bincount(which.ravel(), weights=weights, minlength=len(distinct)).astype(np.float64)
+    return distinct, which.ravel(), mass
 
 
 @dataclass(frozen=True)
@@ -89,19 +99,51 @@ def _below_median(points: np.ndarray, mass: np.ndarray) -> np.ndarray | None:
 class Grid(Partition):
     """Cells of equal width, ``bins`` along each class: most stay empty, and their number grows with the power of classes.
 
+    With three classes they are the equal triangles of Popordanoska, Sayer & Blaschko (2022), ``bins`` squared of them.
+    ``bins="doane"`` takes as many as Doane (1976) says, on average over the classes.
+
     >>> Grid(2).cells(np.array([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3], [0.9, 0.1]]))
     array([0, 0, 1, 1])
     """
 
-    bins: int = 10
+    bins: int | Literal["doane"] = 10
 
     def __post_init__(self) -> None:
-        check_count(self.bins, "bins")
+        if self.bins != DOANE:
+            if isinstance(self.bins, str):
+                raise InputError(f"bins must be a whole number, or 'doane' to find one; got {self.bins!r}")
+            check_count(self.bins, "bins")
+
+    def settled(self, points: np.ndarray, weights: np.ndarray | None = None) -> Self:
+        """With a number of bins."""
+        if self.bins != DOANE:
+            return self
+        distinct, _, mass = _distinct(points, weights)
+        return replace(self, bins=doane(distinct[mass > 0], mass[mass > 0]))
 
     def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
         """The cells that are not empty, in lexicographic order."""
-        index = np.minimum((points * self.bins).astype(np.int64), self.bins - 1)
+        n_bins = doane(points, mass) if isinstance(self.bins, str) else self.bins
+        index = EqualWidth(n_bins).bins(points).index(points)
         return np.unique(index, axis=0, return_inverse=True)[1].ravel()
+
+
+DOANE = "doane"
+
+
+def doane(points: np.ndarray, mass: np.ndarray) -> int:
+    """Doane's number of bins, ``1 + log2 n + log2(1 + |g| / sd(g))`` with the skewness g, rounded up on average over columns.
+
+    >>> doane(np.linspace(0, 1, 100)[:, None], np.ones(100))  # without skewness that of Sturges
+    8
+    """
+    n = max(float(mass.sum()), 3.0)
+    share = mass / mass.sum()
+    away = points - share @ points
+    variance, third = share @ away**2, share @ away**3
+    skewness = np.abs(third) / np.where(variance > 0, variance, 1) ** 1.5
+    noise = np.sqrt(6 * (n - 2) / ((n + 1) * (n + 3)))
+    return int(np.ceil(np.mean(1 + np.log2(n) + np.log2(1 + skewness / noise))))
 
 
 @dataclass(frozen=True)
@@ -160,8 +202,9 @@ class CanonicalECE(BaseEstimator):
 
     ``(sum_b w_b sum_c |fbar_bc - ybar_bc|^p)^(1/p)`` with ``w_b`` the share of rows in cell b, ``fbar_b`` their mean
     prediction, ``ybar_b`` the frequencies of the classes and ``p = norm`` (``inf``: the largest gap). With two classes
-    and p = 1 it counts every gap twice. Biased upwards, the more so the more cells and classes there are: read it beside
-    the null band of :class:`~calibrant.ExactTest`. Vaicenavicius et al. (2019).
+    and p = 1 it counts every gap twice. With ``label_binned`` every row's own vector is compared with ``ybar_b``, as in
+    Popordanoska, Sayer & Blaschko (2022), who print the mean of powers, before the root. Biased upwards, the more so the
+    more cells and classes there are: read it beside the null band of :class:`~calibrant.ExactTest`. Vaicenavicius et al. (2019).
 
     >>> rng = np.random.default_rng(0)
     >>> p = rng.dirichlet(np.ones(3), 300)
@@ -174,6 +217,7 @@ class CanonicalECE(BaseEstimator):
 
     cells: Partition = KMeans(15)  # frozen
     norm: float = 1
+    label_binned: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.cells, Partition):
@@ -182,48 +226,56 @@ class CanonicalECE(BaseEstimator):
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The error with a row a cell."""
-        counts = CellCounts.of(self, predictions, weights)
+        p = _probabilities(predictions)
+        rule = replace(self, cells=self.cells.settled(p, weights))
+        counts = CellCounts.in_cells(rule.cells.cells(p, weights), p, weights, self.norm, self.label_binned)
         gap = counts.gaps(to_numpy(targets)[None])[0]
         size = lp_norm(gap, np.ones(gap.shape[1]), np.inf)
         table = Table(cell=np.arange(len(gap)), weight=counts.weight, gap=size)
         value = float(counts.error(gap[None])[0])
-        found = Estimate("canonical ECE", value, len(predictions), self, "canonical", table=table)
+        found = Estimate("canonical ECE", value, len(predictions), rule, "canonical", table=table)
+        if self.label_binned:
+            return replace(found, withheld="none is known with label_binned=True; label_binned=False has one")
         if self.norm not in (1, 2):
             return replace(found, withheld=f"none is known for norm={self.norm:g}; norm=1 and norm=2 have one")
-        p = to_numpy(predictions.matrix).astype(np.float64)  # type: ignore[attr-defined]
         slack = counts.slack(gap, p, to_numpy(targets))
         return replace(found, limits=ErrorLimits(value, (slack,)))
 
     def given(self, predictions: Distribution, weights: np.ndarray | None) -> Statistic:
         """Cells are found once; each resample counts the classes in them."""
-        return CellCounts.of(self, predictions, weights)
+        p = _probabilities(predictions)
+        return CellCounts.in_cells(self.cells.cells(p, weights), p, weights, self.norm, self.label_binned)
+
+
+def _probabilities(predictions: Distribution) -> np.ndarray:
+    if not isinstance(predictions, Categorical):
+        raise InputError(f"CanonicalECE looks at class probabilities; got {type(predictions).__name__} predictions")
+    return to_numpy(predictions.matrix).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class CellCounts:
-    """Sums of weights and of predictions in each cell, and what resampled targets show there."""
+    """Sums of weights and of predictions in each cell, and what resampled targets show there.
+
+    With ``points``, the predictions of rows, each is compared with its cell by itself.
+    """
 
     norm: float
     cell: np.ndarray
     weights: np.ndarray | None
     weight: np.ndarray
     predicted: np.ndarray
+    points: np.ndarray | None = None
 
     @classmethod
-    def of(cls, estimator: CanonicalECE, predictions: Distribution, weights: np.ndarray | None) -> Self:
-        """Rows in the cells of an estimator."""
-        if not isinstance(predictions, Categorical):
-            raise InputError(f"CanonicalECE looks at class probabilities; got {type(predictions).__name__} predictions")
-        p = to_numpy(predictions.matrix).astype(np.float64)
-        return cls.in_cells(estimator.cells.cells(p, weights), p, weights, estimator.norm)
-
-    @classmethod
-    def in_cells(cls, cell: np.ndarray, p: np.ndarray, weights: np.ndarray | None, norm: float = 1) -> Self:
+    def in_cells(
+        cls, cell: np.ndarray, p: np.ndarray, weights: np.ndarray | None, norm: float = 1, label_binned: bool = False
+    ) -> Self:
         """Rows in given cells, with probabilities ``(n, classes)``."""
         weight = np.bincount(cell, weights=weights).astype(np.float64)
         w = np.ones(len(p)) if weights is None else weights
         predicted = cell_sums(cell, w[:, None] * p)
-        return cls(norm, cell, weights, weight, predicted)
+        return cls(norm, cell, weights, weight, predicted, p if label_binned else None)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The error of each resample."""
@@ -258,6 +310,20 @@ class CellCounts:
 
     def error(self, gaps: np.ndarray) -> np.ndarray:
         """The weighted norm over cells and classes, ``(m,)``."""
+        if self.points is not None:
+            return np.array([self._error_of_rows(gap, self.points) for gap in gaps])
         m, _, classes = gaps.shape
-        mean = lp_norm(gaps.reshape(m, -1), np.repeat(self.weight, classes), self.norm)
-        return mean if np.isinf(self.norm) else mean * classes ** (1 / self.norm)  # a sum over classes, not a mean
+        return self._summed(lp_norm(gaps.reshape(m, -1), np.repeat(self.weight, classes), self.norm), classes)
+
+    def _error_of_rows(self, gap: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """The norm over rows and classes of what they predict less what happens in their cells."""
+        frequency = self.predicted / np.where(self.weight > 0, self.weight, 1)[:, None] - gap
+        (n, classes), w = points.shape, self.weights
+        off = points - frequency[self.cell]
+        return self._summed(
+            lp_norm(off.ravel(), np.repeat(np.ones(n) if w is None else w, classes), self.norm), classes
+        )
+
+    def _summed(self, mean: np.ndarray, classes: int) -> np.ndarray:
+        """A sum over classes from a mean over them."""
+        return mean if np.isinf(self.norm) else mean * classes ** (1 / self.norm)

@@ -9,7 +9,7 @@ from scipy.special import xlog1py, xlogy
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.base import View, check_lens
 from calibrant.estimators.simplex.kde import TangentKDE
 from calibrant.estimators.simplex.local import Question, questions
@@ -73,6 +73,8 @@ def decompose(
     score: Literal["brier", "log"] = "brier",
     lens: Lens | None = None,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> Decomposition:
     """Miscalibration, discrimination and uncertainty of the Brier score or the log loss of an event.
 
@@ -95,7 +97,7 @@ def decompose(
     if score not in LOSSES:
         raise InputError(f"score must be 'brier' or 'log'; got {score!r}")
     check_lens(lens)
-    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
     view = View.of(lens, predictions)
     events = [(e.probability.astype(np.float64), e.observed(targets).astype(np.float64)) for e in view.events]
     parts = [_parts_by_curve(LOSSES[score], *event, weights) for event in events]
@@ -162,6 +164,8 @@ def decompose_by_kernel(
     bandwidth: float | Literal["cv"] = "cv",
     lens: Lens | None = None,
     sample_weight: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    pos_label: Any = None,
 ) -> Decomposition:
     """Miscalibration, discrimination and uncertainty of the Brier score, by kernel regression on the simplex.
 
@@ -183,7 +187,7 @@ def decompose_by_kernel(
       lens         canonical
       n                 1,000
     """
-    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+    targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
     asked, lens_name = questions(lens, predictions)
     tangent = TangentKDE(2, bandwidth, root=False)
     hosted = [replace(question, points=to_numpy(question.points)) for question in asked]

@@ -32,8 +32,8 @@ from calibrant.typing import Array, Engine
 FULL, PARTIAL, NONE = True, "partial", False
 """How much of the bias is removed."""
 
-EFFECTIVE = 25.0
-"""Columns that must matter to a row before its ratios are corrected: below, the correction is larger than the bias."""
+RELATIVE_ERROR = 0.25
+"""Of a divisor, the sum of weights, up to which ratios are corrected: the expansion in it fails beyond."""
 
 ALONE = 1e-8
 """Where the squared weights come this near to one, a single column holds all weight and says nothing about a square."""
@@ -46,7 +46,9 @@ class Ratios:
     With weights w that sum to one over m columns and outcomes y of 0 or 1, the plain ``R = sum w y`` is biased by
     O(1/m), and its square, moreover, by the variance of R. ``Q = (R^2 - sum w^2 y) / (1 - sum w^2)`` leaves out the
     pairs of a column with itself and is a ratio of two unbiased sums. ``R + c`` and ``Q + 4 R c`` with
-    ``c = m / (m - 1) sum w^2 (y - R)`` remove the bias of the ratios up to O(1/m^2).
+    ``c = m / (m - 1) sum w^2 (y - R)`` remove the bias of the ratios up to O(1/m^2). They come from an expansion in the
+    relative error of the divisor, whose square is ``m / (m - 1) (sum w^2 - 1 / m)``: nothing where all weights are equal,
+    however few, and large where a few columns hold them. Where the relative error exceeds a quarter there is no correction.
     Popordanoska, Sayer & Blaschko (2022), equations (3), (7) and proposition 3.4.
     """
 
@@ -64,11 +66,16 @@ class Ratios:
         pairs = xp.where(several, 1 - squares, xp.ones_like(squares))
         square = xp.where(several, (plain**2 - local.mean_of_squares) / pairs, plain**2)
         m = n - 1
-        if debias == PARTIAL or m < EFFECTIVE:
+        if debias == PARTIAL or m < 2:
             return cls(plain, square)
         shift = m / (m - 1) * (local.mean_of_squares - squares * plain)
-        shift = xp.where(squares * EFFECTIVE <= 1, shift, xp.zeros_like(shift))
+        shift = xp.where(is_spread(squares, m), shift, xp.zeros_like(shift))
         return cls(plain + shift, square + 4 * plain * shift)
+
+
+def is_spread(squares: Array, m: int) -> Array:
+    """Whether weights with these sums of squares are spread over their m columns, so that their sum is known well enough."""
+    return m / (m - 1) * (squares - 1 / m) <= RELATIVE_ERROR**2
 
 
 KEPT = 3000

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import SINGLE, Statistic, as_estimate
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
@@ -210,6 +210,8 @@ class AggregatedTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
@@ -219,7 +221,9 @@ class AggregatedTest:
         Of several there is no band of a calibrated model: the statistic shown is the one that stands out most, and would leave
         its own band more often than it says. ``ExactTest`` of that statistic has one.
         """
-        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, groups = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         if groups is not None and not groups.are_single_rows:
             return self._with_signs(targets, predictions, weights, groups, rng, engine)
         wished = default_grid(predictions) if self.estimators is None else self.estimators

@@ -11,7 +11,7 @@ from calibrant._clusters import Clusters, refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_clustered_problem, as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem, as_weighted_problem
 from calibrant.estimators.base import SINGLE, BaseEstimator, EachDraw, Statistic, as_estimate
 from calibrant.estimators.forecast_errors.pit import PIT
 from calibrant.inference.exact_tests.cluster_signs import Signs, check_clusters
@@ -86,12 +86,16 @@ class ExactTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Resample, compare and count."""
-        targets, predictions, weights, groups = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, groups = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         check_rests_on_quantiles(self.estimator, predictions)
         if groups is not None and not groups.are_single_rows:
             return self._with_signs(targets, predictions, weights, groups, rng, engine)
@@ -249,13 +253,15 @@ class ShuffleTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Hand PIT values around, compare and count."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         check_blocks(self.block, len(predictions))
         needed(predictions[:1].quantile(np.array([0.5])), "quantiles", predictions, self)

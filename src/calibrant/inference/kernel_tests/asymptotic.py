@@ -1,6 +1,7 @@
 """Tests of the kernel calibration error by a law for large samples: of blocks, of three cumulants, of eigenvalues."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -10,7 +11,7 @@ from scipy.special import gammaincc, ndtr
 from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.inference.kernel_tests.kernel_matrix import (
     MIN_SURPRISES_OF_BLOCKS,
@@ -63,13 +64,15 @@ class BlockTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """The mean of the blocks in units of its standard error."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         n = len(predictions)
         size = self.block or self.estimator.block or max(2, round(n**0.5))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from calibrant._clusters import Clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import SINGLE, Statistic
 from calibrant.estimators.kernel_errors.cluster_pairs import MAX_CLUSTERS, MAX_ROWS
 from calibrant.estimators.kernel_errors.kernel_problem import unit_weights
@@ -102,6 +103,8 @@ class WildBootstrapTest(MatrixTest):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
@@ -113,7 +116,9 @@ class WildBootstrapTest(MatrixTest):
             )
         if clusters is None and self.block == 1:
             return super().__call__(y_true, y_pred, sample_weight=sample_weight, rng=rng, engine=engine)
-        targets, predictions, weights, given = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, given = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         check_whole(predictions, self)
         told: tuple[str, ...]
         if given is None:

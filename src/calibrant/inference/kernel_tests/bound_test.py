@@ -3,13 +3,14 @@
 import math
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import Product, Radial, Scaled, Sum
@@ -47,13 +48,15 @@ class BoundTest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """The bound at the estimate."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         if weights is not None:
             raise InputError("BoundTest takes no sample_weight: weighted terms have no common bound")

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, form_of, resolve_problem
 from calibrant.estimators.kernel_errors.kernel_resamples import STORED
 from calibrant.estimators.kernel_errors.kernel_sums import accelerated_matmul, moments_of, tile_of
@@ -250,13 +250,15 @@ class MatrixTest(ABC):
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """The matrix, its statistic and its p-value."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         estimate = self.estimator.estimate_by(engine, targets, predictions, weights)
         few = (*check_large(self, predictions, weights), *route_notes(estimate))

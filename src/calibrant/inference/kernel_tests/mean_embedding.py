@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
@@ -12,7 +12,7 @@ from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.kernel_errors.ucme import UCME, Locations, SampledLocations
 from calibrant.inference.monte_carlo import draw, upper_rank
 from calibrant.kernels import Exponential, Kernel
@@ -68,13 +68,15 @@ class CMETest:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> TestResult:
         """Q and its tail."""
         refuse_clusters(self, clusters)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         estimate = UCME(self.on_predictions, self.on_targets, self.locations).estimate(targets, predictions, weights)
         measure = estimate.estimator

@@ -1,13 +1,13 @@
 """A small reliability diagram for every class, or for those that are worst."""
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.lenses.class_lenses import ClassWise, Event, MultiLabel
@@ -116,12 +116,16 @@ class ClasswiseDisplay(PredictionDisplay):
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """At most ``max_classes`` panels; the other settings are those of :class:`ReliabilityDisplay`."""
         check_count(max_classes, "max_classes")
-        targets, predictions, weights, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, weights, together = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         if not isinstance(predictions, Categorical | Bernoulli):
             raise InputError(f"classes are shown one by one, and these are {type(predictions).__name__} predictions")
         events = (MultiLabel() if isinstance(predictions, Bernoulli) else ClassWise()).events(predictions)

@@ -7,7 +7,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter, resamples
 from calibrant.plots.heat_map import (
     ALPHA,
@@ -117,12 +117,14 @@ class ConfusionDisplay(PredictionDisplay):
         max_classes: int = 10,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """The gaps of all classes, or of the ``max_classes`` that stand out most."""
         check_count(max_classes, "max_classes", least=2)
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         if not isinstance(predictions, Categorical):
             raise InputError(f"classes are confused, and these are {type(predictions).__name__} predictions")
         p, y = to_numpy(predictions.matrix), to_numpy(targets)

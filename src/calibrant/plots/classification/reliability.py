@@ -11,7 +11,7 @@ from calibrant._validate import InputError, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_clustered_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.binned.binning import Binning, EqualMass, EqualWidth
 from calibrant.estimators.smooth.fitted_curves import Curve, IsotonicCurve, KernelSmooth
 from calibrant.inference.reliability_curve import ReliabilityCurve, beyond_chance
@@ -288,6 +288,8 @@ class ReliabilityDisplay(PredictionDisplay):
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
         clusters: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
@@ -298,7 +300,9 @@ class ReliabilityDisplay(PredictionDisplay):
         there are 15 of equal width, or of equal mass where those would leave the picture empty. ``n_resamples`` is 999, or less
         where rows are many. ``clusters`` has one label a row, for bands that allow for rows which belong together.
         """
-        targets, predictions, w, together = as_clustered_problem(y_true, y_pred, sample_weight, clusters)
+        targets, predictions, w, together = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
         y, p, weights = claims_of(targets, predictions, w, lens)
         together = together if together is None else together[np.arange(len(y)) // (len(y) // len(targets))]
         floor = floor_for(axis, p.probs, len(p), weights)

@@ -8,7 +8,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.binned.canonical import Grid
 from calibrant.plots.base import Drawing, PredictionDisplay, Tables, plotter, resamples
 from calibrant.plots.heat_map import ALPHA, WORK, CellGaps
@@ -108,13 +108,15 @@ class SimplexDisplay(PredictionDisplay):
         min_rows: int = 10,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """Cells of width ``1 / n_cells`` along every class."""
         check_count(n_cells, "n_cells")
         check_count(min_rows, "min_rows")
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         if not isinstance(predictions, Categorical) or predictions.n_classes != 3:
             raise InputError(
                 f"the map shows probabilities of three classes; got {predictions!r}: see calibrant.plots.confusion"

@@ -1,12 +1,12 @@
 """Several models of the same targets: intervals beside what calibrated models would show, and their curves."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from calibrant._validate import InputError
-from calibrant.distributions.reading.conversion import as_distribution
+from calibrant.distributions.reading.conversion import Classes, as_distribution
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.intervals import WithInterval
 from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter, resamples
@@ -83,6 +83,8 @@ class ComparisonDisplay(Display):
         *,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
@@ -91,7 +93,7 @@ class ComparisonDisplay(Display):
             raise InputError(f"models must be predictions by name, {{'name': y_pred}}; got {models!r}")
         tests, estimates = {}, {}
         for name, y_pred in models.items():
-            predictions = as_distribution(y_pred)
+            predictions = Classes(labels, pos_label).of(as_distribution(y_pred))
             m = resamples(n_resamples, len(predictions), WORK)
             shared = {"sample_weight": sample_weight, "rng": rng, "engine": engine}
             tests[name] = ExactTest(estimator, m)(y_true, predictions, **shared)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import logit
@@ -17,7 +17,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.multivariate import dimensions
-from calibrant.distributions.reading.conversion import as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.forecast_errors.spread import moments_of
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter, resamples
 from calibrant.plots.classification.reliability import floor_of
@@ -216,12 +216,14 @@ class WitnessDisplay(PredictionDisplay):
         max_classes: int = 10,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """Of many classes, the ``max_classes`` with the largest standardised values."""
         check_count(max_classes, "max_classes")
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
+        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, "witness")
         outcomes = Outcomes.of(targets, predictions)
         y, k, smoother = outcomes.targets, len(outcomes.names), Smoother.of(outcomes.position)

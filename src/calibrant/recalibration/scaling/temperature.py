@@ -79,7 +79,7 @@ def _floored(predictions: Categorical, least: float) -> Categorical:
     p = predictions.matrix
     xp = namespace(p)
     p = xp.where(p < least, least, p)
-    return Categorical.trusted(p / xp.sum(p, axis=1, keepdims=True), predictions.labels)
+    return predictions.alike(p / xp.sum(p, axis=1, keepdims=True))
 
 
 def _hottest(predictions: Distribution) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
-from calibrant._validate import InputError, as_column, as_weights, check_same_length
+from calibrant._validate import as_column, as_weights, check_same_length, named_columns
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.cluster_skewness import MIN_CLUSTERS, surprises_in
@@ -248,20 +248,21 @@ def told_apart(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def columns_of(by: Mapping[str, ArrayLike] | None, n: int, sample_weight: ArrayLike | None) -> dict[str, ArrayLike]:
+def columns_of(
+    by: ArrayLike | Mapping[str, ArrayLike] | None, n: int, sample_weight: ArrayLike | None
+) -> dict[str, ArrayLike]:
     """The columns of the caller, n values each, without those of rows that have no weight.
 
     >>> columns_of({"site": ["a", "b", "c"]}, 3, [1.0, 0.0, 2.0])["site"].tolist()
     ['a', 'c']
     """
-    if not isinstance(by, Mapping | None):
-        raise InputError("by must map names to columns, such as by={'site': column}")
-    columns = {name: as_column(column, name) for name, column in (by or {}).items()}
+    given = named_columns(by, n, "by")
+    columns = {name: as_column(column, name) for name, column in given.items()}
     for name, column in columns.items():
         check_same_length(len(column), n, f"by[{name!r}]", "y_true")
     weights = as_weights(sample_weight, n)
     if weights is None or weights.min() > 0:
-        return {**(by or {})}
+        return given
     return {name: column[weights > 0] for name, column in columns.items()}
 
 

@@ -5,8 +5,9 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ from calibrant.plots.sequential.evidence_plot import EvidenceDisplay
 from calibrant.plots.sequential.windows import WindowsDisplay
 from calibrant.reports.core.model import KeyNumber, Picture, ReportData
 from calibrant.results import Result, Table, how_many, number, percent
+
+if TYPE_CHECKING:
+    import jinja2
 
 DRAWINGS: dict[str, Drawing] = {
     "before_after": BeforeAfterDisplay.drawing,
@@ -303,22 +307,12 @@ def to_html(report: ReportData) -> str:
 def rendered(template: str, report: Result, *, download: str = "calibrant-report.json", **values: Any) -> str:
     """A template of this folder, filled in: its style and script inside, the data once, and nothing from elsewhere."""
     try:
-        import jinja2
         from markupsafe import Markup
+
+        environment = _environment()
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs {error.name}: pip install 'calibrant[cli]'") from error
-    here = files("calibrant.reports.render")
-    loader = jinja2.FunctionLoader(lambda name: here.joinpath(name).read_text(encoding="utf-8"))
-    environment = jinja2.Environment(
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        loader=loader,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-    environment.filters.update(FILTERS)
-    script = here.joinpath("script.js").read_text(encoding="utf-8")
+    script = _file("script.js")
     return environment.get_template(template).render(
         report=report,
         download=download,
@@ -327,6 +321,27 @@ def rendered(template: str, report: Result, *, download: str = "calibrant-report
         data=Markup(json_for_script(report)),
         **values,
     )
+
+
+@cache
+def _environment() -> "jinja2.Environment":
+    """Templates, compiled once in a process."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        loader=jinja2.FunctionLoader(_file),
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.filters.update(FILTERS)
+    return environment
+
+
+def _file(name: str) -> str:
+    return files("calibrant.reports.render").joinpath(name).read_text(encoding="utf-8")
 
 
 FILTERS = {

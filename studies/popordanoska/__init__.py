@@ -1,0 +1,1 @@
+"""Popordanoska, Sayer & Blaschko (2022): canonical calibration errors by kernels."""
