@@ -349,9 +349,8 @@ class Variational(BaseEstimator):
     def _error(self, judged: list[Judged], weights: np.ndarray | None) -> tuple[float, float]:
         """The mean of what is removed, over rows, questions and splits, and its standard error."""
         parts = [rows.removed(self.loss, self.sign) for rows in judged]
-        removed = np.where(
-            np.isposinf(parts).any(axis=0), np.inf, np.mean(np.where(np.isposinf(parts), 0, parts), axis=0)
-        )
+        endless = np.isposinf(parts)
+        removed = np.where(endless.any(axis=0), np.inf, np.mean(np.where(endless, 0, parts), axis=0))
         map_variance = [rows.map_variance(self.loss, self.sign) for rows in judged]
         known = [part for part in map_variance if part is not None]
         if len(known) < len(judged):  # as much again, as next to calibration
@@ -426,13 +425,9 @@ class Variational(BaseEstimator):
         return Judged(observed, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0])
 
     def _cross_fitted(
-        self,
-        y: np.ndarray,
-        predictions: Distribution,
-        weights: np.ndarray | None,
-        fold: np.ndarray,
+        self, y: np.ndarray, predictions: Distribution, weights: np.ndarray | None, fold: np.ndarray,
         engine: Engine | None,
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    ) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
         """Held-out probabilities ``(n, k)`` and, where maps know them, expected signs or certainties ``(n,)``."""
         task = partial(_seen_by_others, self._recalibrator(), y, predictions, weights, fold)
         found = list(mapping(elsewhere(engine))(task, [SEEN] if self.in_sample else list(range(self.folds))))
