@@ -13,7 +13,7 @@ from calibrant.typing import ArrayLike
 TESTS = "use AggregatedTest()(y_true, y_pred, clusters=...), ExactTest or WildBootstrapTest, which draw signs of whole clusters"
 """The remedy of tests that are for independent rows."""
 
-REMEDY = "give clusters a column that says which rows belong together, or leave it out if rows are independent"
+REMEDY = "give it a column that says which rows belong together, or leave it out if rows are independent"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,26 +56,28 @@ class Clusters:
         return np.bincount(self.codes, weights=values, minlength=self.count)
 
 
-def as_clusters(clusters: ArrayLike, n: int) -> Clusters:
+def as_clusters(clusters: ArrayLike, n: int, name: str = "clusters", beside: str = "y_true") -> Clusters:
     """One label a row, of any kind, as clusters; missing labels and a single cluster are refused.
+
+    ``name`` is what the caller's argument is called, ``beside`` the one that is as long.
 
     >>> len(as_clusters([3, 3, 7], 3))
     2
     """
-    labels = _labels(clusters)
+    labels = _labels(clusters, name)
     if labels.ndim != 1:
-        raise InputError(f"clusters must be one label a row; got shape {labels.shape}: {REMEDY}")
-    check_same_length(len(labels), n, "clusters", "y_true")
+        raise InputError(f"{name} must be one label a row; got shape {labels.shape}: {REMEDY}")
+    check_same_length(len(labels), n, name, beside)
     missing = _missing(labels)
     if missing.any():
         raise InputError(
-            f"clusters has {int(missing.sum()):,} missing labels, first in row {int(missing.argmax())}: give such rows labels "
+            f"{name} has {int(missing.sum()):,} missing labels, first in row {int(missing.argmax())}: give such rows labels "
             "of their own if they belong to no other row, or drop them"
         )
     codes, count = _encoded(labels)
     if count == 1:
         raise InputError(
-            f"clusters has the label {labels.tolist()[0]!r} in all {n:,} rows, and chance needs several: {REMEDY}"
+            f"{name} has the label {labels.tolist()[0]!r} in all {n:,} rows, and chance needs several: {REMEDY}"
         )
     return Clusters(codes, count)
 
@@ -93,16 +95,16 @@ def refuse_clusters(asker: object, clusters: ArrayLike | None, remedy: str = TES
         raise InputError(f"{type(asker).__name__} takes no clusters, as it is for independent rows: {remedy}")
 
 
-def _labels(clusters: Any) -> np.ndarray:
+def _labels(clusters: Any, name: str) -> np.ndarray:
     """As an array, which may hold objects."""
     if isinstance(clusters, list | tuple):
         try:
             found = np.asarray(clusters)
         except ValueError as error:
-            raise InputError(f"clusters must be one label a row; got rows of different lengths: {REMEDY}") from error
+            raise InputError(f"{name} must be one label a row; got rows of different lengths: {REMEDY}") from error
         is_mixed = found.dtype.kind in "US" and not all(isinstance(x, str | bytes) for x in clusters)
         return np.array([*clusters, None], dtype=object)[:-1] if is_mixed else found
-    return to_numpy(as_array(clusters, "clusters"))
+    return to_numpy(as_array(clusters, name))
 
 
 def _missing(labels: np.ndarray) -> np.ndarray:

@@ -278,7 +278,7 @@ def test_in_sample_errors_say_so_and_are_larger(rng):
 def test_folds_that_follow_what_happened_would_find_errors_where_there_are_none(monkeypatch):
     """Over 200 calibrated data sets of 200 rows; dealt evenly by class the mean is .0033, and -.0004 dealt at random."""
 
-    def by_class(n, n_folds, seed):
+    def by_class(n, n_folds, seed, clusters):
         shuffled = np.random.default_rng(seed).permutation(n)
         shuffled = shuffled[np.argsort(y[shuffled], kind="stable")]
         fold = np.empty(n, dtype=np.int64)

@@ -2,12 +2,14 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import BayesianRidge, LinearRegression, RidgeClassifier
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import KFold, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from calibrant._validate import InputError
+from calibrant.recalibration import Platt, VarianceScaling
+from calibrant.sklearn import RecalibratedClassifier, RecalibratedRegressor
 from calibrant.sklearn.held_out import (
     as_categorical,
     as_rows,
@@ -109,3 +111,28 @@ def test_who_tells_a_spread():
     assert gives_spread(BayesianRidge())
     assert gives_spread(FrozenEstimator(make_pipeline(BayesianRidge())))
     assert not gives_spread(make_pipeline(LinearRegression()))
+
+
+@pytest.mark.filterwarnings("ignore::calibrant.sklearn.held_out.RecalibrationWarning")
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_groups_are_held_out_whole(rng, kind):
+    groups, X = np.repeat([f"g{i}" for i in range(30)], 4), rng.normal(size=(120, 2))
+    if kind == "classifier":
+        model = RecalibratedClassifier(LogisticRegression(), Platt(), cv=3)
+        model.fit(X, (rng.random(120) < 0.5) * 1, groups=groups)
+    else:
+        model = RecalibratedRegressor(LinearRegression(), VarianceScaling(), cv=3)
+        model.fit(X, rng.normal(size=120), groups=groups)
+    for part in model.recalibration_.held_out:
+        inside = np.unique(groups[part.rows])
+        assert np.isin(groups, inside).sum() == len(part.rows)
+
+
+def test_folds_that_split_groups_are_refused(rng):
+    X, y, groups = rng.normal(size=(40, 2)), np.arange(40) % 2, np.arange(40) // 4
+    with pytest.raises(
+        InputError, match=r"cv splits 1 group, whose rows must be held out together: take a cv that keeps groups whole"
+    ):
+        RecalibratedClassifier(LogisticRegression(), cv=KFold(3)).fit(X, y, groups=groups)
+    with pytest.raises(InputError, match="groups has 39 rows and y has 40"):
+        RecalibratedClassifier(LogisticRegression()).fit(X, y, groups=groups[1:])

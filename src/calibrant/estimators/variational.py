@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri, xlog1py, xlogy
 
 from calibrant._array import to_numpy
+from calibrant._clusters import Clusters
 from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError, check_count, check_finite, check_one_of
 from calibrant.distributions.base import Distribution
@@ -18,6 +19,7 @@ from calibrant.distributions.reading.conversion import Classes, as_weighted_prob
 from calibrant.estimators.base import BaseEstimator, View, check_lens
 from calibrant.estimators.distances import ConvexDistance, Lp
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
+from calibrant.estimators.signs import without_limits
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.recalibration.base import Recalibrator, folds_of_rows
 from calibrant.recalibration.maps import Map
@@ -269,10 +271,11 @@ class Variational(BaseEstimator):
         return self.estimate_by(None, targets, predictions, weights)
 
     def estimate_by(
-        self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None
-    ) -> Estimate:
-        """The same, a fold being a task of the engine."""
-        lens, judged = self._judged(to_numpy(targets), predictions, weights, engine)
+        self, engine: Engine | None, targets: Array, predictions: Distribution, weights: np.ndarray | None,
+        clusters: Clusters | None = None,
+    ) -> Estimate:  # fmt: skip
+        """The same, a fold being a task of the engine; rows of a cluster share theirs."""
+        lens, judged = self._judged(to_numpy(targets), predictions, weights, engine, clusters)
         value, error = self._error(judged, weights)
         is_known = not self.in_sample and np.isfinite(value) and np.isfinite(error)
         bound = LowerBound(value, error) if is_known else None
@@ -288,6 +291,12 @@ class Variational(BaseEstimator):
             notes=(IN_SAMPLE,) if self.in_sample else (),
             withheld=_impossible(judged, self.loss) or (OVERSTATED if self.in_sample else None),
         )
+
+    def of_clusters(
+        self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
+    ) -> Estimate:
+        """With folds of whole clusters, so that no map has seen rows like those it is judged by; without bound."""
+        return without_limits(self.estimate_by(None, targets, predictions, weights, clusters))
 
     def confidence(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, sample_weight: ArrayLike | None = None,
@@ -340,9 +349,8 @@ class Variational(BaseEstimator):
     def _error(self, judged: list[Judged], weights: np.ndarray | None) -> tuple[float, float]:
         """The mean of what is removed, over rows, questions and splits, and its standard error."""
         parts = [rows.removed(self.loss, self.sign) for rows in judged]
-        removed = np.where(
-            np.isposinf(parts).any(axis=0), np.inf, np.mean(np.where(np.isposinf(parts), 0, parts), axis=0)
-        )
+        endless = np.isposinf(parts)
+        removed = np.where(endless.any(axis=0), np.inf, np.mean(np.where(endless, 0, parts), axis=0))
         map_variance = [rows.map_variance(self.loss, self.sign) for rows in judged]
         known = [part for part in map_variance if part is not None]
         if len(known) < len(judged):  # as much again, as next to calibration
@@ -386,14 +394,16 @@ class Variational(BaseEstimator):
         return Default() if self.recalibrator is None else self.recalibrator
 
     def _judged(
-        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, engine: Engine | None = None
-    ) -> tuple[str, list[Judged]]:
+        self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None,
+        engine: Engine | None = None, clusters: Clusters | None = None,
+    ) -> tuple[str, list[Judged]]:  # fmt: skip
         """The lens, and what maps from the other folds say of the rows of each, for every question and split."""
         if not isinstance(predictions, Categorical | Bernoulli):
             raise InputError(f"Variational looks at class probabilities; got {type(predictions).__name__} predictions")
         if self.sees == "vector" and isinstance(predictions, Bernoulli):
             raise InputError("sees='vector' goes with class probabilities: labels have no common vector")
-        splits = range(self.repeats)
+        n, seeds = len(targets), range(self.seed, self.seed + self.repeats)
+        splits = [np.full(n, SEEN) if self.in_sample else folds_of_rows(n, self.folds, i, clusters) for i in seeds]
         if self.lens is None and isinstance(predictions, Categorical) and predictions.n_classes > 2:
             f = to_numpy(predictions.matrix).astype(np.float64)
             fits = [self._cross_fitted(targets, predictions, weights, split, engine) for split in splits]
@@ -403,7 +413,7 @@ class Variational(BaseEstimator):
         return view.name, [self._event(*one, targets, predictions, weights, engine) for one in events]
 
     def _event(
-        self, event: Event, split: int, targets: np.ndarray, predictions: Distribution,
+        self, event: Event, split: np.ndarray, targets: np.ndarray, predictions: Distribution,
         weights: np.ndarray | None, engine: Engine | None,
     ) -> Judged:  # fmt: skip
         observed, f = event.observed(targets).astype(np.int64), event.probability.astype(np.float64)
@@ -415,19 +425,13 @@ class Variational(BaseEstimator):
         return Judged(observed, f, np.take_along_axis(g, answer[:, None], axis=1)[:, 0])
 
     def _cross_fitted(
-        self,
-        y: np.ndarray,
-        predictions: Distribution,
-        weights: np.ndarray | None,
-        split: int,
+        self, y: np.ndarray, predictions: Distribution, weights: np.ndarray | None, fold: np.ndarray,
         engine: Engine | None,
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    ) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
         """Held-out probabilities ``(n, k)`` and, where maps know them, expected signs or certainties ``(n,)``."""
-        n = len(y)
-        fold = np.full(n, SEEN) if self.in_sample else folds_of_rows(n, self.folds, self.seed + split)
         task = partial(_seen_by_others, self._recalibrator(), y, predictions, weights, fold)
         found = list(mapping(elsewhere(engine))(task, [SEEN] if self.in_sample else list(range(self.folds))))
-        g, sure = np.empty((n, found[0][1].shape[1])), np.full(n, np.nan)
+        g, sure = np.empty((len(y), found[0][1].shape[1])), np.full(len(y), np.nan)
         for rest, p, known in found:
             g[rest], sure[rest] = p, known
         check_finite(g, "what the recalibrator's maps give")
@@ -457,11 +461,9 @@ def _certainty(found: Map, predictions: Distribution) -> np.ndarray | float:
 
 
 def _mean_and_error(
-    values: np.ndarray,
-    weights: np.ndarray | None,
-    spread: np.ndarray | float = 0.0,
-    map_variance: np.ndarray | float = 0.0,
-) -> tuple[float, float]:
+    values: np.ndarray, weights: np.ndarray | None,
+    spread: np.ndarray | float = 0.0, map_variance: np.ndarray | float = 0.0,
+) -> tuple[float, float]:  # fmt: skip
     """The weighted mean and its standard error.
 
     ``spread`` are variances of single rows below which their own spread is not believed, ``map_variance`` those that come on top.

@@ -12,11 +12,12 @@ from calibrant._clusters import Clusters
 from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
-from calibrant.distributions.reading.conversion import Classes, as_clustered_problem, as_weighted_problem
+from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import SINGLE, BaseEstimator, as_estimate
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, too_few_clusters
 from calibrant.estimators.mean_limits import MeanLimits, skewed_quantile
 from calibrant.estimators.scoring_rules.proper_scores import Score
+from calibrant.estimators.signs import BY_BOOTSTRAP
 from calibrant.inference.monte_carlo import as_seed_sequence, block_rows, check_blocks, draw
 from calibrant.results import Estimate, Interval
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
@@ -240,6 +241,8 @@ class Jackknife:
     ``G T - (G - 1) T_-g`` for values; calibration errors, which are no smooth functions of means, get none. Length scales
     are those of all rows. Quenouille (1956), Tukey (1958).
 
+    ``clusters`` has one label a row: whole clusters are dealt into groups. There is a standard error then, and no interval.
+
     >>> from calibrant import Brier
     >>> y_true, y_pred = [1, 0, 1, 1], [0.8, 0.4, 0.6, 0.9]
     >>> bool(np.isclose(Jackknife(Brier())(y_true, y_pred).standard_error, Brier()(y_true, y_pred).standard_error))
@@ -263,27 +266,36 @@ class Jackknife:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Estimate:
         """The estimate, its standard error and interval."""
-        targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
-        n = len(predictions)
+        targets, predictions, weights, given = as_clustered_problem(
+            y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
+        )
+        together = None if given is None or given.are_single_rows else given
         estimate = value_of_rows(self.estimator, targets, predictions, weights, slice(None), engine)
         fixed: Any = estimate.estimator if isinstance(self.estimator, BaseEstimator) else self.estimator
         value = partial(value_of_rows, fixed, targets, predictions, weights)
-        group = self._group_of_rows(n, rng)
+        group = self._group_of_rows(len(predictions), rng)
+        if together is not None:
+            group = self._group_of_rows(len(together), rng, "clusters")[together.codes]
         tasks = np.array_split(np.arange(group.max() + 1), min(TASKS, group.max() + 1))
         values = np.concatenate(list(mapping(engine)(partial(_left_out, value, group), tasks)))
-        return self._with_limits(estimate, values)
+        found = self._with_limits(estimate, values)
+        if together is not None:
+            why = unsuited(self.estimator) or BY_BOOTSTRAP
+            return replace(found, interval=None, limits=None, withheld=found.withheld or why)
+        return found if given is None else replace(found, notes=(*found.notes, SINGLE))
 
-    def _group_of_rows(self, n: int, rng: Seed) -> np.ndarray:
-        """The group of each row, sizes as equal as can be."""
+    def _group_of_rows(self, n: int, rng: Seed, noun: str = "rows") -> np.ndarray:
+        """The group of each row or cluster, as many in each as can be."""
         count = self.groups or (n if n <= MAX_SINGLE_ROWS else MANY_GROUPS)
         if not 2 <= count <= n:
-            raise InputError(f"groups must be at least 2 and at most the number of rows, {n:,}; got {count:,}")
+            raise InputError(f"groups must be at least 2 and at most the number of {noun}, {n:,}; got {count:,}")
         if count == n:
             return np.arange(n)
         return np.random.default_rng(as_seed_sequence(rng)).permutation(np.arange(n) % count)

@@ -139,7 +139,8 @@ def band_of_signs(
     sums = np.stack([clusters.sums(column) for column in gaps.T], axis=1)
     signs = Signs(len(clusters)).sample(np.random.default_rng(seed), SIGNS_OF_BAND)
     largest = np.abs(signs @ sums / scale).max(axis=1)
-    half = float(np.quantile(largest, level * (SIGNS_OF_BAND + 1) / SIGNS_OF_BAND, method="higher")) * scale
+    rank = min(int(np.ceil(level * (SIGNS_OF_BAND + 1) - 1e-9)), SIGNS_OF_BAND)
+    half = float(np.sort(largest)[rank - 1]) * scale
     return np.clip(chance - half, 0.0, 1.0), np.clip(chance + half, 0.0, 1.0)
 
 

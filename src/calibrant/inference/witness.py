@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -69,6 +70,11 @@ def _spread(predictions: Distribution, y: Array) -> np.ndarray:
     return 2 * np.abs(_level(predictions, y)) - 0.5
 
 
+BANDS = (
+    "use ReliabilityCurve(...)(y_true, y_pred, clusters=...), or PITHistogram of forecasts, whose bands allow for them"
+)
+"""The remedy where bands are for independent rows."""
+
 TAIL = 0.025
 """Outside on either side of a band."""
 
@@ -101,12 +107,14 @@ class Witness:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Table:
         """The witness at each place, in the order of the places, with its band."""
+        refuse_clusters(self, clusters, BANDS)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         measure = UCME(self.on_predictions, self.on_targets, self.locations).resolve(predictions)
@@ -152,12 +160,14 @@ class LocalErrors:
         y_pred: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Table:
         """One row a signal and point: where, the mean error, its band, and how many rows count there."""
+        refuse_clusters(self, clusters, BANDS)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)
         signals = self._signals(predictions)

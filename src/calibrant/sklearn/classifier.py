@@ -81,14 +81,18 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.ensemble = ensemble
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit models and map; weights count for both, and rows without weight for nothing."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit models and map; weights count for both, and rows without weight for nothing.
+
+        ``groups`` has one label a row: rows of a group are held out together, from models and from maps. With a number of folds,
+        ``cv`` is then scikit-learn's StratifiedGroupKFold.
+        """
         check_recalibrator(self.recalibrator)
         is_probability = gives_probabilities(self.estimator)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
         check_classification_targets(labels)
-        rows = as_rows(X, labels, sample_weight)
+        rows = as_rows(X, labels, sample_weight, groups)
         is_frozen = isinstance(self.estimator, FrozenEstimator)
         self.classes_ = np.asarray(self.estimator.classes_) if is_frozen else np.unique(rows.y)
         if len(self.classes_) < 2:
@@ -97,11 +101,12 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         parts = held_out(self.estimator, rows, predict, cv=self.cv, n_jobs=self.n_jobs, is_classifier=True)
         which, values = pooled(parts if is_frozen else _known(parts, rows.y))
         weights = None if rows.weights is None else rows.weights[which]
+        together = None if rows.groups is None else rows.groups[which]
         self.decision_scale_ = None if is_probability else spread(values, weights)
         targets = class_numbers(rows.y[which], self.classes_)
         predictions = as_categorical(probabilities(values, self.decision_scale_), self.classes_)
         recalibrator = Default() if self.recalibrator is None else self.recalibrator
-        self.recalibration_ = learnt(recalibrator, targets, predictions, weights, type(self).__name__)
+        self.recalibration_ = learnt(recalibrator, targets, predictions, weights, type(self).__name__, together)
         keep = self.ensemble and not is_frozen
         self.estimators_ = [part.model for part in parts] if keep else [fitted(self.estimator, rows)]
         for name, value in features_of(self.estimators_[0]).items():

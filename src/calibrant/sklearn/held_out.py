@@ -11,12 +11,13 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from calibrant._clusters import Clusters, as_clusters
 from calibrant._validate import InputError, as_weights
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Normal
@@ -136,26 +137,29 @@ class RecalibrationWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Inputs, targets and weights of the rows that count, and which of the rows given they are."""
+    """Inputs, targets, weights and groups of the rows that count, and which of the rows given they are."""
 
     X: Any
     y: np.ndarray
     weights: np.ndarray | None
     numbers: np.ndarray
+    groups: Clusters | None = None
 
     def of(self, rows: np.ndarray) -> "TrainingRows":
         """Some of the rows."""
         w = None if self.weights is None else self.weights[rows]
-        return TrainingRows(_safe_indexing(self.X, rows), self.y[rows], w, self.numbers[rows])
+        groups = None if self.groups is None else self.groups[rows]
+        return TrainingRows(_safe_indexing(self.X, rows), self.y[rows], w, self.numbers[rows], groups)
 
 
-def as_rows(X: Any, y: np.ndarray, sample_weight: Any) -> TrainingRows:
+def as_rows(X: Any, y: np.ndarray, sample_weight: Any, groups: Any = None) -> TrainingRows:
     """Rows with weight; those without are left out, as if they had not been given."""
     X, y = indexable(X, y)
     if not len(y):
         raise InputError("X and y have no rows: at least one of each of two folds is needed")
     weights = None if sample_weight is None else as_weights(np.asarray(sample_weight), len(y))
-    rows = TrainingRows(X, y, weights, np.arange(len(y)))
+    together = None if groups is None else as_clusters(groups, len(y), "groups", "y")
+    rows = TrainingRows(X, y, weights, np.arange(len(y)), together)
     if rows.weights is None or rows.weights.min() > 0:
         return rows
     return rows.of(np.flatnonzero(rows.weights))
@@ -230,8 +234,14 @@ def _weights_for(estimator: Any, weights: np.ndarray | None) -> np.ndarray | Non
 def _splits(cv: Any, rows: TrainingRows, *, is_classifier: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to learn from and rows to hold out, none of which twice: a map fitted on copies would be judged by copies."""
     if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+        codes = None if rows.groups is None else rows.groups.codes
+        is_count = cv is None or isinstance(cv, Integral)
+        if is_count and codes is not None:
+            cv = (StratifiedGroupKFold if is_classifier else GroupKFold)(5 if cv is None else cv)
         try:
-            splits = list(check_cv(cv, rows.y, classifier=is_classifier).split(rows.X, rows.y))
+            with warnings.catch_warnings():  # those that split groups are refused below
+                warnings.filterwarnings("ignore", "The groups parameter is ignored")
+                splits = list(check_cv(cv, rows.y, classifier=is_classifier).split(rows.X, rows.y, codes))
         except ValueError as error:
             n = how_many(len(rows.y), "row")
             raise InputError(f"cv={cv!r} cannot split {n}: {error}; give more rows, or cv with fewer folds") from error
@@ -245,7 +255,19 @@ def _splits(cv: Any, rows: TrainingRows, *, is_classifier: bool) -> list[tuple[n
             f"cv holds row {int(times.argmax())} out {times.max()} times: take a cv that holds each row out at most "
             "once, such as StratifiedKFold or TimeSeriesSplit"
         )
+    if rows.groups is not None:
+        _check_groups(splits, rows.groups.codes)
     return splits
+
+
+def _check_groups(splits: list[tuple[np.ndarray, np.ndarray]], codes: np.ndarray) -> None:
+    """Refuse a model that has seen rows of a group that is held out from it."""
+    for learn, rest in splits:
+        if len(both := np.intersect1d(codes[learn], codes[rest])):
+            raise InputError(
+                f"cv splits {how_many(len(both), 'group')}, whose rows must be held out together: take a cv that keeps groups "
+                "whole, such as GroupKFold(5), or a number of folds"
+            )
 
 
 def _without_gaps(place: np.ndarray, numbers: Any) -> np.ndarray:
@@ -256,10 +278,16 @@ def _without_gaps(place: np.ndarray, numbers: Any) -> np.ndarray:
 
 
 def learnt(
-    recalibrator: Recalibrator, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str
+    recalibrator: Recalibrator,
+    targets: np.ndarray,
+    predictions: Distribution,
+    weights: np.ndarray | None,
+    asker: str,
+    groups: Clusters | None = None,
 ) -> Recalibration:
-    """The map from held-out predictions to better ones; a warning where it made them worse."""
-    found = recalibrator.fit(targets, predictions, sample_weight=weights, folds=min(FOLDS, len(targets)))
+    """The map from held-out predictions to better ones, judged on groups it has not seen; a warning where it made them worse."""
+    count, codes = (len(targets), None) if groups is None else (len(groups), groups.codes)
+    found = recalibrator.fit(targets, predictions, sample_weight=weights, clusters=codes, folds=min(FOLDS, count))
     assert found.scores is not None
     score = next(found.scores.rows())
     if found.is_worse or not np.isfinite(score["after"]):

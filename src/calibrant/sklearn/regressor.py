@@ -69,18 +69,25 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator): 
         self.cv = cv
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit model and map; weights count for both, and rows without weight for nothing."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit model and map; weights count for both, and rows without weight for nothing.
+
+        ``groups`` has one label a row: rows of a group are held out together, from models and from maps. With a number of folds,
+        ``cv`` is then scikit-learn's GroupKFold.
+        """
         check_recalibrator(self.recalibrator)
         targets = column_or_1d(y, warn=True)
         assert_all_finite(targets, input_name="y")
-        rows = as_rows(X, targets.astype(np.float64), sample_weight)
+        rows = as_rows(X, targets.astype(np.float64), sample_weight, groups)
         parts = held_out(self.estimator, rows, means_and_spreads, cv=self.cv, n_jobs=self.n_jobs, is_classifier=False)
         which, values = pooled(parts)
         weights = None if rows.weights is None else rows.weights[which]
+        together = None if rows.groups is None else rows.groups[which]
         self.target_spread_ = _standard_deviation(rows.y, rows.weights) or 1.0
         recalibrator = DEFAULT if self.recalibrator is None else self.recalibrator
-        self.recalibration_ = learnt(recalibrator, rows.y[which], self._normal(values), weights, type(self).__name__)
+        self.recalibration_ = learnt(
+            recalibrator, rows.y[which], self._normal(values), weights, type(self).__name__, together
+        )
         self.estimator_ = fitted(self.estimator, rows)
         for name, value in features_of(self.estimator_).items():
             setattr(self, name, value)

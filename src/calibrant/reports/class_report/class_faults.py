@@ -23,8 +23,10 @@ class MeanGap:
     z: float
 
     @classmethod
-    def of(cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> "MeanGap":
-        """From claims and outcomes of the same shape.
+    def of(
+        cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, inflation: float = 1.0
+    ) -> "MeanGap":
+        """From claims and outcomes of the same shape; variances are so many times those of independent rows.
 
         >>> round(MeanGap.of(np.array([0.5, 0.5, 0.9, 0.9]), np.array([1, 0, 0, 1]), None).z, 4)
         0.9701
@@ -32,7 +34,7 @@ class MeanGap:
         p = probability.astype(np.float64)
         w = np.ones(len(p)) if weights is None else weights
         w = np.broadcast_to(w.reshape(-1, *[1] * (p.ndim - 1)), p.shape) / (w.sum() * p[0].size)
-        spread = float(np.sqrt((w**2 * p * (1 - p)).sum()))
+        spread = float(np.sqrt(inflation * (w**2 * p * (1 - p)).sum()))
         predicted, seen = float((w * p).sum()), float((w * observed).sum())
         return cls(predicted, seen, _score(predicted - seen, spread))
 
@@ -58,8 +60,9 @@ class ClaimCells:
 
     @classmethod
     def of(
-        cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, cell: np.ndarray, n_cells: int
-    ) -> "ClaimCells":
+        cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, cell: np.ndarray, n_cells: int,
+        inflation: float = 1.0,
+    ) -> "ClaimCells":  # fmt: skip
         """From claims ``(n,)`` and the number of each one's cell; cells without rows hold zeros.
 
         >>> cells = ClaimCells.of(np.array([0.2, 0.4, 0.9]), np.array([0, 1, 1]), None, np.array([0, 0, 1]), 2)
@@ -76,7 +79,7 @@ class ClaimCells:
         np.minimum.at(low, cell, p)
         np.maximum.at(high, cell, p)
         # One surprise among claims that are nearly certain is no measure of how wrong they are.
-        z = (claims - seen) / np.sqrt(variance + _mean_square(w))
+        z = (claims - seen) / np.sqrt(inflation * (variance + _mean_square(w)))
         return cls(total, claims / unit, seen / unit, z, low, high)
 
 
@@ -133,17 +136,18 @@ class ClaimGroups:
         """The claims of the report's events."""
         predicted, observed = event_claims(problem)
         weights = None if problem.weights is None else np.repeat(problem.weights, predicted.shape[1])
-        return cls.along(predicted.reshape(-1), observed.reshape(-1), weights)
+        return cls.along(predicted.reshape(-1), observed.reshape(-1), weights, problem.inflation)
 
     @classmethod
-    def along(cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> "ClaimGroups":
+    def along(
+        cls, probability: np.ndarray, observed: np.ndarray, weights: np.ndarray | None, inflation: float = 1.0
+    ) -> "ClaimGroups":
         """Claims of any event."""
         count = min(MAX_GROUPS, max(2, len(probability) // GROUP_ROWS))
         bins = EqualMass(count).bins(probability, weights)
         group = bins.of_rows(probability, slice(None))
-        return cls(
-            probability, observed, weights, group, ClaimCells.of(probability, observed, weights, group, len(bins))
-        )
+        cells = ClaimCells.of(probability, observed, weights, group, len(bins), inflation)
+        return cls(probability, observed, weights, group, cells)
 
     def run(self) -> slice | None:
         """The one run of groups that stand out on the same side, with their neighbours that lean to it."""
@@ -211,7 +215,8 @@ def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | 
     if _leans(problem, p, observed, weights, ~inside):
         return None
     low, high = cells.low[run.start], cells.high[run.stop - 1]
-    found = MeanGap.of(p[inside], observed[inside], None if weights is None else weights[inside])
+    w = None if weights is None else weights[inside]
+    found = MeanGap.of(p[inside], observed[inside], w, problem.inflation)
     side = "high" if found.is_high else "low"
     what = "confidence is" if problem.kind == "multi-class" else "they are"
     words = f"{what} too {side} where the claim lies between {percent(low)} and {percent(high)}, and right elsewhere"
@@ -222,7 +227,8 @@ def _some_claims(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | 
 def _one_tail(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | None:
     """The highest or the lowest claims, fewer than make a group, are wrong, all others right."""
     tail = WorstTail.of(problem, problem.lens)
-    if abs(tail.z) <= STANDS_OUT or tail.share >= 1 / len(groups.cells.z):
+    z = tail.z / np.sqrt(problem.inflation)
+    if abs(z) <= STANDS_OUT or tail.share >= 1 / len(groups.cells.z):
         return None
     (p,), (observed,) = (x.T for x in event_claims(problem))
     inside = tail.holds(p)
@@ -232,9 +238,7 @@ def _one_tail(problem: ClassProblem, groups: ClaimGroups) -> PossibleFault | Non
     end = f"at least {percent(p[inside].min())}" if tail.is_upper else f"at most {percent(p[inside].max())}"
     predicted, seen = percent(tail.predicted), percent(tail.observed)
     means = f"In {how_many(int(inside.sum()), 'such row', 'such rows')} {predicted} is claimed on average, and {seen} came true"
-    return PossibleFault(
-        tail.z, Finding.LOCAL, f"{what} too {side} where the claim is {end}, and right elsewhere", means
-    )
+    return PossibleFault(z, Finding.LOCAL, f"{what} too {side} where the claim is {end}, and right elsewhere", means)
 
 
 def _leans(
@@ -245,9 +249,9 @@ def _leans(
         return False
     w = None if weights is None else weights[rows]
     p, observed = p[rows], observed[rows]
-    means = [MeanGap.of(p, observed, w)]
+    means = [MeanGap.of(p, observed, w, problem.inflation)]
     if problem.kind != "multi-class":
-        means.append(MeanGap.of(np.maximum(p, 1 - p), (p > 0.5) == observed, w))
+        means.append(MeanGap.of(np.maximum(p, 1 - p), (p > 0.5) == observed, w, problem.inflation))
     return any(abs(leaning.z) > RIGHT for leaning in means)
 
 
@@ -257,7 +261,8 @@ def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> PossibleFa
     inside = np.isin(np.arange(len(p)), rows)
     if _leans(problem, p, observed, problem.weights, ~inside):
         return None
-    found = MeanGap.of(p[inside], observed[inside], None if problem.weights is None else problem.weights[inside])
+    w = None if problem.weights is None else problem.weights[inside]
+    found = MeanGap.of(p[inside], observed[inside], w, problem.inflation)
     if abs(found.z) <= STANDS_OUT:
         return None
     side = "high" if found.is_high else "low"
@@ -269,12 +274,12 @@ def _one_slice(problem: ClassProblem, name: str, rows: np.ndarray) -> PossibleFa
 def _one_label(problem: ClassProblem, predictions: Bernoulli) -> PossibleFault | None:
     """Few labels are wrong, all others right."""
     p, observed = event_claims(problem)
-    leanings = [MeanGap.of(p[:, k], observed[:, k], problem.weights) for k in range(p.shape[1])]
+    leanings = [MeanGap.of(p[:, k], observed[:, k], problem.weights, problem.inflation) for k in range(p.shape[1])]
     z = np.array([leaning.z for leaning in leanings])
     out = np.abs(z) > max(STANDS_OUT, bound(len(z)))
     if not out.any() or out.sum() > max(1, LOCAL * len(z)) or len(z) == 1:
         return None
-    if abs(MeanGap.of(p[:, ~out], observed[:, ~out], problem.weights).z) > RIGHT:
+    if abs(MeanGap.of(p[:, ~out], observed[:, ~out], problem.weights, problem.inflation).z) > RIGHT:
         return None
     worst = int(np.argmax(np.abs(z)))
     name, found = predictions.label_names[worst], leanings[worst]
@@ -287,7 +292,7 @@ def _one_favourite(problem: ClassProblem, predictions: Categorical) -> PossibleF
     """The confidence is wrong where one class is favoured, and right where others are."""
     confidence, right = claims(problem)
     favoured = to_numpy(predictions.probs).argmax(axis=1)
-    cells = ClaimCells.of(confidence, right, problem.weights, favoured, predictions.n_classes)
+    cells = ClaimCells.of(confidence, right, problem.weights, favoured, predictions.n_classes, problem.inflation)
     out = np.flatnonzero(np.abs(cells.z) > max(STANDS_OUT, bound(predictions.n_classes)))
     if len(out) != 1 or _leans(problem, confidence, right, problem.weights, favoured != out[0]):
         return None
@@ -332,12 +337,12 @@ def fault_of_classes(problem: ClassProblem, part: tuple[str, np.ndarray] | None 
 
 def _means(problem: ClassProblem) -> list[PossibleFault]:
     """Means over all rows that may be off: the confidence, the rate of an event, the rates of classes."""
-    confidence = MeanGap.of(*claims(problem), problem.weights)
+    confidence = MeanGap.of(*claims(problem), problem.weights, problem.inflation)
     way = Finding.OVER_CONFIDENT if confidence.is_high else Finding.UNDER_CONFIDENT
     sure = PossibleFault(confidence.z, way, f"the model is {way}", _mean_confidence(confidence))
     if isinstance(problem.predictions, Categorical) and problem.kind == "multi-class":
         return [sure, *_one_class(problem, problem.predictions)]
-    rate = MeanGap.of(*event_claims(problem), problem.weights)
+    rate = MeanGap.of(*event_claims(problem), problem.weights, problem.inflation)
     way = Finding.TOO_HIGH if rate.is_high else Finding.TOO_LOW
     means = f"They average {percent(rate.predicted)}, and the event happened {percent(rate.observed)} of the time"
     # Where all predictions lie on one side of 1/2 the two differ by rounding only: then it is the rate.
@@ -347,7 +352,7 @@ def _means(problem: ClassProblem) -> list[PossibleFault]:
 def _one_class(problem: ClassProblem, predictions: Categorical) -> list[PossibleFault]:
     """The class whose mean probability is furthest off, unless by chance."""
     p, y = to_numpy(predictions.probs), to_numpy(problem.targets)
-    leanings = [MeanGap.of(p[:, k], y == k, problem.weights) for k in range(p.shape[1])]
+    leanings = [MeanGap.of(p[:, k], y == k, problem.weights, problem.inflation) for k in range(p.shape[1])]
     worst = int(np.argmax([abs(leaning.z) for leaning in leanings]))
     found, name = leanings[worst], predictions.class_names[worst]
     if abs(found.z) <= bound(len(leanings)):
@@ -374,7 +379,7 @@ def _adds(problem: ClassProblem, second: PossibleFault, first: PossibleFault) ->
     w = np.broadcast_to(weights[:, None], p.shape)
     contrast = {True: np.where(p > 0.5, 1.0, -1.0), False: np.ones(p.shape)}
     of, given = (contrast[c.finding.is_of_confidence] for c in (second, first))
-    z = beyond(of, given, p.astype(np.float64), observed, w)
+    z = beyond(of, given, p.astype(np.float64), observed, w) / np.sqrt(problem.inflation)
     return abs(z) > MIN_Z_OF_SECOND and z * second.z > 0
 
 
@@ -397,7 +402,7 @@ def _some_claims_of_a_class(problem: ClassProblem, predictions: Categorical) -> 
     """The class, and the size of its claims, that are furthest off."""
     p, y, found = to_numpy(predictions.probs), to_numpy(problem.targets), []
     for k, name in enumerate(predictions.class_names):
-        cells = ClaimGroups.along(p[:, k], y == k, problem.weights).cells
+        cells = ClaimGroups.along(p[:, k], y == k, problem.weights, problem.inflation).cells
         i = int(np.argmax(np.abs(cells.z)))
         found.append((abs(cells.z[i]), name, cells.predicted[i], cells.observed[i]))
     z, name, predicted, observed = max(found)

@@ -15,7 +15,6 @@ from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.cluster_skewness import MIN_CLUSTERS, surprises_in
 from calibrant.estimators.kernel_errors.skce import SKCE
-from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.inference.exact_tests.aggregated import Pool, for_signs
 from calibrant.inference.exact_tests.cluster_signs import MIN_SURPRISES
 from calibrant.inference.exact_tests.exact_test import ExactTest
@@ -126,8 +125,8 @@ class ReportProblem(ABC):
         return 1 + self.alike * (float(whole @ whole) - squares) / squares
 
     def can_test(self, estimator: BaseEstimator) -> bool:
-        """Whether the estimator has a test: with clusters, scores have none."""
-        return self.clusters is None or not isinstance(estimator, Score)
+        """Whether the estimator has a test: with clusters, scores and others that are no sums of residuals have none."""
+        return self.clusters is None or type(estimator).with_signs is not BaseEstimator.with_signs
 
     def statistic(self, estimator: BaseEstimator) -> Statistic:
         """The estimator as a function of targets, or of signs of clusters."""
