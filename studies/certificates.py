@@ -506,7 +506,7 @@ there are a fifth as many.) Repeat by `python -m studies.certificates --keep FOL
 Errors are those of ten cells of equal mass (mean, root mean square, largest gap), of single predictions (`MonotoneECE`), and
 of PIT values. They are placed in every cell upwards, in turn, away from one half, and in the first, middle or last cell alone;
 for single predictions as a shift, a squeeze, a jump, stairs, or a steep curve; for PIT values at either end, in the middle,
-and everywhere. `false` is the share of false certificates in the worst of these places. Of ten classes, true probabilities
+and everywhere; where any interval counts, as forecasts that are too narrow, too. `false` is the share of false certificates in the worst of these places. Of ten classes, true probabilities
 are more or less sure than predicted, or one class takes from another.
 
 {verdict}
@@ -516,7 +516,8 @@ largest gaps allow for that. {hidden}
 
 ## How many rows certify a calibrated model
 
-In four of five data sets; two digits are meant at most, and one for single predictions (six data sets each).
+In four of five data sets; two digits are meant at most, and one for single predictions (six data sets each). `report` is what a
+report shows and certifies by: the mean gap of fifteen cells, by the upper end of its 95 % interval.
 
 {needed}
 

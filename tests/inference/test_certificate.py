@@ -197,22 +197,22 @@ def published(heading):
     return [dict(zip(names, (c.strip() for c in row.strip("|").split("|")), strict=True)) for row in rows]
 
 
-@pytest.mark.parametrize("column", ["mean", "root mean square", "largest", "report"])
+@pytest.mark.parametrize("column", ["mean", "root mean square", "largest", "single", "report"])
 def test_rows_that_are_named_are_those_of_the_study(column):
-    """From fewer rows: squares need some dozens of events to be told."""
-    n = 4000 if column == "root mean square" else 1000
-    error = {**dict(zip(("mean", "root mean square", "largest"), ERRORS, strict=False)), "report": SHOWN}[column]
+    """From few of them; of means, which reports show, within a half, and of others more roughly."""
+    n, most = (1000, 1.5) if column in ("mean", "report") else (4000, 2.4)
+    error = {**dict(zip(("mean", "root mean square", "largest", "single"), ERRORS, strict=False)), "report": SHOWN}[column]
     for row in published("| world | margin"):
         p, margin = scores(row["world"], n), float(row["margin"].split()[0]) / 100
-        if row["world"] == "0.5 % events" and column != "mean":  # a thousand rows have five events
+        if row["world"] in ("0.5 % events", "three values"):  # five events, or predictions of equal rows, do not scale
             continue
         level = 0.95 if column == "report" else 0.9
         found = []
-        for seed in range(7):
+        for seed in range(5):
             estimate = error((np.random.default_rng(seed).random(len(p)) < p).astype(int), p)
             found.append(rows_needed(estimate, margin, estimate.confidence_interval(level)))
         told = int(row[column].replace(",", ""))
-        assert 1 / 1.8 < np.median(found) / told < 1.8, (row, np.median(found))
+        assert 1 / most < np.median(found) / told < most, (row, np.median(found))
 
 
 @pytest.mark.parametrize("distance", ["kolmogorov", "kuiper"])

@@ -320,11 +320,9 @@ def rows_needed(estimate: Estimate, margin: float, interval: Interval) -> int:
     assert isinstance(estimate.limits, ErrorLimits)
     error, tail = estimate.estimator, (1 - interval.level) / 2
     power = 2.5 if isinstance(error, MonotoneECE) else 2.0
-    if isinstance(error, PITError) or (isinstance(error, ECE) and error.norm == 1):
-        noise, factor = estimate.limits.if_calibrated(tail), 1.0
-    else:
-        noise, factor = interval.high - max(estimate.confidence_interval(1e-6).low, 0.0), FOUR_OF_FIVE
-    return _rounded(math.ceil(factor * estimate.n * (noise / margin) ** power))
+    is_told = isinstance(error, PITError | MonotoneECE) or (isinstance(error, ECE) and error.norm == 1)
+    noise = estimate.limits.if_calibrated(tail)
+    return _rounded(math.ceil((1.0 if is_told else FOUR_OF_FIVE) * estimate.n * (noise / margin) ** power))
 
 
 def _rounded(n: int) -> int:
