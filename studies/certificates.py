@@ -25,8 +25,9 @@ from scipy.special import betaincinv, ndtri
 from scipy.stats import binom
 
 from calibrant import ECE, ClassWise, DebiasedECE, EqualMass, Normal, TopLabel
-from calibrant.estimators import MonotoneECE
+from calibrant.estimators import MonotoneECE, PITError
 from calibrant.inference import Certificate, certify
+from calibrant.inference.certificate import AS_SHOWN
 from calibrant.results import Table, jsonable
 
 LEVEL, CERTAINTY = 0.05, 0.999
@@ -41,6 +42,9 @@ PILOT = 200
 PAGE = Path(__file__).parents[1] / "docs" / "studies" / "certificates.md"
 
 L1, L2, LARGEST = ECE(EqualMass(10)), DebiasedECE(EqualMass(10)), ECE(EqualMass(10), norm=np.inf)
+
+SHOWN = ECE(EqualMass(15))
+"""The error of a report, which certifies by the upper end of the 95 % interval that it shows."""
 
 Draw = Callable[[np.random.Generator], Certificate]
 
@@ -124,9 +128,17 @@ def hidden(truth: np.ndarray, cell: np.ndarray, rng: np.random.Generator) -> np.
     return found
 
 
-def binary(p: np.ndarray, truth: np.ndarray, margin: float, error: Any, weights: np.ndarray | None = None) -> Draw:
+def binary(
+    p: np.ndarray,
+    truth: np.ndarray,
+    margin: float,
+    error: Any,
+    weights: np.ndarray | None = None,
+    confidence: float = 1 - LEVEL,
+) -> Draw:
     """Certificates of data sets of two classes."""
-    return lambda rng: certify((rng.random(len(p)) < truth).astype(int), p, margin, error=error, sample_weight=weights)
+    said = {"error": error, "sample_weight": weights, "confidence_level": confidence}
+    return lambda rng: certify((rng.random(len(p)) < truth).astype(int), p, margin, **said)
 
 
 MONOTONE: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
@@ -168,16 +180,17 @@ PIT: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
     "everywhere": lambda u, m: u ** (1 / bent(m)),
     "near the lower end": lambda u, m: np.where((u > 0.02) & (u < 0.02 + m), 0.02 + m, u),
 }
+ARCS = PIT | {"too narrow": lambda u, m: 0.5 + np.sign(u - 0.5) * np.abs(2 * u - 1) ** bent(m) / 2}
 """PIT values from even ones, whose distribution function lies off by the margin."""
 
 
-def numbers(n: int, where: str | None, margin: float) -> Draw:
+def numbers(n: int, error: PITError, where: str | None, margin: float) -> Draw:
     """Certificates of normal forecasts."""
     forecast = Normal(np.zeros(n), 1.0)
 
     def drawn(rng: np.random.Generator) -> Certificate:
         u = rng.random(n)
-        return certify(ndtri(u if where is None else PIT[where](u, margin)), forecast, margin)
+        return certify(ndtri(u if where is None else ARCS[where](u, margin)), forecast, margin, error=error)
 
     return drawn
 
@@ -345,8 +358,10 @@ def cells(rows: Sequence[int], more: Sequence[int]) -> Iterator[Cell]:
     for world in ("even", "towards 0 and 1", "sharp", "2 % events", "three values"):
         for n in more:
             yield _monotone_cell(world, n)
-    for n in rows:
-        yield Cell("PIT", "normal forecasts", n, partial(numbers, n, None), partial(numbers, n), tuple(PIT))
+    for error, name, places in ((PITError(), "PIT", PIT), (PITError("kuiper"), "PIT, any interval", ARCS)):
+        for n in rows:
+            draw = partial(numbers, n, error)
+            yield Cell(name, "normal forecasts", n, partial(draw, None), draw, tuple(places))
     for kind in ("top label", "L1", "L2"):
         for n in (500, 2000):
             yield _class_cell(kind, n)
@@ -417,7 +432,7 @@ def rounded(n: int) -> str:
 
 def needed(seed: int) -> Iterator[dict[str, str]]:
     """How many rows certify 1, 2 and 5 points for a calibrated model, by world and error."""
-    errors = {"mean": L1, "root mean square": L2, "largest": LARGEST, "single": MonotoneECE()}
+    errors = {"mean": L1, "root mean square": L2, "largest": LARGEST, "single": MonotoneECE(), "report": SHOWN}
     for world in ("even", "towards 0 and 1", "sharp", "confidences", "2 % events", "0.5 % events", "three values"):
         for margin in NEEDED:
             row = {"world": world, "margin": in_points(margin)}
@@ -430,11 +445,11 @@ def needed(seed: int) -> Iterator[dict[str, str]]:
 
 def _calibrated(world: str, error: Any, n: int, margin: float) -> Draw:
     p = scores(world, n)
-    return binary(p, p, margin, error)
+    return binary(p, p, margin, error, confidence=AS_SHOWN if error is SHOWN else 1 - LEVEL)
 
 
-def _forecasts(n: int, margin: float) -> Draw:
-    return numbers(n, None, margin)
+def _forecasts(error: PITError, n: int, margin: float) -> Draw:
+    return numbers(n, error, None, margin)
 
 
 def needed_elsewhere(seed: int) -> Iterator[dict[str, str]]:
@@ -450,7 +465,8 @@ def needed_elsewhere(seed: int) -> Iterator[dict[str, str]]:
     kinds: dict[str, Callable[[int, float], Draw]] = {
         "ten classes, top label, mean": of_classes(TopLabel()),
         "ten classes, class-wise, mean": of_classes(ClassWise()),
-        "forecasts of numbers, largest gap of PIT values": _forecasts,
+        "forecasts of numbers, largest gap of PIT values": partial(_forecasts, PITError()),
+        "forecasts of numbers, any interval": partial(_forecasts, PITError("kuiper")),
     }
     for name, make in kinds.items():
         row = {"problem": name}
@@ -490,7 +506,7 @@ there are a fifth as many.) Repeat by `python -m studies.certificates --keep FOL
 Errors are those of ten cells of equal mass (mean, root mean square, largest gap), of single predictions (`MonotoneECE`), and
 of PIT values. They are placed in every cell upwards, in turn, away from one half, and in the first, middle or last cell alone;
 for single predictions as a shift, a squeeze, a jump, stairs, or a steep curve; for PIT values at either end, in the middle,
-and everywhere. `false` is the share of false certificates in the worst of these places. Of ten classes, true probabilities
+and everywhere; where any interval counts, as forecasts that are too narrow, too. `false` is the share of false certificates in the worst of these places. Of ten classes, true probabilities
 are more or less sure than predicted, or one class takes from another.
 
 {verdict}
@@ -500,7 +516,8 @@ largest gaps allow for that. {hidden}
 
 ## How many rows certify a calibrated model
 
-In four of five data sets; two digits are meant at most, and one for single predictions (six data sets each).
+In four of five data sets; two digits are meant at most, and one for single predictions (six data sets each). `report` is what a
+report shows and certifies by: the mean gap of fifteen cells, by the upper end of its 95 % interval.
 
 {needed}
 

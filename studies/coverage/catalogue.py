@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import numpy as np
+
 from calibrant import (
     CRPS,
     ECE,
@@ -34,6 +36,7 @@ from calibrant.estimators import (
     KolmogorovSmirnov,
     Kuiper,
     Lp,
+    PITError,
     TangentKDE,
     ZMean,
     ZVariance,
@@ -164,7 +167,7 @@ def _of_two() -> list[Claim]:
     plain = [
         *(ECE(EqualMass(15)), ECE(EqualWidth(15)), ECE(EqualMass(15), norm=2), ECE(Sweep())),
         *(DebiasedECE(EqualMass(15)), DebiasedECE(EqualMass(15), norm=1)),
-        *(SmoothECE(), KolmogorovSmirnov(), Kuiper()),
+        *(ECE(EqualMass(15), norm=np.inf), SmoothECE(), KolmogorovSmirnov(), Kuiper()),
         *(CalibrationSlope(), CalibrationIntercept(), CalibrationRatio(), Brier(), LogLoss()),
     ]
     pairs = [SKCE(KERNEL), SKCE(KERNEL, unbiased=False), SKCE(KERNEL, block=10), KCE(KERNEL)]
@@ -181,7 +184,8 @@ def _of_two() -> list[Claim]:
 def _of_many() -> list[Claim]:
     plain = [
         *(ECE(EqualMass(15), lens=TopLabel()), ECE(EqualMass(15), lens=ClassWise())),
-        *(DebiasedECE(EqualMass(15), lens=TopLabel()), Brier(), LogLoss()),
+        *(ECE(EqualMass(15), norm=np.inf, lens=ClassWise()), DebiasedECE(EqualMass(15), lens=TopLabel())),
+        *(Brier(), LogLoss()),
     ]
     costly = [
         *(SKCE(KERNEL), Variational(Lp(2)), Variational(lens=TopLabel()), CanonicalECE()),
@@ -195,7 +199,7 @@ def _of_many() -> list[Claim]:
 
 
 def _of_forecasts() -> list[Claim]:
-    scores = [CRPS(), IntervalScore(), Pinball(), ZMean(), ZVariance()]
+    scores = [CRPS(), IntervalScore(), Pinball(), ZMean(), ZVariance(), PITError(), PITError("kuiper")]
     return [
         *(Estimated(brief(e), _forecasts, e) for e in scores),
         Estimated("LogLoss(), forecasts", _densities, LogLoss()),

@@ -11,7 +11,7 @@ from scipy.stats.qmc import Sobol
 from calibrant import ECE, KCE, KDE, SKCE, Brier, Categorical, DebiasedECE, LogLoss, Variational
 from calibrant._validate import InputError
 from calibrant.distributions import Distribution
-from calibrant.estimators import MMCE, UCME, CanonicalECE, Lp, Score, TangentKDE, ZVariance
+from calibrant.estimators import MMCE, UCME, CanonicalECE, Lp, PITError, Score, TangentKDE, ZVariance
 from calibrant.estimators.base import View
 from studies.coverage.worlds import Setting
 
@@ -80,7 +80,9 @@ def _of_numbers(setting: Setting, estimator: Any) -> float | None:
         isinstance(estimator, KERNEL_ERRORS) and setting.kind == "ensembles"
     ):  # members are draws: not what they are drawn from
         return _of_members(setting, estimator)
-    if not isinstance(estimator, Score | ZVariance):
+    if isinstance(estimator, PITError) and setting.is_calibrated:
+        return 0.0
+    if not isinstance(estimator, Score | ZVariance | PITError):
         return 0.0 if setting.is_calibrated and isinstance(estimator, KERNEL_ERRORS) else None
     data = replace(setting, n=DRAWN_ROWS // max(setting.world.features, 1)).draw(np.random.default_rng(0))
     return float(estimator(data.targets, data.predictions))

@@ -260,7 +260,9 @@ def test_predictions_without_spread_along_some_direction(full, rng):
         LogLoss()(y, batch)
     assert np.isfinite(LogLoss()(y + 0.0, other).value)
     if not full:
-        with pytest.raises(InputError, match="coordinate 2 is predicted without any spread in row 0, so there is no normal"):
+        with pytest.raises(
+            InputError, match="coordinate 2 is predicted without any spread in row 0, so there is no normal"
+        ):
             coordinate(batch, 2)
 
 

@@ -1,12 +1,20 @@
 import numpy as np
 import pytest
-from scipy.special import chdtri, expit, logit
+from scipy.special import betaincinv, chdtri, expit, logit, ndtri
 from scipy.stats import binom
 
-from calibrant import ECE, Bernoulli, ClassWise, DebiasedECE, EqualMass, EqualWidth, SmoothECE, Sweep, TopLabel
-from calibrant.estimators import CanonicalECE, KolmogorovSmirnov, Kuiper
+from calibrant import ECE, Bernoulli, ClassWise, DebiasedECE, EqualMass, EqualWidth, Normal, SmoothECE, Sweep, TopLabel
+from calibrant.estimators import CanonicalECE, KolmogorovSmirnov, Kuiper, PITError
 from calibrant.estimators.binned.binning import lp_norm, tally
-from calibrant.estimators.limits import CurveGap, above, noise_of, noise_of_rows, squares_within
+from calibrant.estimators.limits import (
+    ArcGap,
+    CurveGap,
+    above,
+    kuiper_quantile,
+    noise_of,
+    noise_of_rows,
+    squares_within,
+)
 from calibrant.inference import proportions
 
 WORLDS = {
@@ -231,3 +239,30 @@ def test_the_limit_without_bias_has_the_square_at_its_quantile(rng):
     drawn = (((gap * size) ** 2 - squares) / (size * (size - 1))).mean(axis=1)
     square = max(np.sign(found.value) * found.value**2, 0.0)
     assert np.mean(drawn <= square) == pytest.approx(0.05, abs=0.012)
+
+
+@pytest.mark.parametrize(("tail", "stephens"), [(0.1, 1.620), (0.05, 1.747), (0.025, 1.862), (0.01, 2.001)])
+def test_quantiles_of_kuipers_statistic_are_those_of_stephens(tail, stephens):
+    assert kuiper_quantile(10**8, tail) * 1e4 == pytest.approx(stephens, abs=1e-3)
+    assert kuiper_quantile(40, tail) * (40**0.5 + 0.155 + 0.24 / 40**0.5) == pytest.approx(stephens, abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [20, 300])
+@pytest.mark.parametrize("share", [0.0, 0.08, 0.5])
+def test_limits_of_the_gap_of_any_interval_hold(n, share, rng):
+    """A share of all PIT values lies at 0.3: so large is the gap of an interval around it."""
+    sets, misses = 400, np.zeros(2)
+    for _ in range(sets):
+        u = np.where(rng.random(n) < share, 0.3 + 1e-9 * rng.random(n), rng.random(n))
+        low, high = PITError("kuiper")(ndtri(u), Normal(np.zeros(n), 1.0)).confidence_interval(0.9)
+        misses += np.array([low > share, high < share])
+    assert misses.max() <= binom.isf(0.001, sets, 0.05)
+
+
+def test_the_limit_of_any_interval_is_the_largest_of_single_shares():
+    counts = np.arange(30)
+    exact = betaincinv(counts + 1, 30 - counts, 0.95) - counts / 30
+    assert ArcGap(30)(0.05)[1] == exact.max()
+    fine = np.arange(100_000)
+    exact = betaincinv(fine + 1, 100_000 - fine, 0.95) - fine / 100_000
+    assert ArcGap(100_000)(0.05)[1] == pytest.approx(exact.max(), rel=1e-5)

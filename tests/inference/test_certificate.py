@@ -1,6 +1,10 @@
 """Certificates: their limits are those of the estimates, and they are false as seldom as they say."""
 
 import json
+import re
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,8 @@ from scipy.stats import binom
 from calibrant import ECE, Brier, DebiasedECE, EqualMass, InputError, Normal, Quantiles, Sweep, certify
 from calibrant.estimators import MonotoneECE, PITError
 from calibrant.inference import Certificate
+from calibrant.inference.certificate import of_estimate, rows_needed
+from studies.certificates import SHOWN, scores
 
 ERRORS = (ECE(EqualMass(10)), DebiasedECE(EqualMass(10)), ECE(EqualMass(10), norm=np.inf), MonotoneECE())
 
@@ -157,7 +163,7 @@ def test_it_prints_and_is_json(calibrated):
 
 @pytest.mark.parametrize("margin", [0, 1, -0.1, 1.5, np.nan, np.inf, "small"])
 def test_margins_lie_between_nothing_and_all(calibrated, margin):
-    with pytest.raises(InputError, match="margin must lie strictly between 0 and 1"):
+    with pytest.raises(InputError, match="margin must lie strictly between 0 and 1, such as 0.02 for 2 points; got"):
         certify(*calibrated, margin)
 
 
@@ -174,9 +180,86 @@ def test_bad_input_is_refused(calibrated):
     ):
         certify(y, p, error=ECE(norm=np.inf), sample_weight=np.ones(len(y)))
     with pytest.raises(InputError, match="PITError.. without has one"):
-        certify(y * 1.0, Normal(p, 1.0), error=PITError("kuiper"))
+        certify(y * 1.0, Normal(p, 1.0), error=PITError("cramer-von-mises"))
     with pytest.raises(InputError, match="NaN"):
         certify(y, np.where(p < 0.5, np.nan, p))
+
+
+NEEDED = Path(__file__).parents[2] / "docs" / "studies" / "certificates.md"
+
+
+def published(heading):
+    """The columns of the study's table of rows that has this heading."""
+    lines = NEEDED.read_text("utf-8").splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(heading))
+    names = [cell.strip() for cell in lines[first].strip("|").split("|")]
+    rows = takewhile(lambda line: line.startswith("|"), lines[first + 2 :])
+    return [dict(zip(names, (c.strip() for c in row.strip("|").split("|")), strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("column", ["mean", "root mean square", "largest", "single", "report"])
+def test_rows_that_are_named_are_those_of_the_study(column):
+    """From few of them; of means, which reports show, within a half, and of others more roughly."""
+    n, most = (1000, 1.5) if column in ("mean", "report") else (4000, 2.4)
+    error = {**dict(zip(("mean", "root mean square", "largest", "single"), ERRORS, strict=False)), "report": SHOWN}[
+        column
+    ]
+    for row in published("| world | margin"):
+        p, margin = scores(row["world"], n), float(row["margin"].split()[0]) / 100
+        if row["world"] in ("0.5 % events", "three values"):  # five events, or predictions of equal rows, do not scale
+            continue
+        level = 0.95 if column == "report" else 0.9
+        found = []
+        for seed in range(5):
+            estimate = error((np.random.default_rng(seed).random(len(p)) < p).astype(int), p)
+            found.append(rows_needed(estimate, margin, estimate.confidence_interval(level)))
+        told = int(row[column].replace(",", ""))
+        assert 1 / most < np.median(found) / told < most, (row, np.median(found))
+
+
+@pytest.mark.parametrize("distance", ["kolmogorov", "kuiper"])
+def test_rows_that_are_named_for_forecasts_are_those_of_the_study(distance, rng):
+    name = {"kolmogorov": "largest gap of PIT values", "kuiper": "any interval"}[distance]
+    (row,) = [row for row in published("| problem |") if row["problem"].endswith(name)]
+    estimate = PITError(distance)(rng.standard_normal(500), Normal(np.zeros(500), 1.0))
+    for margin in (0.01, 0.02, 0.05):
+        told = int(row["1 point" if margin == 0.01 else f"{100 * margin:g} points"].replace(",", ""))
+        found = rows_needed(estimate, margin, estimate.confidence_interval(0.9))
+        assert found == pytest.approx(told, rel=0.25)
+
+
+def test_what_it_says_in_a_sentence(calibrated):
+    y, p = calibrated
+    assert re.fullmatch(
+        r"Certified to within 3 points: it is at most 2\.\d+ % \(upper end of its 90 % interval\)\.",
+        certify(y, p, 0.03).sentence("it"),
+    )
+    found = certify(y, p, 0.01)
+    assert found.sentence().endswith(f"about {found.more_rows:,} more rows would suffice for a calibrated model.")
+    far = certify(y, p**2, 0.05)
+    assert re.search(r"Not certified to within 5 points: the error .*, and it is at least 1\d\.\d %\.", far.sentence())
+    near = replace(far, lower=0.04)
+    assert near.sentence().endswith("more rows would hardly help, as it seems to be above 5 points.")
+    assert "an error as large as it seems" in replace(found, lower=0.004).sentence()
+
+
+def test_an_estimate_certifies_by_the_interval_that_it_shows(calibrated):
+    y, p = calibrated
+    estimate = ECE(EqualMass(15))(y, p)
+    high = estimate.confidence_interval().high
+    assert of_estimate(estimate, 1.001 * high).certified
+    assert not of_estimate(estimate, 0.999 * high).certified
+    few = of_estimate(ECE(EqualMass(1))(np.zeros(180, dtype=int), np.full(180, 1e-9)), 0.0204)
+    assert (few.fewest, few.certified) == (179, few.upper < 0.0204)
+    alone = of_estimate(ECE(EqualMass(1), norm=np.inf)(np.arange(8) < 1, np.full(8, 0.2)), 0.3)
+    assert alone.upper < 0.35
+    assert (alone.fewest, alone.certified) == (11, False)
+    assert alone.rows >= 11
+    heavy = of_estimate(
+        ECE(EqualMass(5))(y, p, sample_weight=np.r_[1e6, np.ones(5999)]), 0.4, weights=np.r_[1e6, np.ones(5999)]
+    )
+    assert heavy.fewest > 6000
+    assert not heavy.certified
 
 
 def test_rows_that_cannot_certify_anything_are_refused(rng):

@@ -4,8 +4,22 @@ import re
 import numpy as np
 import pytest
 
-from calibrant import ECE, SKCE, Bernoulli, Brier, Ensemble, EqualMass, ExactTest, Normal, Poisson, TopLabel, evaluate
+from calibrant import (
+    ECE,
+    SKCE,
+    Bernoulli,
+    Brier,
+    Ensemble,
+    EqualMass,
+    ExactTest,
+    Normal,
+    Poisson,
+    Quantiles,
+    TopLabel,
+    evaluate,
+)
 from calibrant._validate import InputError
+from calibrant.estimators import PITError
 from calibrant.reports import judge
 from calibrant.reports.render.html import to_html
 from calibrant.reports.render.markdown import to_markdown
@@ -200,3 +214,75 @@ def test_a_report_shows_itself_in_every_form(report):
     assert report._repr_html_() == to_notebook(report)
     assert report.verdict.headline in report.to_markdown()
     assert json.loads(report.to_json())["verdict"]["headline"] == report.verdict.headline
+
+
+def fresh(rng, n, shift=0.0):
+    p = rng.random(n)
+    return (rng.random(n) < np.clip(p + shift, 0, 1)) * 1, p
+
+
+def test_a_certificate_is_read_from_the_interval_of_the_page(rng):
+    y, p = fresh(rng, 1000)
+    plain = evaluate(y, p, n_resamples=99, rng=1, advice=False)
+    assert plain.certificate is None
+    assert plain.to_dict()["certificate"] is None
+    main = plain.numbers[0]
+    for margin, is_certified in ((1.01 * main.interval.high, True), (0.99 * main.interval.high, False)):
+        report = evaluate(y, p, n_resamples=99, rng=1, advice=False, certify=margin)
+        assert report.certificate.certified is is_certified
+        assert (report.certificate.lower, report.certificate.upper) == (main.interval.low, main.interval.high)
+        assert report.certificate.estimate.interval == main.interval
+        said = report.verdict.evidence[0]
+        assert said == report.certificate.sentence("the calibration error")
+        assert main.text(main.interval.high) in said
+        assert report.verdict.evidence[1:] == plain.verdict.evidence
+        assert report.numbers == plain.numbers
+        for text in (to_html(report), to_markdown(report), to_notebook(report), repr(report)):
+            assert said.split(":")[0] in text
+        assert json.loads(report.to_json())["certificate"]["certified"] is is_certified
+
+
+def test_an_error_that_is_too_large_needs_no_more_rows(rng):
+    report = evaluate(*fresh(rng, 600, 0.15), n_resamples=99, advice=False, certify=0.05)
+    assert "and it is at least" in report.verdict.evidence[0]
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [
+        lambda y, rng: Normal(np.zeros(len(y)), 1.0),
+        lambda y, rng: Ensemble(rng.standard_normal((len(y), 9))),
+        lambda y, rng: Quantiles(np.tile([-1.2815515655, 0.0, 1.2815515655], (len(y), 1)), [0.1, 0.5, 0.9]),
+    ],
+    ids=["normal", "ensemble", "quantiles"],
+)
+def test_forecasts_are_certified_by_their_pit_values(predictions, rng):
+    y = rng.standard_normal(300)
+    forecast = predictions(y, rng)
+    report = evaluate(y, forecast, n_resamples=99, advice=False, certify=0.25)
+    assert report.certificate.certified
+    low, high = report.numbers[0].interval
+    assert low == 0
+    assert high == PITError("kuiper")(y, forecast).confidence_interval().high
+    off = evaluate(y + 1, forecast, n_resamples=99, advice=False, certify=0.1)
+    assert "PIT error" in off.verdict.evidence[0] or "error at the levels given" in off.verdict.evidence[0]
+    assert off.certificate.lower > 0.1
+
+
+def test_certificates_that_cannot_be_are_refused(rng):
+    y, p = fresh(rng, 100)
+    for margin in (0, 1, 2, -1, float("nan"), "2 %"):
+        with pytest.raises(InputError, match="certify must lie strictly between 0 and 1, such as 0.02 for 2 points"):
+            evaluate(y, p, certify=margin)
+    with pytest.raises(InputError, match="certify=0.1 needs an upper limit of PITError.*which has none with weights"):
+        evaluate(y * 1.0, Normal(p, 1.0), certify=0.1, sample_weight=np.arange(1.0, 101.0))
+    few = evaluate(y, p, n_resamples=99, certify=0.02, advice=False)
+    assert few.certificate.fewest == 183
+    assert not few.certificate.certified
+
+
+def test_rows_that_belong_together_have_no_certificate(rng):
+    p = rng.random(200)
+    y = (rng.random(200) < p) * 1
+    with pytest.raises(InputError, match="certify=0.1 needs an upper limit of the error.*leave clusters out"):
+        evaluate(y, p, certify=0.1, clusters=np.arange(200) // 2, n_resamples=99)

@@ -117,8 +117,8 @@ def test_bad_input(data):
         compare(y, {"a": models["calm"], "b": models["calm"][1:]})
     with pytest.raises(InputError, match="models must predict the same: 'a' multi-class, 'b' numbers"):
         compare(y, {"a": models["calm"], "b": Normal(np.zeros(300), 1.0)})
-    with pytest.raises(InputError, match="by must map names to columns"):
-        compare(y, models, by=[1])
+    with pytest.raises(InputError, match="by='site' names columns: give them"):
+        compare(y, models, by="site")
     with pytest.raises(InputError, match=r"by\['site'\] has 3 rows"):
         compare(y, models, by={"site": [1, 2, 3]}, n_resamples=99)
 

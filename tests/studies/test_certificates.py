@@ -68,6 +68,13 @@ def test_pit_values_lie_off_by_the_margin(where, rng):
     assert distance == pytest.approx(0.05, abs=1e-4)
 
 
+@pytest.mark.parametrize("where", certificates.ARCS)
+def test_intervals_of_pit_values_lie_off_by_the_margin(where):
+    u = np.sort(certificates.ARCS[where]((np.arange(100_000) + 0.5) / 100_000, 0.05))
+    reached = np.arange(1, 100_001) / 100_000
+    assert (reached - u).max() + (u - reached + 1e-5).max() == pytest.approx(0.05, abs=1e-4)
+
+
 def test_bent_pit_values_have_the_distance():
     power = certificates.bent(0.03)
     most = minimize_scalar(lambda u: u - u**power, bounds=(0, 1), method="bounded").fun
@@ -90,8 +97,8 @@ def test_classes_have_the_error(rng):
 
 def test_false_certificates_are_told_by_their_place():
     """A statement that is always false is found, drawn again, and said to be false."""
-    always = Certificate(0.1, 0.05, 0.0, 0.95, 100, "", (), None, None)
-    never = Certificate(0.1, 0.15, 0.0, 0.95, 100, "", (), None, None)
+    always = Certificate(0.1, 0.05, 0.0, 0.95, 100, "", (), None, 29, None)
+    never = Certificate(0.1, 0.15, 0.0, 0.95, 100, "", (), None, 29, None)
     draws = {"good": lambda _: never, "bad": lambda _: always}
     cell = certificates.Cell(
         "L1", "a world", 100, lambda _: draws["bad"], lambda where, _: draws[where], ("good", "bad")
@@ -107,7 +114,7 @@ def test_a_fast_part_of_the_study_holds():
         for c in certificates.cells((200,), ())
         if c.world in ("2 % events", "normal forecasts") or "top label" in c.world
     ]
-    assert {c.error for c in cells} == {"L1", "L2", "largest", "PIT"}
+    assert {c.error for c in cells} == {"L1", "L2", "largest", "PIT", "PIT, any interval"}
     for cell in cells:
         if cell.n <= 500:
             assert not any(row["is_false"] for row in certificates.judged(cell, 60, 2)), cell

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 from cyclopts import Parameter
 
 from calibrant import io
@@ -16,6 +17,7 @@ from calibrant._validate import InputError, check_fraction, did_you_mean
 from calibrant.cli import console, display
 from calibrant.cli.console import complain
 from calibrant.cli.flags import (
+    Certify,
     Comment,
     Data,
     File,
@@ -27,6 +29,7 @@ from calibrant.cli.flags import (
     print_json,
 )
 from calibrant.cli.settings import default_set, parse_estimator, parse_test
+from calibrant.inference.certificate import Certifiable, Certificate, check_margin, of_estimate, points
 from calibrant.inference.exact_tests.aggregated import AggregatedTest
 from calibrant.inference.intervals import WithInterval
 from calibrant.lenses.class_lenses import groups
@@ -78,6 +81,28 @@ def judge(gates: Sequence[Gate], numbers: Mapping[str, float]) -> int:
     return 1 if failed else 0
 
 
+def certificates_of(estimates: Sequence[Estimate], margin: float | None, weights: Any) -> list[Certificate]:
+    """Of those that can be certified, by the intervals that are shown; refused where there is none."""
+    if margin is None:
+        return []
+    check_margin(margin, "--certify")
+    known = [e for e in estimates if isinstance(e.estimator, Certifiable) and e.limits is not None]
+    if not known:
+        raise InputError(
+            f"--certify {margin:g}: {brief(estimates[0].estimator)} has no upper limit to certify; "
+            "ECE(EqualMass(15)), DebiasedECE(), estimators.MonotoneECE() and, without weights, PITError() have one"
+        )
+    return [of_estimate(e, margin, weights=None if weights is None else np.asarray(weights)) for e in known]
+
+
+def judge_certificates(certificates: Sequence[Certificate]) -> int:
+    """1 if any is missing, saying which; else 0."""
+    failed = [c for c in certificates if not c.certified]
+    for c in failed:
+        complain(f"gate failed: {brief(c.estimate.estimator)} is not certified to within {points(c.margin)}")
+    return 1 if failed else 0
+
+
 def comment_of_estimates(estimates: Sequence[Estimate], slices: Sequence[tuple[str, str, Table]]) -> str:
     """A row an estimate, then a table for each that is sliced."""
     rows = []
@@ -115,6 +140,7 @@ def estimate(
     seed: Seed = 0,
     engine: Place = None,
     fail_if: Gates = (),
+    certify: Certify = None,
     format: Comment = "table",
 ) -> int:
     """Estimate calibration errors and scores.
@@ -132,17 +158,21 @@ def estimate(
     with opened(engine) as place:
         measures = [_Seeded(WithInterval(e), seed, place) if interval else partial(e, engine=place) for e in chosen]
         results, slices = _measured(measures, [brief(e) for e in chosen], read)
+    certificates = certificates_of(results, certify, read.sample_weight)
+    said = [c.sentence(brief(c.estimate.estimator)) for c in certificates]
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]
-        print_json({"estimates": results, "slices": rows})
+        print_json({"estimates": results, "slices": rows, "certificates": certificates})
     elif format == "markdown":
-        console.emit(comment_of_estimates(results, slices))
+        console.emit("\n\n".join([comment_of_estimates(results, slices), *said]))
     else:
         display.show_estimates(results)
+        display.show_sentences(said)
         for text, name, table in slices:
             display.show_table(table, f"{text} by {name}")
     exact_names = {repr(e): float(r) for e, r in zip(chosen, results, strict=True)}
-    return judge(gates, {**{r.name: float(r) for r in reversed(results)}, **exact_names})
+    numbers = {**{r.name: float(r) for r in reversed(results)}, **exact_names}
+    return max(judge(gates, numbers), judge_certificates(certificates))
 
 
 def exact_test(
@@ -157,11 +187,13 @@ def exact_test(
     seed: Seed = 0,
     engine: Place = None,
     fail_if: Gates = (),
+    certify: Certify = None,
     format: Comment = "table",
 ) -> int:
     """Test whether the predictions are calibrated; exact at every sample size, with no bandwidth to choose.
 
-    Gates may name pvalue and statistic: --fail-if 'pvalue < 0.01'.
+    Gates may name pvalue and statistic: --fail-if 'pvalue < 0.01'. That a test finds nothing may be due to too few rows;
+    --certify asks the opposite question, of the calibration error that estimate and report show.
 
     Parameters
     ----------
@@ -182,16 +214,22 @@ def exact_test(
         measure = _Seeded(chosen, seed, place)
         result: TestResult = _measure(measure, read)
         slices = {name: _sliced(measure, read, name) for name in read.by}
+    errors = [] if certify is None else [_measure(default_set(read.y_pred)[0], read)]
+    certificates = certificates_of(errors, certify, read.sample_weight)
+    said = [c.sentence(brief(c.estimate.estimator)) for c in certificates]
     if format == "json":
-        print_json({**result.to_dict(), "slices": {name: table.to_dict() for name, table in slices.items()}})
+        tables = {name: table.to_dict() for name, table in slices.items()}
+        print_json({**result.to_dict(), "slices": tables, "certificates": certificates})
     elif format == "markdown":
-        console.emit(comment_of_test(result, alpha, slices))
+        console.emit("\n\n".join([comment_of_test(result, alpha, slices), *said]))
     else:
         display.show_test(result, alpha)
+        display.show_sentences(said)
         for name, table in slices.items():
             display.show_table(table, f"by {name}")
     gates += [Gate("pvalue", "<=", alpha)] if gate else []
-    return judge(gates, {"pvalue": result.pvalue, "statistic": result.statistic})
+    failed = judge(gates, {"pvalue": result.pvalue, "statistic": result.statistic})
+    return max(failed, judge_certificates(certificates))
 
 
 def _measured(

@@ -240,6 +240,12 @@ def show_estimates(estimates: list[Estimate]) -> None:
             say(_broken(f"{brief(estimate.estimator)}: {sentence}", min(console.out.width, WIDE)))
 
 
+def show_sentences(sentences: Sequence[str]) -> None:
+    """Each in a paragraph of its own."""
+    for sentence in sentences:
+        say(_broken(sentence, min(console.out.width, WIDE)))
+
+
 def show_test(result: TestResult, alpha: float) -> None:
     """The decision in words, then the result as it prints itself."""
     rejected = result.pvalue <= alpha

@@ -112,6 +112,13 @@ Gates = Annotated[
         group=OUTPUT,
     ),
 ]
+Certify = Annotated[
+    float | None,
+    Parameter(
+        help="leave with code 1 unless the calibration error is certified to be below this margin: 0.02 for 2 points",
+        group=OUTPUT,
+    ),
+]
 Seed = Annotated[int, Parameter(help="seed of all random draws", group=SETTINGS)]
 Place = Annotated[
     str | None,

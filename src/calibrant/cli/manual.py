@@ -142,7 +142,7 @@ FIRST_STEPS = (
 
 EXIT_CODES = {
     0: "all is well",
-    1: "a gate failed: --fail-if, --gate, worse map, alarm, budget, self-test",
+    1: "a gate failed: --fail-if, --certify, --gate, worse map, alarm, budget, self-test",
     2: "the input or an option cannot be used; one line says why",
     70: "a mistake of calibrant, with a traceback: please report it",
     129: "the terminal was closed (SIGHUP); monitor keeps its state",
@@ -153,9 +153,9 @@ EXIT_CODES = {
 """What the program leaves with."""
 
 FAILURES = {
-    "report": "a condition of --fail-if holds",
-    "test": "--gate is given and the test rejects, or a condition of --fail-if holds",
-    "estimate": "a condition of --fail-if holds",
+    "report": "a condition of --fail-if holds, or the error is not certified",
+    "test": "--gate is given and the test rejects, a condition of --fail-if holds, or the error is not certified",
+    "estimate": "a condition of --fail-if holds, or an error is not certified",
     "recalibrate": "--save is given and held-out rows got worse, so that nothing is saved",
     "monitor": "there was an alarm",
     "plan": "nothing fits",

@@ -10,10 +10,23 @@ from calibrant import io
 from calibrant._files import write_whole
 from calibrant._validate import InputError
 from calibrant.cli import comparing, console, display
-from calibrant.cli.commands import Gate, judge
-from calibrant.cli.flags import Comment, Data, File, Gates, Others, Place, Seed, check_outputs, check_writable, opened
+from calibrant.cli.commands import Gate, judge, judge_certificates
+from calibrant.cli.flags import (
+    Certify,
+    Comment,
+    Data,
+    File,
+    Gates,
+    Others,
+    Place,
+    Seed,
+    check_outputs,
+    check_writable,
+    opened,
+)
 from calibrant.cli.pipes import DASH, beside, name_of, pour
 from calibrant.cli.program import DATA, OUTPUT
+from calibrant.inference.certificate import check_margin
 from calibrant.reports.evaluation import Report, evaluate
 from calibrant.reports.model_comparison import Comparison
 from calibrant.reports.render.pdf import check_browser, to_pdf
@@ -35,6 +48,7 @@ def made(
     seed: int,
     source: Sequence[str] | None,
     engine: Engine | None = None,
+    certify: float | None = None,
 ) -> Report:
     """The report on what a file held, with progress; ``source`` are the words that name the file and its columns."""
     with display.steps() as progress:
@@ -49,6 +63,7 @@ def made(
             rng=seed,
             engine=progress if engine is None else engine,
             progress=progress,
+            certify=certify,
             source=source,
         )
 
@@ -102,6 +117,7 @@ def report(
     seed: Seed = 0,
     engine: Place = None,
     fail_if: Gates = (),
+    certify: Certify = None,
     format: Comment = "table",
 ) -> int:
     """Write a page that says whether to trust the model, and print its summary.
@@ -131,15 +147,20 @@ def report(
     result: Report | Comparison
     if id is not None and not others:
         raise InputError("--id aligns the rows of several files: leave it out with one")
+    if certify is not None and others:
+        raise InputError("--certify takes one file: ask it of each model by itself")
+    if certify is not None:
+        check_margin(certify, "--certify")
     with opened(engine) as place:
         if others:
             result = comparing.compared([file, *others], data, id, title, n_resamples, seed, place)
         else:
             heading = title or f"Calibration of {name_of(file)}"
-            result = made(data.read(file), heading, n_resamples, seed, data.source(file), place)
+            result = made(data.read(file), heading, n_resamples, seed, data.source(file), place, certify)
     write(result, out)
     if pdf is not None:
         write_whole(pdf, to_pdf(result.to_html()))
     show(result, out, format)
     numbers = numbers_of(result) if isinstance(result, Report) else comparing.numbers_of_models(result)
-    return judge(gates, numbers)
+    certificate = result.certificate if isinstance(result, Report) else None
+    return max(judge(gates, numbers), judge_certificates([] if certificate is None else [certificate]))

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import betaincinv, ndtri
 
 from calibrant.estimators.binned.binning import Tally, lp_norm
@@ -53,6 +54,11 @@ class ErrorLimits:
         high = max(min(self.value + above_, self.most), 0.0)
         low = self.value - below
         return Interval(low if low > ROUNDING else 0.0, high, level, self.method)
+
+    def if_calibrated(self, tail: float, share: float = 0.8) -> float:
+        """The upper limit that this share of data sets keep to, were the noise all there is."""
+        ends = np.array([slack(1 - share)[0] + slack(tail)[1] for slack in self.slacks])
+        return float(lp_norm(ends, np.ones(len(ends)), self.norm))
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,6 +290,39 @@ class CurveGap:
         over = _highest(np.append(0.0, u), n, tail)
         under = _highest(np.append(0.0, 1 - u[::-1]), n, tail)
         return float(np.sqrt(np.log(2 / tail) / (2 * n))), max(over, under) - self.value
+
+
+@dataclass(frozen=True, eq=False)
+class ArcGap:
+    """How far the largest gap between the share of PIT values in an interval and its length may lie from the truth.
+
+    That is the distance of Kuiper: intervals may begin and end anywhere. The truth is the gap of *one* interval, so the upper
+    limit adds what the exact limit of one share may lie above it, at most. The lower one has the law of Kuiper's statistic,
+    with the correction of Stephens (1970).
+    """
+
+    n: int
+
+    def __call__(self, tail: float) -> tuple[float, float]:
+        """Below and above."""
+        counts = np.unique(np.linspace(0, self.n - 1, 500).astype(np.intp))  # the limits lie on a curve with a flat top
+        over = betaincinv(counts + 1, self.n - counts, 1 - tail) - counts / self.n
+        return kuiper_quantile(self.n, tail), float(over.max())
+
+
+def kuiper_quantile(n: int, tail: float) -> float:
+    """What the range of the distance of n even numbers from a uniform law exceeds with this chance.
+
+    >>> round(1000**0.5 * kuiper_quantile(1000, 0.05), 2)  # Stephens: 1.747 for many
+    1.74
+    """
+    root = np.sqrt(n)
+
+    def beyond(x: float) -> float:
+        squares = (x * np.arange(1, 101)) ** 2
+        return float(2 * ((4 * squares - 1) * np.exp(-2 * squares)).sum()) - tail
+
+    return float(brentq(beyond, 0.4, 8.0)) / float(root + 0.155 + 0.24 / root)
 
 
 def _highest(levels: np.ndarray, n: int, tail: float) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,8 +18,9 @@ from calibrant.estimators.binned.debiased import DebiasedECE
 from calibrant.estimators.binned.ece import ECE
 from calibrant.estimators.binned.monotone import MonotoneECE
 from calibrant.estimators.forecast_errors.pit_error import PITError
+from calibrant.estimators.limits import ErrorLimits
 from calibrant.inference.proportions import equal_rows
-from calibrant.results import SCHEMA, Estimate, Result, brief, number
+from calibrant.results import SCHEMA, Estimate, Interval, Result, brief, number, percent
 from calibrant.typing import ArrayLike
 
 Certifiable: TypeAlias = ECE | DebiasedECE | MonotoneECE | PITError
@@ -41,7 +43,9 @@ class Certificate(Result):
 
     ``upper`` and ``lower`` are one-sided limits at ``confidence_level`` each, both of the interval of ``estimate``:
     ``certified`` means ``upper < margin``. ``what`` is the error that is meant, ``assumptions`` what the limits rest on. Where
-    nothing is certified, ``rows`` are how many would suffice, were the error as it seems; ``None`` where it seems too large.
+    nothing is certified, ``rows`` are how many would suffice in four of five data sets: if the model is calibrated, which is
+    possible where ``lower`` is 0, else were the error as it seems; ``None`` where it seems too large. Fewer rows than
+    ``fewest`` certify nothing, whatever they show.
     """
 
     margin: float
@@ -52,12 +56,18 @@ class Certificate(Result):
     what: str
     assumptions: tuple[str, ...]
     rows: int | None
+    fewest: int
     estimate: Estimate
 
     @property
     def certified(self) -> bool:
         """Whether the error is below the margin, with the given confidence."""
-        return self.upper < self.margin
+        return self.upper < self.margin and self.n >= self.fewest
+
+    @property
+    def more_rows(self) -> int | None:
+        """How many more would suffice, to two digits; none where it is certified, ``None`` where it seems too large."""
+        return None if self.rows is None else _rounded(self.rows - self.n)
 
     @property
     def pvalue(self) -> float:
@@ -68,6 +78,23 @@ class Certificate(Result):
             is_below = self.estimate.confidence_interval(1 - 2 * math.exp(middle)).high < self.margin
             low, high = (low, middle) if is_below else (middle, high)
         return math.exp(high)
+
+    def sentence(self, error: str = "the error") -> str:
+        """What it says of an error of this name: whether, by which limit and, where not, how many more rows would suffice.
+
+        >>> found = certify([0, 1] * 3000, [0.5] * 6000, 0.05)
+        >>> found.sentence("the calibration error")
+        'Certified to within 5 points: the calibration error is at most 1.06 % (upper end of its 90 % interval).'
+        """
+        margin, limit = points(self.margin), f"upper end of its {100 * (2 * self.confidence_level - 1):.4g} % interval"
+        if self.certified:
+            return f"Certified to within {margin}: {error} is at most {percent(self.upper)} ({limit})."
+        said = f"Not certified to within {margin}: {error} may be as large as {percent(self.upper)} ({limit})"
+        if self.lower >= self.margin:
+            return f"{said}, and it is at least {percent(self.lower)}."
+        if self.more_rows is None:
+            return f"{said}; more rows would hardly help, as it seems to be above {margin}."
+        return f"{said}; about {self.more_rows:,} more rows would suffice {self._for_whom()}."
 
     def to_row(self) -> dict[str, float]:
         """The numbers alone, as one row of a table of results."""
@@ -92,6 +119,7 @@ class Certificate(Result):
             "what": self.what,
             "assumptions": list(self.assumptions),
             "rows": self.rows,
+            "fewest": self.fewest,
             "estimate": self.estimate.to_dict(),
         }
 
@@ -111,9 +139,22 @@ class Certificate(Result):
         ]
 
     def _more(self) -> str:
-        if self.rows is None:
+        if self.more_rows is None:
             return f"more would hardly help: the error seems to be above {number(self.margin)}"
-        return f"about {_rounded(self.rows - self.n):,} more would suffice, were the error as it seems"
+        return f"about {self.more_rows:,} more would suffice {self._for_whom()}"
+
+    def _for_whom(self) -> str:
+        return "for a calibrated model" if self.lower == 0 else "for an error as large as it seems"
+
+
+def points(margin: float) -> str:
+    """A margin in percentage points.
+
+    >>> points(0.02), points(0.01), points(0.0025)
+    ('2 points', '1 point', '0.25 points')
+    """
+    text = f"{100 * margin:.4g}"
+    return f"{text} point" if text == "1" else f"{text} points"
 
 
 def certify(
@@ -140,7 +181,8 @@ def certify(
     * ``ECE(EqualMass(10), norm=inf)``: the largest gap of any tenth, exactly.
     * ``MonotoneECE()``: the mean error of *every single prediction*, if the calibration curve does not fall.
 
-    Of numbers ``PITError()``, the default: the largest gap between a level and the share of targets below that quantile, exactly.
+    Of numbers ``PITError()``, the default: the largest gap between a level and the share of targets below that quantile, exactly;
+    or ``PITError("kuiper")``: that between what any prediction interval promises and the share of targets in it.
     A ``lens`` of the error asks for confidences, one class, or all in turn.
 
     >>> rng = np.random.default_rng(0)
@@ -149,7 +191,7 @@ def certify(
     >>> certify(y, p, 0.02).certified, certify(y, p, 0.01).certified
     (True, False)
     """
-    check_fraction(margin, "margin")
+    check_margin(margin, "margin")
     check_fraction(confidence_level, "confidence_level")
     if confidence_level <= 0.5:
         raise InputError(f"confidence_level must be above 0.5, such as 0.95; got {confidence_level!r}")
@@ -157,18 +199,34 @@ def certify(
     settled = _usual(predictions) if error is None else _checked(error)
     _check_rows(equal_rows(weights, len(predictions)), margin, confidence_level)
     estimate = as_estimate(settled, targets, predictions, weights)
+    return of_estimate(estimate, float(margin), float(confidence_level), weights)
+
+
+AS_SHOWN = 0.975
+"""The confidence of the upper end of a 95 % interval: what shows that interval certifies by it, and states no second limit."""
+
+
+def of_estimate(
+    estimate: Estimate, margin: float, confidence_level: float = AS_SHOWN, weights: np.ndarray | None = None
+) -> Certificate:
+    """The certificate that the interval of an estimate gives; of too few rows, one that certifies nothing.
+
+    >>> estimate = ECE(EqualMass(15))([0, 1] * 500, [0.5] * 1000)
+    >>> found = of_estimate(estimate, 0.05)
+    >>> found.certified, found.upper == estimate.confidence_interval(0.95).high
+    (True, True)
+    """
     if estimate.limits is None or estimate.withheld is not None:
         reason = (
             estimate.withheld or "none is known for this distance or with sample_weight; PITError() without has one"
         )
-        raise InputError(f"error={brief(settled)} has no upper limit to certify: {reason}")
-    return of_estimate(estimate, float(margin), float(confidence_level))
-
-
-def of_estimate(estimate: Estimate, margin: float, confidence_level: float) -> Certificate:
-    """The certificate that the interval of an estimate gives."""
+        raise InputError(f"error={brief(estimate.estimator)} has no upper limit to certify: {reason}")
     interval = estimate.confidence_interval(2 * confidence_level - 1)
     lower, upper = interval
+    fewest = _fewest(margin, confidence_level)
+    if weights is not None:  # rows of different weights tell as much as fewer
+        fewest = math.ceil(fewest * estimate.n / equal_rows(weights, estimate.n))
+    is_certified = upper < margin and estimate.n >= fewest
     return Certificate(
         margin=margin,
         upper=upper,
@@ -177,7 +235,8 @@ def of_estimate(estimate: Estimate, margin: float, confidence_level: float) -> C
         n=estimate.n,
         what=_what(estimate.estimator),
         assumptions=_assumptions(estimate.estimator),
-        rows=estimate.n if upper < margin else _suffice(estimate, margin, upper),
+        rows=estimate.n if is_certified else _suffice(estimate, margin, interval, fewest),
+        fewest=fewest,
         estimate=replace(estimate, interval=interval),  # which it then states, and no other
     )
 
@@ -195,9 +254,15 @@ def _checked(error: object) -> Certifiable:
     )
 
 
+def check_margin(margin: float, name: str) -> None:
+    """Refuse a margin that is no share, such as one in points."""
+    if not isinstance(margin, Real) or not 0 < margin < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1, such as 0.02 for 2 points; got {margin!r}")
+
+
 def _check_rows(n: int, margin: float, confidence_level: float) -> None:
     """Refuse rows of which none might be hit by an error of the size of the margin."""
-    least = math.ceil(math.log(1 - confidence_level) / math.log1p(-margin) - 1e-9)
+    least = _fewest(margin, confidence_level)
     if n < least:
         raise InputError(
             f"no data of {n:,} rows can certify margin={number(margin)}: an event of that chance may not happen once in "
@@ -205,8 +270,15 @@ def _check_rows(n: int, margin: float, confidence_level: float) -> None:
         )
 
 
+def _fewest(margin: float, confidence_level: float) -> int:
+    """Rows below which an event of the chance of the margin may not happen once."""
+    return math.ceil(math.log(1 - confidence_level) / math.log1p(-margin) - 1e-9)
+
+
 def _what(error: object) -> str:
     """The error that is certified, in words."""
+    if isinstance(error, PITError) and error.distance == "kuiper":
+        return "largest gap between what a prediction interval promises and the share of targets in it"
     if isinstance(error, PITError):
         return "largest gap between a level and the share of targets below that quantile"
     if isinstance(error, MonotoneECE):
@@ -226,13 +298,33 @@ def _assumptions(error: object) -> tuple[str, ...]:
     return (INDEPENDENT,)
 
 
-def _suffice(estimate: Estimate, margin: float, upper: float) -> int | None:
-    """How many rows would do, were the error that which is left of the estimate without noise."""
-    seen = min(max(estimate.confidence_interval(1e-6).low, 0.0), upper)
-    if seen >= margin:
-        return None
-    power = 2.5 if isinstance(estimate.estimator, MonotoneECE) else 2.0
-    return _rounded(max(math.ceil(estimate.n * ((upper - seen) / (margin - seen)) ** power), estimate.n + 1))
+FOUR_OF_FIVE = 1.4
+"""Times as many rows certify four of five calibrated data sets as one of two, by limits that do not tell the noise of the error."""
+
+
+def _suffice(estimate: Estimate, margin: float, interval: Interval, fewest: int) -> int | None:
+    """How many rows certify four of five data sets, were there no error, or that which is left of the estimate without noise."""
+    seen = max(estimate.confidence_interval(1e-6).low, 0.0)
+    for error in (0.0, seen) if interval.low == 0 else (seen,):
+        if error >= margin:
+            return None
+        rows = rows_needed(estimate, margin - error, interval)
+        if rows > estimate.n:
+            return max(rows, fewest)
+    return max(_rounded(estimate.n + 1), fewest)
+
+
+def rows_needed(estimate: Estimate, margin: float, interval: Interval) -> int:
+    """How many rows like these certify the margin for four of five data sets of a calibrated model: noise falls as ``1/sqrt(n)``.
+
+    ``interval`` is that of the estimate whose upper end certifies.
+    """
+    assert isinstance(estimate.limits, ErrorLimits)
+    error, tail = estimate.estimator, (1 - interval.level) / 2
+    power = 2.5 if isinstance(error, MonotoneECE) else 2.0
+    is_told = isinstance(error, PITError | MonotoneECE) or (isinstance(error, ECE) and error.norm == 1)
+    noise = estimate.limits.if_calibrated(tail)
+    return _rounded(math.ceil((1.0 if is_told else FOUR_OF_FIVE) * estimate.n * (noise / margin) ** power))
 
 
 def _rounded(n: int) -> int:

@@ -16,12 +16,14 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import BaseEstimator
+from calibrant.estimators.binned.debiased import DebiasedECE
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
 from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_of_rows
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
+from calibrant.inference.squared_errors import SURE, is_square, roots_apart, squares_apart
 from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
@@ -41,6 +43,11 @@ With a true model beside one whose odds are 4.5 times too low, resamples of 100 
 Brier scores in 36 % of data sets.
 """
 
+PAIRS_OF_CLUSTERS = (
+    "its pairs of rows are taken as independent, and rows of a cluster are not; scores such as Brier() have clusters"
+)
+"""Why squares of errors are not compared with clusters."""
+
 SMALLEST_PVALUE = 1e-12
 """P-values of mean differences are not told apart below."""
 
@@ -56,7 +63,7 @@ class Difference(Result):
     """
 
     value: float
-    standard_error: float
+    standard_error: float | None
     interval: Interval
     pvalue: float
     n: int
@@ -108,7 +115,10 @@ class PairedDifference:
     """The difference of an estimator between two models of the same targets, a minus b.
 
     Scores are means over rows, and so are their differences: the interval is that of :class:`MeanLimits`, which holds for rare
-    events, too, and the p-value is where it reaches zero. Of other estimators rows are drawn with replacement, the same for
+    events, too, and the p-value is where it reaches zero. ``DebiasedECE`` is the root of a mean square without bias, and squares
+    of two models are compared by :func:`squares_apart`: with the right level where both are calibrated, where both are equally
+    wrong in different places, and in between. The interval is told of the roots, and leaves out zero where that of the squares
+    does. Of other estimators rows are drawn with replacement, the same for
     both models, so that what makes a row hard for both cancels. With
     ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts calibration
     errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the quantile
@@ -170,6 +180,8 @@ class PairedDifference:
 
         The targets may differ from problem to problem, as PIT values of the same outcomes do; rows belong together.
         """
+        if is_square(self.estimator):
+            return [self._of_squares(self.estimator, problems[a], problems[b], clusters) for a, b in pairs]
         if isinstance(self.estimator, Score):
             return [self._of_score(self.estimator, problems[a], problems[b], clusters) for a, b in pairs]
         n = len(problems[0][1])
@@ -218,6 +230,24 @@ class PairedDifference:
             return found
         few = how_many(limits.n, "row does not", "rows do not")
         return _withheld(found, f"{few} show how far losses go; {needed} or more have an interval")
+
+    def _of_squares(self, error: DebiasedECE, a: Checked, b: Checked, clusters: Clusters | None) -> Difference:
+        """The difference of roots of mean squares, which pairs of rows estimate without bias."""
+        estimates = [error.estimate(*problem) for problem in (a, b)]
+        limits, ends = squares_apart(error, a, b), [e.confidence_interval(SURE) for e in estimates]
+        found = Difference(
+            value=max(float(estimates[0]), 0.0) - max(float(estimates[1]), 0.0),
+            standard_error=None,
+            interval=roots_apart(limits(self.confidence_level), *ends),
+            pvalue=pvalue_of_zero(limits),
+            n=estimates[0].n,
+            comparison=self,
+            a=estimates[0],
+            b=estimates[1],
+        )
+        paired = None if clusters is None or clusters.are_single_rows else PAIRS_OF_CLUSTERS
+        why = paired or _too_few(a, b)
+        return found if why is None else _withheld(found, why)
 
     def _difference(self, a: Estimate, b: Estimate, drawn: np.ndarray) -> Difference:
         value, m = float(a) - float(b), len(drawn)
@@ -319,11 +349,13 @@ def _at_least(interval: Interval, slack: float) -> Interval:
 
 def _bias_differs(estimator: Estimator) -> str | None:
     """Why models cannot be told apart by an error; ``None`` where its bias is none, or the same for both models."""
-    if not isinstance(estimator, BaseEstimator) or estimator.resampling is None or estimator.bias_cancels:
+    if not isinstance(estimator, BaseEstimator) or estimator.resampling is None:
+        return None
+    if estimator.bias_cancels or is_square(estimator):
         return None
     return (
         f"{brief(estimator)} is biased upwards, more so for the less sharp model, and resamples do not show it; compare models by "
-        "a score such as Brier(), or by calibrant.compare, whose squared error has no such bias"
+        "a score such as Brier(), or by DebiasedECE(), whose square has no such bias"
     )
 
 

@@ -16,16 +16,18 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import UNNAMED, Classes, as_clustered_problem
 from calibrant.estimators.base import SINGLE
+from calibrant.inference.certificate import Certificate, check_margin, of_estimate
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
-from calibrant.reports.core.model import LAST, Outline, Progress, ReportData, Step, Verdict, announcer
+from calibrant.reports.core.model import LAST, KeyNumber, Outline, Progress, ReportData, Step, Verdict, announcer
 from calibrant.reports.core.problem import ReportProblem, columns_of
 from calibrant.reports.forecast_report.forecast_outline import outline_of_forecasts
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
+from calibrant.results import brief
 from calibrant.typing import ArrayLike, Engine, Seed
 
 
@@ -77,6 +79,7 @@ def evaluate(
     engine: Engine | None = None,
     progress: Progress | None = None,
     advice: bool = True,
+    certify: float | None = None,
     source: Sequence[str] | None = None,
 ) -> Report:
     """Can these probabilities be believed? The sensible set of numbers and tests, ready to read, plot or save.
@@ -87,7 +90,8 @@ def evaluate(
     dates, orders the rows: blocks of them that are as long as their memory asks for are clusters, or ``block`` steps; ``block``
     alone takes the rows in their order. Large data get fewer resamples than ``n_resamples``, and the report says how many.
     ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help; ``source`` are the words of a
-    command that name the file and its columns, for the one that learns it.
+    command that name the file and its columns, for the one that learns it. ``certify=0.02`` asks whether the calibration error is
+    certified to be below 2 points, by the upper end of the interval that the report shows.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -107,8 +111,9 @@ def evaluate(
         Together(clusters, time, block),
         Classes(labels, pos_label),
     )
+    certificate = None if certify is None else certificate_of(problem, certify)
     advise = partial(advise_on, problem, source=source) if advice else None
-    return report_of(problem, outline, title, progress or silent, advise)
+    return report_of(problem, outline, title, progress or silent, advise, certificate)
 
 
 def report(
@@ -129,6 +134,7 @@ def report(
     engine: Engine | None = None,
     progress: Progress | None = None,
     advice: bool = True,
+    certify: float | None = None,
 ) -> Report:
     """Evaluate, and write the page (or, for a path that ends in ``.json``, the data).
 
@@ -156,6 +162,7 @@ def report(
         engine=engine,
         progress=progress,
         advice=advice,
+        certify=certify,
     )
     result.save(path)
     return result
@@ -266,6 +273,7 @@ def report_of(
     title: str,
     progress: Progress,
     advise: Callable[..., Advised] | None = None,
+    certificate: Certificate | None = None,
 ) -> Report:
     """All that the outline lists, made."""
     tell = announcer([*outline.steps, *([] if advise is None else [ADVICE])], progress)
@@ -289,6 +297,10 @@ def report_of(
         tell(ADVICE)
         advised = advise(verdict=verdict)
         pictures += [] if advised.picture is None else [advised.picture]
+    if certificate is not None:
+        certificate = _as_shown(certificate, numbers[0])
+        said = certificate.sentence(f"the {numbers[0].noun}")
+        verdict = replace(verdict, evidence=(said, *verdict.evidence))
     tell(LAST)
     return Report(
         title=title,
@@ -302,7 +314,31 @@ def report_of(
         notes=tuple(outline.notes()),
         settings=settings_of(problem),
         advice=None if advised is None else advised.advice,
+        certificate=certificate,
     )
+
+
+def certificate_of(problem: ReportProblem, margin: float) -> Certificate:
+    """By the interval of the error that the verdict rests on; refused where it has none."""
+    check_margin(margin, "certify")
+    if problem.clusters is not None:
+        raise InputError(
+            f"certify={margin:g} needs an upper limit of the error, and none is known to hold where rows belong together: leave "
+            "clusters out and take one row of each, or leave certify out"
+        )
+    looked = problem.judged
+    estimate = looked.error.estimate(looked.targets, looked.predictions, looked.weights)
+    if estimate.limits is None:  # of PIT values with weights
+        raise InputError(
+            f"certify={margin:g} needs an upper limit of {brief(looked.error)}, which has none with weights"
+        )
+    return of_estimate(estimate, float(margin), weights=looked.weights)
+
+
+def _as_shown(certificate: Certificate, main: KeyNumber) -> Certificate:
+    """With the lower limit of the page, which is zero where the exact test cannot rule zero out."""
+    assert main.interval is not None
+    return replace(certificate, lower=main.interval.low, estimate=replace(certificate.estimate, interval=main.interval))
 
 
 def settings_of(problem: ReportProblem) -> dict[str, object]:

@@ -20,7 +20,7 @@ from calibrant.estimators.forecast_errors.pit import (
     share_upto,
 )
 from calibrant.estimators.forecast_errors.quantile_cells import SharesBelow, judged_at
-from calibrant.estimators.limits import EXACT, CurveGap, ErrorLimits, LargestGap, Slack
+from calibrant.estimators.limits import EXACT, ArcGap, CurveGap, ErrorLimits, LargestGap, Slack
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
@@ -65,7 +65,7 @@ class PITError(BaseEstimator):
         statistic, fan = self.given(predictions, weights), fan_of(predictions)
         seen, notes = statistic.seen(to_numpy(targets)[None]), () if fan is None else (judged_at(fan),)
         value = float(statistic.of(seen)[0])
-        is_known = self.distance == "kolmogorov" and weights is None
+        is_known = self.distance != "cramer-von-mises" and weights is None
         slack = statistic.slack(seen[0], value, len(predictions)) if is_known else None
         limits = None if slack is None else ErrorLimits(value, (slack,), most=self.most, method=EXACT)
         return Estimate("PITError", value, len(predictions), self, notes=notes, limits=limits)
@@ -109,8 +109,12 @@ class _AtQuantiles:
 
     def slack(self, shares: np.ndarray, value: float, n: int) -> Slack:
         """How far the largest gap may lie from the truth, for the shares of n targets."""
+        levels = self.below.levels
+        if self.distance == "kuiper":  # of every interval that begins and ends at levels given, or is open to one side
+            first, last = np.triu_indices(len(levels) + 1, 1)
+            levels, shares = (np.append(0.0, x)[last] - np.append(0.0, x)[first] for x in (levels, shares))
         rows = np.full(len(shares), n)
-        return LargestGap(self.below.levels, shares * rows, rows)
+        return LargestGap(levels, shares * rows, rows)
 
 
 def distance_at(shares: np.ndarray, levels: np.ndarray, distance: Distance) -> np.ndarray:
@@ -147,7 +151,7 @@ class _FromUniform:
 
     def slack(self, u: np.ndarray, value: float, n: int) -> Slack:
         """How far the largest distance may lie from the truth, for the PIT values of n targets."""
-        return CurveGap(u, value)
+        return ArcGap(n) if self.distance == "kuiper" else CurveGap(u, value)
 
 
 def distance_from_uniform(u: np.ndarray, weights: np.ndarray | None, distance: Distance) -> np.ndarray:

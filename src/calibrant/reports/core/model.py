@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
 import numpy as np
 
 from calibrant._files import write_whole
+from calibrant.inference.certificate import Certificate
 from calibrant.results import SCHEMA, Finding, Interval, Result, Table, how_many, number, percent
 
 
@@ -63,6 +64,11 @@ class KeyNumber:
     def is_score(self) -> bool:
         """Whether it is the mean of a proper scoring rule."""
         return self.key in SCORES
+
+    @property
+    def noun(self) -> str:
+        """Its label within a sentence."""
+        return self.label if self.label[:2].isupper() else self.label[:1].lower() + self.label[1:]
 
     def text(self, value: float) -> str:
         """A value in this number's unit."""
@@ -225,6 +231,7 @@ class ReportData(Page):
     notes: tuple[str, ...]
     settings: Mapping[str, Any]
     advice: Advice | None = None
+    certificate: Certificate | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -240,6 +247,7 @@ class ReportData(Page):
             "pictures": [picture.to_dict() for picture in self.pictures],
             "sections": [section.to_dict() for section in self.sections],
             "advice": None if self.advice is None else self.advice.to_dict(),
+            "certificate": None if self.certificate is None else self.certificate.to_dict(),
             "notes": list(self.notes),
             "settings": dict(self.settings),
         }

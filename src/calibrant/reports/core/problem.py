@@ -68,6 +68,11 @@ class ReportProblem(ABC):
         """Multiplications that a pair of rows costs the kernel error; 0 where rows lie on a line, and need no pairs."""
 
     @property
+    def judged(self) -> "ReportProblem":
+        """The problem whose error the verdict rests on: this one, or that of its PIT values."""
+        return self
+
+    @property
     def fresh_seeds(self) -> np.random.SeedSequence:
         """The seed as if unused, so that a plain call with the same seed repeats every number of the report."""
         return np.random.SeedSequence(self.seeds.entropy, spawn_key=self.seeds.spawn_key)

@@ -248,6 +248,11 @@ class ForecastProblem(ReportProblem):
         """That of the levels."""
         return self.pit.error
 
+    @property
+    def judged(self) -> PITProblem:
+        """Its PIT values."""
+        return self.pit
+
     def means(self) -> tuple[float, float]:
         """Those of the levels."""
         return self.pit.means()
