@@ -61,7 +61,9 @@ def test_numbers_of_labels():
 
 def test_classes_are_found_by_name():
     assert index_of(np.str_("dog"), ("cat", "dog")) == 1
-    with pytest.raises(InputError, match=r"there is no class 'dig'; the classes are \['cat', 'dog'\] \(did you mean 'dog'\?\)"):
+    with pytest.raises(
+        InputError, match=r"there is no class 'dig'; the classes are \['cat', 'dog'\] \(did you mean 'dog'\?\)"
+    ):
         index_of("dig", ("cat", "dog"))
 
 
@@ -126,7 +128,9 @@ def test_names_of_columns_are_the_labels(library):
     assert Categorical(frame({"p_dog": p, "p_cat": q})).labels == ("dog", "cat")
     assert Categorical(frame({"p_dog": p, "p_cat": q}), ["a", "b"]).labels == ("a", "b")
     assert Categorical(frame({"p": p})).labels is None
-    with pytest.raises(InputError, match=r"in another order than the columns of y_pred, \['dog', 'cat'\]: leave labels out"):
+    with pytest.raises(
+        InputError, match=r"in another order than the columns of y_pred, \['dog', 'cat'\]: leave labels out"
+    ):
         Categorical(frame({"p_dog": p, "p_cat": q}), ["cat", "dog"])
 
 
@@ -148,7 +152,9 @@ def test_names_are_given_once():
     assert Bernoulli(TWO).named(["cat", "dog"], None).label_names == ("cat", "dog")
 
 
-@pytest.mark.parametrize("make", [np.array, lambda x: x, lambda x: np.array(x, dtype=float), lambda x: np.array(x) == 1])
+@pytest.mark.parametrize(
+    "make", [np.array, lambda x: x, lambda x: np.array(x, dtype=float), lambda x: np.array(x) == 1]
+)
 def test_one_hot_targets(make):
     assert Categorical(TWO).as_targets(make([[0, 1], [1, 0]])).tolist() == [1, 0]
 
