@@ -40,6 +40,7 @@ LAYERS = [
 
 HOMES = {
     "torch": ("_array.py", "_compiled/", "engines/devices.py", "losses/", "streams/metric.py"),
+    "torchmetrics": ("streams/metric.py",),
     "triton": ("_compiled/cuda_",),
     "jax": ("_array.py",),
     "lightgbm": ("recalibration/stacking/boosted.py",),

@@ -19,12 +19,45 @@ def is_array(x: object) -> bool:
 
 def namespace(*arrays: Array) -> Any:
     """The array-API namespace of these arrays."""
-    return array_namespace(*arrays)
+    return NUMPY if len(arrays) == 1 and type(arrays[0]) is np.ndarray else array_namespace(*arrays)
+
+
+NUMPY = array_namespace(np.zeros(0))
+"""That of most calls, which need not ask."""
+
+
+def row_sums(x: Array) -> Array:
+    """The sum of each row; NumPy's own is slow where rows are short."""
+    return np.einsum("ij->i", x) if isinstance(x, np.ndarray) else namespace(x).sum(x, axis=1)
+
+
+def row_maxima(x: Array) -> tuple[Array, Array]:
+    """The largest value of each row, and the first place where it stands.
+
+    NumPy is faster at this than torch is on the CPU, by its places alone.
+
+    >>> row_maxima(np.array([[0.2, 0.5, 0.3], [0.4, 0.2, 0.4]]))
+    (array([0.5, 0.4]), array([1, 0]))
+    """
+    host = looked_at(x)
+    if not isinstance(host, np.ndarray):
+        return namespace(x).max(x, axis=1), namespace(x).argmax(x, axis=1)
+    place = host.argmax(axis=1)
+    if is_recorded(x):
+        return namespace(x).max(x, axis=1), matched(place, x)
+    return matched(host[np.arange(len(host)), place], x), matched(place, x)
 
 
 def detached(x: Array) -> Array:
     """The array without the record of how it was made, for checks."""
     return x.detach() if is_torch_array(x) else x
+
+
+def looked_at(x: Array) -> Array:
+    """The same values to look at: of tensors on the CPU those that NumPy sees, which asks faster for few numbers."""
+    if isinstance(x, np.ndarray):
+        return x
+    return to_numpy(x) if is_torch_array(x) and x.device.type == "cpu" else detached(x)
 
 
 def constant(x: Array) -> Array:
@@ -156,11 +189,15 @@ def as_number(x: Array) -> Any:
 
 def is_floating(x: Array) -> bool:
     """Whether the elements are real floating-point numbers."""
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind == "f"
     return bool(namespace(x).isdtype(x.dtype, "real floating"))
 
 
 def is_integer(x: Array) -> bool:
     """Whether the elements are integers or booleans."""
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "iub"
     return bool(namespace(x).isdtype(x.dtype, ("integral", "bool")))
 
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from calibrant._array import (
     common,
-    detached,
     is_array,
     is_floating,
     is_integer,
     is_traced,
+    looked_at,
     namespace,
+    row_sums,
     to_numpy,
     unreadable,
 )
@@ -237,8 +238,8 @@ def check_finite(x: Array, name: str, *, most: float = math.inf) -> tuple[float,
     """
     if is_traced(x):
         return math.nan, math.nan
-    xp = namespace(x)
-    values = detached(x)
+    values = looked_at(x)
+    xp = namespace(values)
     low, high = float(xp.min(values)), float(xp.max(values))
     if -low <= most and high <= most and math.isfinite(low) and math.isfinite(high):  # NaN passes through min and max
         return low, high
@@ -265,6 +266,11 @@ MAX_SQUARED = 1e75
 
 def as_real(x: ArrayLike, name: str) -> Array:
     """Finite real numbers as a floating array of their own library."""
+    return _in_range_of(x, name)[0]
+
+
+def _in_range_of(x: ArrayLike, name: str) -> tuple[Array, float, float]:
+    """The same with the least and the largest of them, looked for once."""
     values = as_array(x, name)
     check_not_empty(values, name)
     if isinstance(values, np.ndarray) and values.dtype.kind not in "fiub":
@@ -274,8 +280,7 @@ def as_real(x: ArrayLike, name: str) -> Array:
         values = xp.astype(values, xp.float64)
     elif not is_floating(values):
         raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
-    check_finite(values, name)
-    return values
+    return values, *check_finite(values, name)
 
 
 def _not_numbers(values: np.ndarray, name: str) -> str:
@@ -303,9 +308,9 @@ def _not_numbers(values: np.ndarray, name: str) -> str:
 
 def as_probabilities(x: ArrayLike, name: str) -> Array:
     """A floating array with all values in [0, 1]; rounding errors beyond the ends are clipped."""
-    p = as_working_precision(as_real(x, name))
+    values, low, high = _in_range_of(x, name)
+    p = as_working_precision(values)
     xp = namespace(p)
-    low, high = check_finite(p, name)
     if low < -RANGE_SLACK or high > 1 + RANGE_SLACK:
         raise InputError(_out_of_range(low, high, name))
     return xp.clip(p, 0.0, 1.0) if low < 0 or high > 1 else p
@@ -333,8 +338,9 @@ def check_rows_sum_to_one(p: Array, name: str) -> None:
     """Refuse rows of class probabilities that are further than the slack from summing to one."""
     if is_traced(p):
         return
-    xp, p = namespace(p), detached(p)
-    error = xp.abs(xp.sum(p, axis=1) - 1)
+    p = looked_at(p)
+    xp = namespace(p)
+    error = xp.abs(row_sums(p) - 1)
     if float(xp.max(error)) <= SUM_SLACK:
         return
     row = int(xp.argmax(error))

@@ -10,10 +10,10 @@ from calibrant.lab import Tempered
 LOSSES = [(Lp(1), "soft"), (Lp(1), "hard"), (Lp(2), "soft"), (Brier(), "soft"), (LogLoss(), "soft")]
 
 
-def spreads(k, temperature, sets=80, n=200):
+def spreads(k, temperature, n=200):
     """Over many data sets: what is removed on average, and the standard errors with and without map variance."""
     rng, world, found = np.random.default_rng([k, int(10 * temperature)]), Tempered(k, temperature), []
-    for _ in range(sets):
+    for _ in range(80 if k == 2 else 40):
         rows = Variational()._judged(*world.draw(n, rng), None)[1][0]
         removed = np.array([rows.removed(*loss) for loss in LOSSES])
         plain = removed.var(axis=1, ddof=1) / n

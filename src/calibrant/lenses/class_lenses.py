@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._array import matched, namespace, to_numpy
+from calibrant._array import matched, namespace, row_maxima, to_numpy
 from calibrant._clusters import as_clusters
 from calibrant._validate import InputError, as_group, as_weights, of_what
 from calibrant.distributions.base import Distribution
@@ -123,8 +123,7 @@ class TopLabel(Lens):
     def events(self, predictions: Distribution) -> tuple[Event, ...]:
         """One event, that the favoured class is right."""
         p = _categorical(predictions, self).matrix
-        xp = namespace(p)
-        return (Event("favoured class is right", xp.max(p, axis=1), xp.argmax(p, axis=1)),)
+        return (Event("favoured class is right", *row_maxima(p)),)
 
 
 @dataclass(frozen=True)

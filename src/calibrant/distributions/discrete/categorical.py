@@ -1,6 +1,5 @@
 """Class probabilities: binary and multi-class classifiers."""
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -26,6 +25,7 @@ from calibrant.distributions.discrete.class_names import (
     as_number,
     distinct,
     event_of,
+    extremes,
     from_one_hot,
     index_of,
     names_in_order,
@@ -258,8 +258,8 @@ class Categorical(Distribution):
 
     @property
     def names_one_class(self) -> bool:
-        """Whether one class has a name, and the other is all the rest."""
-        return self.labels is not None and isinstance(self.labels[0], Rest)
+        """Whether targets are to be told by one name, all others being the rest."""
+        return not self._is_checked and self.labels is not None and isinstance(self.labels[0], Rest)
 
     @property
     def event(self) -> int:
@@ -316,15 +316,13 @@ class Categorical(Distribution):
         xp, k = namespace(y), self.n_classes
         if y.dtype == xp.bool:
             return xp.astype(y, xp.uint8)
-        low, high = int(xp.min(y)), int(xp.max(y))
+        low, high = extremes(y)
         if low == -1 and k == 2 and bool(xp.all(y * y == 1)):
             return xp.astype(y > 0, xp.uint8)
         if low < 0 or high >= k:
             raise InputError(
                 f"y_true must be labels from 0 to {k - 1}; found {low if low < 0 else high}{self._hint(low, high)}"
             )
-        if low > 0 and k > 2 and self.labels is None and not self._is_checked:
-            self._hint_at_first_class()
         return y
 
     def _hint(self, low: int, high: int) -> str:
@@ -335,11 +333,12 @@ class Categorical(Distribution):
             return f": they seem to start at 1; subtract 1, or give labels=range(1, {high + 1})"
         return ": give labels=[...], one a column, such as labels=model.classes_"
 
-    def _hint_at_first_class(self) -> None:
+    def lacks_first_class(self, targets: Array) -> bool:
+        """Whether class 0 of more than two without names never occurs, though the predictions expect it."""
+        if self.n_classes == 2 or self.labels is not None or self._is_checked or extremes(targets)[0] == 0:
+            return False
         p = np.minimum(to_numpy(self.probability(0)).astype(np.float64), 1 - 1e-12)
-        if -np.log1p(-p).sum() > SURPRISE:
-            message = "class 0 never occurs in y_true though the predictions expect it: labels start at 0, not 1"
-            warnings.warn(message, UserWarning, stacklevel=6)
+        return bool(-np.log1p(-p).sum() > SURPRISE)
 
     def _from_names(self, y: np.ndarray) -> np.ndarray:
         if self.labels is not None:

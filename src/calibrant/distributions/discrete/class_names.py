@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._array import is_integer, namespace
+from calibrant._array import is_integer, looked_at, namespace
 from calibrant._validate import InputError, check_finite, missing_rows
 from calibrant.typing import Array, ArrayLike
 
@@ -190,6 +190,13 @@ def whole(y: Array) -> Array:
             "truth first if the arguments are swapped"
         )
     return xp.astype(y, xp.int64)
+
+
+def extremes(y: Array) -> tuple[int, int]:
+    """The least and the largest of whole numbers."""
+    seen = looked_at(y)
+    xp = namespace(seen)
+    return int(xp.min(seen)), int(xp.max(seen))
 
 
 def from_one_hot(y: Array) -> Array:

@@ -81,8 +81,8 @@ def as_problem(
         given = classes.of(given)
     check_same_length(truth.shape[0], len(given), "y_true", "y_pred")
     targets = given.as_targets(_in_order(y_true, truth, given))
-    if not in_parts and isinstance(given, Categorical) and given.names_one_class:
-        _check_occurs(targets, truth, given)
+    if not in_parts and isinstance(given, Categorical):
+        _check_occurrence(targets, truth, given)
     return targets, given.checked()
 
 
@@ -106,9 +106,12 @@ def _in_order(y_true: ArrayLike, truth: Array, predictions: Distribution) -> Arr
     return truth[:, [found.index(name) for name in wanted]]
 
 
-def _check_occurs(targets: Array, truth: Array, predictions: Categorical) -> None:
-    """Refuse a positive label that no target is, as a slip of the pen is none."""
-    if predictions._is_checked or bool(to_numpy(targets).any()):
+def _check_occurrence(targets: Array, truth: Array, predictions: Categorical) -> None:
+    """Refuse a positive label that no target is, as a slip of the pen is none; warn of class numbers that begin with 1."""
+    if predictions.lacks_first_class(targets):
+        message = "class 0 never occurs in y_true though the predictions expect it: labels start at 0, not 1"
+        warnings.warn(message, UserWarning, stacklevel=6)
+    if not predictions.names_one_class or bool(to_numpy(targets).any()):
         return
     found, label = np.unique(to_numpy(truth)).tolist(), predictions.pos_label
     near = get_close_matches(str(label), [str(name) for name in found], n=1)
@@ -169,22 +172,16 @@ def as_part(
     if has_no_rows(y_true) and has_no_rows(y_pred):
         return None
     weights = None if sample_weight is None else to_numpy(as_array(sample_weight, "sample_weight"))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "class 0 never occurs")
-        if (
-            weights is None
-            or weights.ndim != 1
-            or weights.dtype.kind not in "fiub"
-            or not weights.size
-            or weights.any()
-        ):
-            return as_weighted_problem(y_true, y_pred, weights, classes, in_parts=True)
-        as_weighted_problem(y_true, y_pred, np.ones_like(weights), classes, in_parts=True)  # which checks the rest
-        return None
+    if weights is None or weights.ndim != 1 or weights.dtype.kind not in "fiub" or not weights.size or weights.any():
+        return as_weighted_problem(y_true, y_pred, weights, classes, in_parts=True)
+    as_weighted_problem(y_true, y_pred, np.ones_like(weights), classes, in_parts=True)  # which checks the rest
+    return None
 
 
 def is_fractional(x: Array) -> bool:
     """Whether the first rows hold numbers that are not whole."""
+    if isinstance(x, np.ndarray) and x.dtype.kind != "f":
+        return False
     first = to_numpy(x[: min(1000, x.shape[0]), ...] if x.ndim else x)
     return first.dtype.kind == "f" and bool(np.any(first != np.round(first)))
 

@@ -6,8 +6,9 @@ otherwise, equal scores share a bin, so that no result depends on the order of t
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from operator import add
 from typing import ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -320,7 +321,7 @@ class Tally:
         return cls(bins, np.zeros(2 * len(bins), dtype=object), np.zeros(2 * len(bins), dtype=object))
 
     def __add__(self, other: "Tally") -> "Tally":
-        return replace(self, mass=self.mass + other.mass, score=self.score + other.score)
+        return Tally(self.bins, self.mass + other.mass, self.score + other.score)
 
     @cached_property
     def weight(self) -> np.ndarray:
@@ -353,12 +354,12 @@ def tally(
     scores: np.ndarray, observed: np.ndarray, bins: Bins, weights: np.ndarray | None, cell: np.ndarray | None = None
 ) -> Tally:
     """One pass over the rows, a block at a time; the ``cell`` of each row need not be found where it is known."""
-    total = Tally.empty(bins)
+    found = []
     for start in range(0, len(observed), ROWS):
         rows = range(start, min(start + ROWS, len(observed)), BLOCK)
         cells = ((slice(i, i + BLOCK), _cells(scores, observed, bins, cell, slice(i, i + BLOCK))) for i in rows)
-        total += _shares(bins, scores, cells) if weights is None else _weighted(bins, scores, weights, cells)
-    return total
+        found.append(_shares(bins, scores, cells) if weights is None else _weighted(bins, scores, weights, cells))
+    return reduce(add, found) if found else Tally.empty(bins)
 
 
 def _cells(scores: np.ndarray, observed: np.ndarray, bins: Bins, cell: np.ndarray | None, rows: slice) -> np.ndarray:

@@ -114,19 +114,17 @@ class WildBootstrapTest(MatrixTest):
             raise InputError(
                 f"block={self.block} is short for clusters of consecutive rows: leave out block, or clusters"
             )
-        if clusters is None and self.block == 1:
-            return super().__call__(y_true, y_pred, sample_weight=sample_weight, rng=rng, engine=engine)
         targets, predictions, weights, given = as_clustered_problem(
             y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
         )
-        check_whole(predictions, self)
         told: tuple[str, ...]
+        if (given is None and self.block == 1) or (given is not None and given.are_single_rows):
+            found = super().__call__(targets, predictions, sample_weight=weights, rng=rng, engine=engine)
+            return found if given is None else replace(found, notes=(*found.notes, SINGLE))
+        check_whole(predictions, self)
         if given is None:
             check_blocks(self.block, len(predictions))
             given, told = Clusters.of_codes(np.arange(len(predictions)) // self.block), ()
-        elif given.are_single_rows:
-            found = super().__call__(y_true, y_pred, sample_weight=sample_weight, rng=rng, engine=engine)
-            return replace(found, notes=(*found.notes, SINGLE))
         else:
             _, told = check_clusters(self, (self.estimator,), targets, predictions, weights, given)
         return self._of_clusters(targets, predictions, weights, given, told, rng, engine)
