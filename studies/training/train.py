@@ -53,7 +53,9 @@ class Record:
         if len(self.pack) >= 2 * RUNS_PER_PACK:
             self.pack, self.n_packs = {}, self.n_packs + 1
         self.pack |= {f"{run.name}.{part}": values for part, values in logits.items()}
-        np.savez(self.folder / f"{self.name}-{self.n_packs}.npz", **self.labels, **self.pack)  # type: ignore[arg-type]
+        path = self.folder / f"{self.name}-{self.n_packs}.npz"
+        np.savez(path.with_name("writing.npz"), **self.labels, **self.pack)  # type: ignore[arg-type]
+        path.with_name("writing.npz").replace(path)
         self.write()
 
     def write(self) -> None:

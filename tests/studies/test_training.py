@@ -12,7 +12,7 @@ from calibrant import KDE, SKCE  # noqa: E402
 from calibrant.estimators import MMCE  # noqa: E402
 from calibrant.kernels import Exponential  # noqa: E402
 from calibrant.losses import CalibrationLoss, FocalLoss, LabelSmoothing  # noqa: E402
-from studies.training import images, networks, plan, terms, train, trainer  # noqa: E402
+from studies.training import images, measure, networks, plan, terms, train, trainer  # noqa: E402
 
 OURS = {
     "ls": LabelSmoothing(0.3),
@@ -105,3 +105,19 @@ def test_runs_have_names_of_their_own():
     names = [run.name for run in plan.runs()]
     assert len(set(names)) == len(names)
     assert len(names) == 147
+
+
+def test_runs_are_measured_before_and_after_scaling_and_only_once(tmp_path):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(500, 3))
+    y = np.array([rng.choice(3, p=p) for p in np.exp(z) / np.exp(z).sum(1, keepdims=True)])
+    logits = {"a_xe_0_3.validation": 2 * z[:250], "a_xe_0_3.test": 2 * z[250:]}
+    labels = {"labels_validation": y[:250], "labels_test": y[250:]}
+    np.savez(tmp_path / "runs-0.npz", **labels, **{key: part.astype(np.float16) for key, part in logits.items()})
+    before, after = measure.measure(measure.read_packs(tmp_path)[0])
+    assert before["temperature"] == pytest.approx(2, rel=0.25)
+    assert before["p_top_label"] < 0.05 < after["p_top_label"]
+    assert after["canonical_variational"] < before["canonical_variational"]
+    assert after["accuracy"] == before["accuracy"]
+    assert np.isnan(after["resampled"])
+    assert measure.read_packs(tmp_path, {"a_xe_0_3"}) == []
