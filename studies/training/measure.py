@@ -95,7 +95,7 @@ def measure(logits: Logits) -> list[dict[str, Any]]:
     for after in (False, True):
         row: dict[str, Any] = {"run": logits.name, "after": after, "temperature": temperature}
         p = softmax(test / temperature if after else test, axis=1)
-        is_first = re.search(r"_0($|_)", logits.name) is not None
+        is_first = re.search(r"_0(_epochs\d+)?(_bare)?$", logits.name) is not None
         rows.append(row | errors_of(logits.labels_test, p, resamples=RESAMPLES if is_first else 0))
     return rows
 
