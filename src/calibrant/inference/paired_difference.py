@@ -16,14 +16,14 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.binned.debiased import DebiasedECE
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
+from calibrant.estimators.forecast_errors.pit_error import PITError
 from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_of_rows
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
-from calibrant.inference.squared_errors import SURE, is_square, roots_apart, squares_apart
+from calibrant.inference.squared_errors import Square, Squared, is_square, roots_apart, squares_apart
 from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
@@ -231,19 +231,19 @@ class PairedDifference:
         few = how_many(limits.n, "row does not", "rows do not")
         return _withheld(found, f"{few} show how far losses go; {needed} or more have an interval")
 
-    def _of_squares(self, error: DebiasedECE, a: Checked, b: Checked, clusters: Clusters | None) -> Difference:
+    def _of_squares(self, error: Squared, a: Checked, b: Checked, clusters: Clusters | None) -> Difference:
         """The difference of roots of mean squares, which pairs of rows estimate without bias."""
-        estimates = [error.estimate(*problem) for problem in (a, b)]
-        limits, ends = squares_apart(error, a, b), [e.confidence_interval(SURE) for e in estimates]
+        one, other = Square.of(error, a), Square.of(error, b)
+        limits = squares_apart(one, other, a[2])
         found = Difference(
-            value=max(float(estimates[0]), 0.0) - max(float(estimates[1]), 0.0),
+            value=max(float(one.root), 0.0) - max(float(other.root), 0.0),
             standard_error=None,
-            interval=roots_apart(limits(self.confidence_level), *ends),
+            interval=roots_apart(limits(self.confidence_level), one.sure, other.sure),
             pvalue=pvalue_of_zero(limits),
-            n=estimates[0].n,
+            n=one.root.n,
             comparison=self,
-            a=estimates[0],
-            b=estimates[1],
+            a=one.root,
+            b=other.root,
         )
         paired = None if clusters is None or clusters.are_single_rows else PAIRS_OF_CLUSTERS
         why = paired or _too_few(a, b)
@@ -353,6 +353,11 @@ def _bias_differs(estimator: Estimator) -> str | None:
         return None
     if estimator.bias_cancels or is_square(estimator):
         return None
+    if isinstance(estimator, PITError):
+        return (
+            f"{brief(estimator)} is a largest gap, which noise makes the larger the more levels have gaps like it; compare models by "
+            "a score such as CRPS(), or by PITError('cramer-von-mises'), whose square has no such bias"
+        )
     return (
         f"{brief(estimator)} is biased upwards, more so for the less sharp model, and resamples do not show it; compare models by "
         "a score such as Brier(), or by DebiasedECE(), whose square has no such bias"
