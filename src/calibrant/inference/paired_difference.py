@@ -115,10 +115,10 @@ class PairedDifference:
     """The difference of an estimator between two models of the same targets, a minus b.
 
     Scores are means over rows, and so are their differences: the interval is that of :class:`MeanLimits`, which holds for rare
-    events, too, and the p-value is where it reaches zero. ``DebiasedECE`` is the root of a mean square without bias, and squares
-    of two models are compared by :func:`squares_apart`: with the right level where both are calibrated, where both are equally
-    wrong in different places, and in between. The interval is told of the roots, and leaves out zero where that of the squares
-    does. Of other estimators rows are drawn with replacement, the same for
+    events, too, and the p-value is where it reaches zero. ``DebiasedECE`` and ``PITError("cramer-von-mises")`` are roots of mean
+    squares, which pairs of rows estimate without bias. Their squares are compared with the right level where both models are
+    calibrated, where both are equally wrong in different places, and in between. The interval is told of the roots, and leaves
+    out zero where that of the squares does; it takes no resamples. Of other estimators rows are drawn with replacement, the same for
     both models, so that what makes a row hard for both cancels. With
     ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts calibration
     errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the quantile
@@ -126,8 +126,8 @@ class PairedDifference:
     given are those of model b, for both models. Asymptotic; the difference of errors that are both nearly zero has a
     smaller spread than the resamples show, and p-values are then too large.
 
-    Interval and p-value are withheld where they do not hold: for errors whose bias is larger for the less sharp model, such as
-    ECE; where resamples show too little, since both models expect fewer than twenty rows of another class than the likeliest;
+    Interval and p-value are withheld where they do not hold: for errors whose bias differs from model to model, such as ECE
+    and largest gaps; where resamples show too little, since both models expect fewer than twenty rows of another class than the likeliest;
     for scores of numbers with fewer than fifty rows; where ``clusters``, labels of rows that belong together, are fewer than
     twelve or hold too few rare events. Efron & Tibshirani (1993), Hall (1988).
 
