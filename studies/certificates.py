@@ -506,8 +506,9 @@ there are a fifth as many.) Repeat by `python -m studies.certificates --keep FOL
 Errors are those of ten cells of equal mass (mean, root mean square, largest gap), of single predictions (`MonotoneECE`), and
 of PIT values. They are placed in every cell upwards, in turn, away from one half, and in the first, middle or last cell alone;
 for single predictions as a shift, a squeeze, a jump, stairs, or a steep curve; for PIT values at either end, in the middle,
-and everywhere; where any interval counts, as forecasts that are too narrow, too. `false` is the share of false certificates in the worst of these places. Of ten classes, true probabilities
-are more or less sure than predicted, or one class takes from another.
+and everywhere; where any interval counts, as forecasts that are too narrow, too. `false` is the share of false certificates
+in the worst of these places. Of ten classes, true probabilities are more or less sure than predicted, or one class takes
+from another.
 
 {verdict}
 

@@ -115,21 +115,23 @@ class PairedDifference:
     """The difference of an estimator between two models of the same targets, a minus b.
 
     Scores are means over rows, and so are their differences: the interval is that of :class:`MeanLimits`, which holds for rare
-    events, too, and the p-value is where it reaches zero. ``DebiasedECE`` and ``PITError("cramer-von-mises")`` are roots of mean
-    squares, which pairs of rows estimate without bias. Their squares are compared with the right level where both models are
-    calibrated, where both are equally wrong in different places, and in between. The interval is told of the roots, and leaves
-    out zero where that of the squares does; it takes no resamples. Of other estimators rows are drawn with replacement, the same for
-    both models, so that what makes a row hard for both cancels. With
-    ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts calibration
-    errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the quantile
-    of ``|D* - mean D*|``: it leaves out zero exactly when ``p <= 1 - confidence_level``. Length scales that are not
+    events, too, and the p-value is where it reaches zero.
+
+    ``DebiasedECE`` and ``PITError("cramer-von-mises")`` are roots of mean squares, which pairs of rows estimate without bias.
+    Their squares are compared with the right level where both models are calibrated, where both are equally wrong in different
+    places, and in between. The interval is told of the roots, and leaves out zero where that of the squares does.
+
+    Of other estimators rows are drawn with replacement, the same for both models, so that what makes a row hard for both
+    cancels. With ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts
+    calibration errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the
+    quantile of ``|D* - mean D*|``: it leaves out zero exactly when ``p <= 1 - confidence_level``. Length scales that are not
     given are those of model b, for both models. Asymptotic; the difference of errors that are both nearly zero has a
     smaller spread than the resamples show, and p-values are then too large.
 
     Interval and p-value are withheld where they do not hold: for errors whose bias differs from model to model, such as ECE
-    and largest gaps; where resamples show too little, since both models expect fewer than twenty rows of another class than the likeliest;
-    for scores of numbers with fewer than fifty rows; where ``clusters``, labels of rows that belong together, are fewer than
-    twelve or hold too few rare events. Efron & Tibshirani (1993), Hall (1988).
+    and largest gaps; where resamples or pairs show too little, since both models expect fewer than twenty rows of another
+    class than the likeliest; for scores of numbers with fewer than fifty rows; where ``clusters``, labels of rows that belong
+    together, are fewer than twelve or hold too few rare events. Efron & Tibshirani (1993), Hall (1988).
 
     >>> from calibrant import Brier
     >>> rng = np.random.default_rng(0)
@@ -355,8 +357,8 @@ def _bias_differs(estimator: Estimator) -> str | None:
         return None
     if isinstance(estimator, PITError):
         return (
-            f"{brief(estimator)} is a largest gap, which noise makes the larger the more levels have gaps like it; compare models by "
-            "a score such as CRPS(), or by PITError('cramer-von-mises'), whose square has no such bias"
+            f"{brief(estimator)} is a largest gap, which noise makes larger the more levels have gaps like it; compare "
+            "models by a score such as CRPS(), or by PITError('cramer-von-mises'), whose square has no such bias"
         )
     return (
         f"{brief(estimator)} is biased upwards, more so for the less sharp model, and resamples do not show it; compare models by "
