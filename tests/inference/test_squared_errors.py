@@ -159,3 +159,14 @@ def test_roots_apart_leave_out_zero_where_squares_do():
     assert roots_apart(Interval(0.01, 0.05, 0.95, ""), *ends).low > 0
     assert roots_apart(Interval(-0.05, -0.01, 0.95, ""), *ends).high < 0
     assert 0 in roots_apart(Interval(-0.01, 0.05, 0.95, ""), *ends)
+
+
+def test_a_shift_of_one_model_is_the_difference_of_squares():
+    """Against a calibrated model the square of the shift, on average."""
+    rng, found = np.random.default_rng(5), []
+    for _ in range(60):
+        q = rng.uniform(0.1, 0.8, 300)
+        y = (rng.random(300) < q).astype(np.int64)
+        limits = squares_apart(*(Square.of(DebiasedECE(), (y, Categorical(p), None)) for p in (q + 0.15, q)), None)
+        found.append(limits.mean)
+    assert np.mean(found) == pytest.approx(0.15**2, abs=4 * np.std(found) / 60**0.5)

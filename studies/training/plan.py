@@ -1,0 +1,75 @@
+"""What is trained, in the order of what matters most."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+EPOCHS = 20
+
+SEEDS = range(5)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training: the architecture, the loss and its weight, and a seed, which is shared by losses to be compared."""
+
+    network: str
+    loss: str
+    weight: float
+    seed: int
+    epochs: int = EPOCHS
+    augments: bool = True
+
+    @property
+    def name(self) -> str:
+        """A word for it.
+
+        >>> Run("resnet18", "kde", 0.05, 3).name, Run("tiny", "xe", 0, 0, 4, False).name
+        ('resnet18_kde_0.05_3', 'tiny_xe_0_0_epochs4_bare')
+        """
+        word = f"{self.network}_{self.loss}_{self.weight:g}_{self.seed}"
+        return word + (f"_epochs{self.epochs}" if self.epochs != EPOCHS else "") + ("" if self.augments else "_bare")
+
+
+MAIN = (("xe", 0.0), ("kde", 0.05), ("kde", 0.2), ("mmce", 1.0), ("fl53", 0.0), ("ls", 0.05), ("kde", 0.01))
+"""Losses and weights of the paper's tables."""
+
+NEXT = (("skce", 10.0), ("mmce", 4.0), ("skce", 100.0), ("kde", 1.0), ("kde", 0.1), ("kde", 0.001))
+"""Ours, and the other weights of figure 4."""
+
+LAST = (("kde-narrow", 0.2), ("mmce", 0.25), ("skce", 1.0), ("kde", 0.5))
+
+ALSO_SECOND = (("skce", 10.0), ("mmce", 4.0), ("kde", 1.0))
+
+SECOND_EPOCHS = 16
+
+OTHERS = (
+    Run("resnet18-wide", "xe", 0, 0),
+    Run("densenet22", "xe", 0, 0, 14),
+    Run("vgg11", "xe", 0, 0),
+    Run("vgg11-plain", "xe", 0, 0, 30),
+    Run("resnet18", "xe", 0, 0, 30, augments=False),
+    Run("resnet18", "xe", 0, 0, 4),
+    Run("perceptron", "xe", 0, 0, 15),
+    Run("resnet10-narrow", "xe", 0, 0),
+    Run("tiny", "xe", 0, 0, 12),
+    Run("vgg11-plain", "xe", 0, 0, 10),
+    Run("wrn16-4", "xe", 0, 0, 5),
+    Run("vgg11", "xe", 0, 0, 30, augments=False),
+)
+"""Other sizes and schedules: over- and under-confident networks for recalibration."""
+
+
+def runs() -> Iterator[Run]:
+    """All of them; seeds first, so that a plan that breaks off has complete pairs."""
+    for losses in (MAIN, NEXT):
+        yield from _with_seeds("resnet18", losses, EPOCHS)
+    yield from _with_seeds("wrn16-4", MAIN, SECOND_EPOCHS)
+    yield from OTHERS
+    yield from _with_seeds("wrn16-4", ALSO_SECOND, SECOND_EPOCHS)
+    yield from _with_seeds("resnet18", LAST, EPOCHS)
+
+
+def _with_seeds(network: str, losses: Iterable[tuple[str, float]], epochs: int) -> Iterator[Run]:
+    for seed in SEEDS:
+        for loss, weight in losses:
+            yield Run(network, loss, weight, seed, epochs)
