@@ -88,6 +88,22 @@ def test_gates_name_models(run, there):
     assert "there is no 'ECE'" in err
 
 
+def test_gates_name_differences(run, there):
+    page, names = ["--out", "x.json"], ("Log loss", "Root mean square calibration error")
+    code, _, err = run("report", "a.csv", "b.parquet", *COLUMNS, *page, "--fail-if", f"{names[0]} of b - a > 0.001")
+    assert (code, f"gate failed: {names[0]} of b - a" in err) == (1, True)
+    table = json.loads(Path("x.json").read_text())["differences"]
+    row = table["measure"].index(names[0])
+    gates = [
+        f"{names[0]} of a - b > {table['difference'][row] + 1e-9}",
+        f"low {names[0]} of b - a > {1e-9 - table['high'][row]}",
+        f"high {names[0]} of b - a < {-table['low'][row] - 1e-9}",
+        f"pvalue {names[1]} of a - b > 1",
+    ]
+    for gate in gates:
+        assert run("report", "a.csv", "b.parquet", *COLUMNS, *page, "--fail-if", gate)[0] == 0
+
+
 def test_what_makes_no_sense_is_refused(run, there):
     assert "leave it out with one" in run("report", "a.csv", *COLUMNS, "--id", "row")[2]
     assert "a file is named twice" in run("report", "a.csv", "a.csv", *COLUMNS)[2]

@@ -26,7 +26,6 @@ from calibrant.estimators import BaseEstimator
 from calibrant.inference import benjamini_hochberg, compare, holm, paired_difference
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab import Sigmoid
-from calibrant.reports.model_differences import SquaredError
 
 
 @pytest.fixture
@@ -59,7 +58,7 @@ class Resampled(BaseEstimator):
         return Brier().estimate(targets, predictions, weights)
 
 
-SQUARED = SquaredError(DebiasedECE(EqualMass(10)))
+SQUARED = DebiasedECE(EqualMass(10))
 
 
 def rejections(estimator, n, data_sets, slope=1.0, seed=1):

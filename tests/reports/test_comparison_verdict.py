@@ -1,7 +1,7 @@
 import pytest
 
 from calibrant.reports.model_differences import LOG_LOSS as SCORE
-from calibrant.reports.model_differences import SQUARED as ERROR
+from calibrant.reports.model_differences import OF_BINS as ERROR
 from calibrant.reports.model_differences import Apart, ModelDifference, Standing, judge_models
 
 
@@ -60,7 +60,7 @@ def test_three_models():
 def test_the_evidence_is_from_the_best_model_s_side():
     differences = table(error={("a", "b"): (0.1, 0.02, 0.01)}, score={("a", "b"): (0.4, 0.5, 0.01)})
     error, score, *_ = judge_models(differences, {"a": Said, "b": Said}, SCORE, ERROR).evidence
-    assert error.startswith(f"{ERROR.name}: 0.02 of b, 0.1 of a; 0.08 apart, 95 % interval 0.07 to 0.09, p = 0.01")
+    assert error.startswith(f"{ERROR.name}: 2 % of b, 10.0 % of a; 8 % apart, 95 % interval 7 % to 9 %, p = 0.01")
     assert score.startswith("Log loss: 0.4 of a, 0.5 of b; 0.1 apart, 95 % interval 0.09 to 0.11")
 
 

@@ -91,7 +91,7 @@ def test_models_are_compared_at_the_levels_they_share():
     y, quantiles = fan(0, 300, width=0.6)
     loc = quantiles.quantiles[:, 1]
     found = compare(y, {"fan": quantiles, "normal": Normal(loc, 1.0)}, n_resamples=99)
-    assert found.differences["measure"].tolist() == ["Pinball loss", "PIT error"]
+    assert found.differences["measure"].tolist() == ["Pinball loss", "Root mean square PIT error"]
     assert found.differences["value_a"][0] == pytest.approx(Pinball()(y, quantiles).value)
     assert found.differences["value_b"][0] == pytest.approx(Pinball(P10_50_90)(y, Normal(loc, 1.0)).value)
 

@@ -115,8 +115,17 @@ def check_truth(first: io.Dataset, other: io.Dataset, rows: slice | np.ndarray, 
 
 
 def numbers_of_models(comparison: Comparison) -> dict[str, float]:
-    """What gates may name: every number of every model, as ``ECE of a``, and ``pvalue of a``."""
+    """What gates may name: every number of every model, as ``ECE of a``, ``pvalue of a``, and differences.
+
+    These are ``Log loss of b - a``, with ``low``, ``high`` and ``pvalue`` before it.
+    """
     named: dict[str, float] = {}
+    for row in comparison.differences.rows():
+        ends = {"": row["difference"], "low ": row["low"], "high ": row["high"]}
+        for sign, pair in ((1.0, (row["a"], row["b"])), (-1.0, (row["b"], row["a"]))):
+            what = f"{row['measure']} of {pair[0]} - {pair[1]}"
+            turned = ends if sign > 0 else {"": -ends[""], "low ": -ends["high "], "high ": -ends["low "]}
+            named |= {f"{end}{what}": value for end, value in turned.items()} | {f"pvalue {what}": row["pvalue"]}
     for model, report in comparison.reports.items():
         for x in reversed(report.numbers):
             named |= {f"{x.label} of {model}": x.value, f"{x.estimator_name} of {model}": x.value}

@@ -16,14 +16,14 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.binned.debiased import DebiasedECE
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
+from calibrant.estimators.forecast_errors.pit_error import PITError
 from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_of_rows
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
-from calibrant.inference.squared_errors import SURE, is_square, roots_apart, squares_apart
+from calibrant.inference.squared_errors import Square, Squared, is_square, roots_apart, squares_apart
 from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
@@ -115,21 +115,23 @@ class PairedDifference:
     """The difference of an estimator between two models of the same targets, a minus b.
 
     Scores are means over rows, and so are their differences: the interval is that of :class:`MeanLimits`, which holds for rare
-    events, too, and the p-value is where it reaches zero. ``DebiasedECE`` is the root of a mean square without bias, and squares
-    of two models are compared by :func:`squares_apart`: with the right level where both are calibrated, where both are equally
-    wrong in different places, and in between. The interval is told of the roots, and leaves out zero where that of the squares
-    does. Of other estimators rows are drawn with replacement, the same for
-    both models, so that what makes a row hard for both cancels. With
-    ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts calibration
-    errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the quantile
-    of ``|D* - mean D*|``: it leaves out zero exactly when ``p <= 1 - confidence_level``. Length scales that are not
+    events, too, and the p-value is where it reaches zero.
+
+    ``DebiasedECE`` and ``PITError("cramer-von-mises")`` are roots of mean squares, which pairs of rows estimate without bias.
+    Their squares are compared with the right level where both models are calibrated, where both are equally wrong in different
+    places, and in between. The interval is told of the roots, and leaves out zero where that of the squares does.
+
+    Of other estimators rows are drawn with replacement, the same for both models, so that what makes a row hard for both
+    cancels. With ``D*`` the differences of the resamples, centred at their own mean (resampled rows repeat, which shifts
+    calibration errors), ``p = (1 + #{|D* - mean D*| >= |D|}) / (n_resamples + 1)``, and the interval is D plus and minus the
+    quantile of ``|D* - mean D*|``: it leaves out zero exactly when ``p <= 1 - confidence_level``. Length scales that are not
     given are those of model b, for both models. Asymptotic; the difference of errors that are both nearly zero has a
     smaller spread than the resamples show, and p-values are then too large.
 
-    Interval and p-value are withheld where they do not hold: for errors whose bias is larger for the less sharp model, such as
-    ECE; where resamples show too little, since both models expect fewer than twenty rows of another class than the likeliest;
-    for scores of numbers with fewer than fifty rows; where ``clusters``, labels of rows that belong together, are fewer than
-    twelve or hold too few rare events. Efron & Tibshirani (1993), Hall (1988).
+    Interval and p-value are withheld where they do not hold: for errors whose bias differs from model to model, such as ECE
+    and largest gaps; where resamples or pairs show too little, since both models expect fewer than twenty rows of another
+    class than the likeliest; for scores of numbers with fewer than fifty rows; where ``clusters``, labels of rows that belong
+    together, are fewer than twelve or hold too few rare events. Efron & Tibshirani (1993), Hall (1988).
 
     >>> from calibrant import Brier
     >>> rng = np.random.default_rng(0)
@@ -231,19 +233,19 @@ class PairedDifference:
         few = how_many(limits.n, "row does not", "rows do not")
         return _withheld(found, f"{few} show how far losses go; {needed} or more have an interval")
 
-    def _of_squares(self, error: DebiasedECE, a: Checked, b: Checked, clusters: Clusters | None) -> Difference:
+    def _of_squares(self, error: Squared, a: Checked, b: Checked, clusters: Clusters | None) -> Difference:
         """The difference of roots of mean squares, which pairs of rows estimate without bias."""
-        estimates = [error.estimate(*problem) for problem in (a, b)]
-        limits, ends = squares_apart(error, a, b), [e.confidence_interval(SURE) for e in estimates]
+        one, other = Square.of(error, a), Square.of(error, b)
+        limits = squares_apart(one, other, a[2])
         found = Difference(
-            value=max(float(estimates[0]), 0.0) - max(float(estimates[1]), 0.0),
+            value=max(float(one.root), 0.0) - max(float(other.root), 0.0),
             standard_error=None,
-            interval=roots_apart(limits(self.confidence_level), *ends),
+            interval=roots_apart(limits(self.confidence_level), one.sure, other.sure),
             pvalue=pvalue_of_zero(limits),
-            n=estimates[0].n,
+            n=one.root.n,
             comparison=self,
-            a=estimates[0],
-            b=estimates[1],
+            a=one.root,
+            b=other.root,
         )
         paired = None if clusters is None or clusters.are_single_rows else PAIRS_OF_CLUSTERS
         why = paired or _too_few(a, b)
@@ -353,6 +355,11 @@ def _bias_differs(estimator: Estimator) -> str | None:
         return None
     if estimator.bias_cancels or is_square(estimator):
         return None
+    if isinstance(estimator, PITError):
+        return (
+            f"{brief(estimator)} is a largest gap, which noise makes larger the more levels have gaps like it; compare "
+            "models by a score such as CRPS(), or by PITError('cramer-von-mises'), whose square has no such bias"
+        )
     return (
         f"{brief(estimator)} is biased upwards, more so for the less sharp model, and resamples do not show it; compare models by "
         "a score such as Brier(), or by DebiasedECE(), whose square has no such bias"

@@ -1,21 +1,37 @@
-"""How far the binned calibration errors of two models of the same targets lie apart, near calibration and far from it."""
+"""How far the squared calibration errors of two models of the same targets lie apart, near calibration and far from it."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard
+from typing import Self, TypeAlias, TypeGuard
 
 import numpy as np
 
+from calibrant._array import to_numpy
 from calibrant.distributions.base import Distribution
+from calibrant.distributions.empirical.quantiles import fan_of
 from calibrant.estimators.binned.debiased import BinWeights, DebiasedECE
+from calibrant.estimators.forecast_errors.pit import pit_of, randomised
+from calibrant.estimators.forecast_errors.pit_error import PITError
+from calibrant.estimators.forecast_errors.quantile_cells import SharesBelow
 from calibrant.estimators.mean_limits import MeanLimits
-from calibrant.results import Interval
+from calibrant.inference.proportions import equal_rows
+from calibrant.results import Estimate, Interval
 from calibrant.typing import Array
 
 Rows: TypeAlias = tuple[Array, Distribution, np.ndarray | None]
 """Targets, predictions and weights."""
 
+Squared: TypeAlias = DebiasedECE | PITError
+"""Errors that are roots of mean squares."""
+
 SURE = 0.999
 """The confidence of the limits of single errors, by which a difference of squares is told as one of roots."""
+
+LEVELS = 64
+"""Levels at which the distribution function of PIT values is looked at."""
+
+CHUNK = 1 << 14
+"""Rows whose PIT values are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +67,113 @@ class CellNoise:
             found.append(cls(cell, gaps, w * (residual - mean[cell]) * scale[cell]))
         return found
 
-    def covariance(self, other: "CellNoise") -> np.ndarray:
+    def along_gaps(self) -> np.ndarray:
+        """What each row adds in the direction of the gaps, ``(n,)``."""
+        found: np.ndarray = self.gaps[self.cell] * self.noise
+        return found
+
+    def covariance(self, other: "Noise") -> np.ndarray:
         """Of the gaps of two events, ``(cells, cells)``: rows are in both."""
+        assert isinstance(other, CellNoise)
         shape = len(self.gaps), len(other.gaps)
         both = self.cell * shape[1] + other.cell
         return np.bincount(both, weights=self.noise * other.noise, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def squares_apart(error: DebiasedECE, a: Rows, b: Rows) -> MeanLimits:
+@dataclass(frozen=True, eq=False)
+class LevelNoise:
+    """PIT values of one model: gaps of their distribution function at some levels, and what rows add to these.
+
+    Levels count by their width, the roots of which are in ``gaps`` and in ``scale``. ``beyond`` says of some rows how much of
+    each lies below each level, less the level.
+    """
+
+    gaps: np.ndarray
+    scale: np.ndarray
+    beyond: Callable[[slice], np.ndarray]
+    shares: np.ndarray
+
+    @classmethod
+    def of(cls, error: PITError, rows: Rows) -> Self:
+        """At even levels; of quantile forecasts, at those that were given."""
+        targets, predictions, weights = rows
+        n = len(predictions)
+        shares = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+        if (fan := fan_of(predictions)) is not None:
+            below, levels = SharesBelow.of(fan, weights).beyond(targets), fan.levels
+            ends = np.concatenate([[0.0], (levels[1:] + levels[:-1]) / 2, [1.0]])
+            beyond: Callable[[slice], np.ndarray] = below.__getitem__
+        else:
+            u = randomised(pit_of(predictions, error, error.prerank, error.seed)(to_numpy(targets)), error.seed)
+            ends = np.linspace(0, 1, LEVELS + 1)
+            levels = (ends[1:] + ends[:-1]) / 2
+            beyond = lambda some: (u[some, None] <= levels) - levels  # noqa: E731
+        root = np.sqrt(np.diff(ends))
+        whole = sum(shares[some] @ beyond(some) for some in _chunks(n))
+        return cls(whole * root, root, beyond, shares)
+
+    @property
+    def square(self) -> float:
+        """The mean square gap without bias, from pairs of rows: it may be negative."""
+        once = sum(
+            float(self.shares[some] ** 2 @ ((self.beyond(some) * self.scale) ** 2).sum(axis=1))
+            for some in _chunks(len(self.shares))
+        )
+        return (float(self.gaps @ self.gaps) - once) / (1 - float(self.shares @ self.shares))
+
+    def along_gaps(self) -> np.ndarray:
+        """What each row adds in the direction of the gaps, ``(n,)``."""
+        return np.concatenate([self._noise(some) @ self.gaps for some in _chunks(len(self.shares))])
+
+    def covariance(self, other: "Noise") -> np.ndarray:
+        """Of the gaps of two models, ``(levels, levels)``."""
+        assert isinstance(other, LevelNoise)
+        found = sum(self._noise(some).T @ other._noise(some) for some in _chunks(len(self.shares)))
+        return np.asarray(found)
+
+    def _noise(self, some: slice) -> np.ndarray:
+        """What rows add to the gaps, around the mean of all."""
+        rest = 1 / np.sqrt(1 - float(self.shares @ self.shares))
+        off: np.ndarray = (self.beyond(some) * self.scale - self.gaps) * (rest * self.shares[some, None])
+        return off
+
+
+Noise: TypeAlias = CellNoise | LevelNoise
+"""Of one error; those of two models are of one kind."""
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    return (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
+
+
+@dataclass(frozen=True, eq=False)
+class Square:
+    """The mean square gap of one model without bias, with its noise, its root as an estimate, and sure limits of that."""
+
+    value: float
+    parts: Sequence[Noise]
+    root: Estimate
+    sure: Interval
+
+    @classmethod
+    def of(cls, error: Squared, rows: Rows) -> Self:
+        """Of an error that :func:`is_square` knows."""
+        if isinstance(error, DebiasedECE):
+            root = error.estimate(*rows)
+            value = float(np.sign(root.value) * root.value**2)
+            return cls(value, CellNoise.of(error, rows), root, root.confidence_interval(SURE))
+        noise, n = LevelNoise.of(error, rows), len(rows[1])
+        value = noise.square
+        root = Estimate("debiased PITError", float(np.sign(value) * np.sqrt(abs(value))), n, error)
+        # by Dvoretzky, Kiefer, Wolfowitz and Massart
+        far, seen = (
+            np.sqrt(np.log(2 / (1 - SURE)) / (2 * equal_rows(rows[2], n))),
+            float(np.sqrt(noise.gaps @ noise.gaps)),
+        )
+        return cls(value, [noise], root, Interval(max(seen - far, 0.0), min(seen + far, 1.0), SURE, ""))
+
+
+def squares_apart(a: Square, b: Square, weights: np.ndarray | None) -> MeanLimits:
     """Limits of the difference of the mean square gaps of two models, ``a - b``.
 
     Each square comes without bias from pairs of rows: it is ``x' x`` of gaps x with noise of covariance C, less the trace of C. So
@@ -67,14 +182,12 @@ def squares_apart(error: DebiasedECE, a: Rows, b: Rows) -> MeanLimits:
     left out. What the second seems to be is too large by ``4 tr S C S C`` on average, which is taken off. It is a mean over
     rows, whose skewness the limits know.
     """
-    parts = [(1.0, column) for column in CellNoise.of(error, a)] + [(-1.0, column) for column in CellNoise.of(error, b)]
+    parts = [(sign, part) for sign, square in ((1.0, a), (-1.0, b)) for part in square.parts]
     quadratic = sum(s * t * float((one.covariance(other) ** 2).sum()) for s, one in parts for t, other in parts)
-    linear = sum(2 * s * one.gaps[one.cell] * one.noise for s, one in parts)
-    assert isinstance(linear, np.ndarray)
-    w = np.ones(len(linear)) if a[2] is None else a[2]
+    linear = np.asarray(sum(2 * s * part.along_gaps() for s, part in parts))
+    w = np.ones(len(linear)) if weights is None else weights
     share = w / w.sum()
-    square = float(linear @ linear)
-    apart = sum(s * _square(error, rows) for s, rows in ((1.0, a), (-1.0, b)))
+    square, apart = float(linear @ linear), a.value - b.value
     ends = linear[w > 0] / share[w > 0]
     return MeanLimits(
         mean=apart,
@@ -85,11 +198,6 @@ def squares_apart(error: DebiasedECE, a: Rows, b: Rows) -> MeanLimits:
         lowest=apart + float(ends.min()),
         highest=apart + float(ends.max()),
     )
-
-
-def _square(error: DebiasedECE, rows: Rows) -> float:
-    root = float(error.estimate(*rows))
-    return float(np.sign(root) * root**2)
 
 
 def roots_apart(squares: Interval, a: Interval, b: Interval) -> Interval:
@@ -111,8 +219,10 @@ def _further(root: float, more: float) -> float:
     return float(np.sqrt(max(root**2 + more, 0.0)) - root)
 
 
-def is_square(estimator: object) -> TypeGuard[DebiasedECE]:
-    """Whether an estimator is the root of a mean square without bias, of bins that do not depend on what happened."""
+def is_square(estimator: object) -> TypeGuard[Squared]:
+    """Whether an estimator is the root of a mean square gap that pairs of rows estimate without bias."""
+    if isinstance(estimator, PITError):
+        return estimator.distance == "cramer-von-mises"
     return (
         isinstance(estimator, DebiasedECE)
         and (estimator.norm, estimator.method, estimator.singletons) == (2, "pairs", "drop")

@@ -19,9 +19,6 @@ TEST_WORK = 40_000_000
 PAIRS = 500_000_000
 """Pairs of rows the kernel error may cost before a report takes it block by block."""
 
-BOOTSTRAP_WORK = 40_000_000
-"""Resampled rows an interval may cost before a report makes do with fewer resamples."""
-
 KERNEL_WORK = 4e10
 """Multiplications that all resamples of kernel errors may cost: a few seconds."""
 

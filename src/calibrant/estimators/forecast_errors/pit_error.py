@@ -54,7 +54,6 @@ class PITError(BaseEstimator):
     least = 0.0
     most = 1.0
     rests_on_levels = True
-    bias_cancels = True
 
     def __post_init__(self) -> None:
         check_one_of(self.distance, ("kolmogorov", "cramer-von-mises", "kuiper"), "distance")
