@@ -130,3 +130,14 @@ def test_missing_labels_are_refused(run, tmp_path):
     code, _, err = run("test", str(path), "--clusters", "id")
     assert code == 2
     assert "column 'id' has missing values in 1 of its rows; drop or fill them" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("words", [["monitor", "--clusters", "text_id"], ["simulate", "--time", "day"]], ids=" ".join)
+def test_commands_without_clusters_name_those_that_take_them(run, answers, words):
+    code, _, err = run(words[0], answers, *words[1:])
+    assert code == 2
+    assert "report, estimate, test and recalibrate take --clusters, --time and --block" in " ".join(err.split())
+
+
+def test_an_option_without_its_column_is_told_as_such(run, answers):
+    assert "Rows are taken to be independent" not in run("test", answers, "--clusters")[2]
