@@ -11,7 +11,7 @@ from calibrant.estimators.kernel_errors.kernel_problem import (
     resolve_problem,
     target_kernel,
 )
-from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Identity, Matern, MixtureWasserstein
+from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Identity, MixtureWasserstein
 
 
 def test_default_kernels_on_targets(rng):
