@@ -69,6 +69,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.forecast_errors.pit_error": "CentralCoverage PITError* QuantileError",
         "estimators.forecast_errors.quantile_cells": "ShareBetween",
         "estimators.forecast_errors.spread": "ENCE MeanStd MeanWidth ZMean ZVariance by_spread",
+        "estimators.kernel_errors.pair_kernels": "PairSKCE SumSKCE",
         "estimators.kernel_errors.random_features": "RandomFeatureSKCE",
         "estimators.kernel_errors.skce": "KCE* MMCE SKCE*",
         "estimators.kernel_errors.ucme": "GivenLocations Locations OptimisedLocations SampledLocations UCME",

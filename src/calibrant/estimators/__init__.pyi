@@ -37,6 +37,8 @@ from calibrant.estimators.forecast_errors.spread import MeanWidth as MeanWidth
 from calibrant.estimators.forecast_errors.spread import ZMean as ZMean
 from calibrant.estimators.forecast_errors.spread import ZVariance as ZVariance
 from calibrant.estimators.forecast_errors.spread import by_spread as by_spread
+from calibrant.estimators.kernel_errors.pair_kernels import PairSKCE as PairSKCE
+from calibrant.estimators.kernel_errors.pair_kernels import SumSKCE as SumSKCE
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE as RandomFeatureSKCE
 from calibrant.estimators.kernel_errors.skce import KCE as KCE
 from calibrant.estimators.kernel_errors.skce import MMCE as MMCE
