@@ -179,6 +179,7 @@ ERRORS = {
             estimators.ICI(estimators.IsotonicCurve(), summary="p90"),
             estimators.ICI(summary="median"),
             estimators.ICI(estimators.KernelSmooth(0.1), summary="max"),
+            estimators.AUC(),
             estimators.CalibrationIntercept(),
             estimators.CalibrationRatio(),
             estimators.CalibrationSlope(),

@@ -46,6 +46,7 @@ from calibrant.estimators.kernel_errors.ucme import Locations as Locations
 from calibrant.estimators.kernel_errors.ucme import OptimisedLocations as OptimisedLocations
 from calibrant.estimators.kernel_errors.ucme import SampledLocations as SampledLocations
 from calibrant.estimators.kernel_errors.ucme import UCME as UCME
+from calibrant.estimators.scoring_rules.auc import AUC as AUC
 from calibrant.estimators.scoring_rules.decomposition import Decomposition as Decomposition
 from calibrant.estimators.scoring_rules.decomposition import decompose as decompose
 from calibrant.estimators.scoring_rules.decomposition import decompose_by_kernel as decompose_by_kernel
