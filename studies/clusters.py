@@ -218,7 +218,7 @@ Two classes have probabilities from Beta(1, 1), confident ones from Beta(5, 1), 
 Dirichlet(.3); ensembles have ten members. Repeat by `python -m studies.clusters --keep FOLDER --write`. The bound allows for what
 99.9 % of such studies would show: {bounds} data sets.
 
-Of {len(cells)} worlds {false or "none"} {"are" if false > 1 else "is"} beyond it. Data sets in each world of a family:
+Of {len(cells)} worlds {false or "none"} {"are" if false > 1 else "is"} beyond it. Data sets in each world of a family, and how many of all were rejected:
 
 {sets.to_markdown()}
 
@@ -237,8 +237,12 @@ How often the 95 % interval of `Brier()`, of numbers of `CRPS()`, misses the tru
 
 
 def _sets(cells: Sequence[dict[str, Any]], family: str, count: int) -> str:
-    found = sorted({cell["data sets"] for cell in cells if (cell["family"], cell["count"]) == (family, count)})
-    return " or ".join(f"{n:,}" for n in found) or "not run"
+    """How many data sets there are in each world, and how often they were rejected in all worlds together."""
+    found = [cell for cell in cells if (cell["family"], cell["count"]) == (family, count)]
+    if not found:
+        return "not run"
+    sets = " or ".join(f"{n:,}" for n in sorted({cell["data sets"] for cell in found}))
+    return f"{sets}; {100 * sum(c['rejected'] for c in found) / sum(c['data sets'] for c in found):.1f} %"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
