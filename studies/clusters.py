@@ -218,7 +218,8 @@ Two classes have probabilities from Beta(1, 1), confident ones from Beta(5, 1), 
 Dirichlet(.3); ensembles have ten members. Repeat by `python -m studies.clusters --keep FOLDER --write`. The bound allows for what
 99.9 % of such studies would show: {bounds} data sets.
 
-Of {len(cells)} worlds {false or "none"} {"are" if false > 1 else "is"} beyond it. Data sets in each world of a family, and how many of all were rejected:
+Of {len(cells)} worlds {false or "none"} {"are" if false > 1 else "is"} beyond it. Data sets in each world of a
+family, and how many of all were rejected:
 
 {sets.to_markdown()}
 
