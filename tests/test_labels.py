@@ -102,7 +102,7 @@ CALLS = {
     "mean embeddings": lambda *a, **k: CMETest(n_resamples=99)(*a, **k).statistic,
     "a witness": lambda *a, **k: np.sort(Witness()(*a, **k)["value"]).tolist(),
     "a difference": lambda y, p, **k: PairedDifference(Brier())(y, p, 0.5 + 0 * p, **k).value,
-    "a table of models": lambda y, p, **k: calibrant.inference.compare(Brier(), y, {"a": p, "b": 0 * p + 0.5}, **k)[
+    "a table of models": lambda y, p, **k: calibrant.inference.differences(Brier(), y, {"a": p, "b": 0 * p + 0.5}, **k)[
         "difference"
     ].tolist(),
     "a comparison": lambda y, p, **k: (

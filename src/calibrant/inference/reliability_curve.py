@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
@@ -250,7 +251,7 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ReliabilityCurve:
+class ReliabilityCurve(Settings):
     """Observed frequency against predicted probability, with a band at every point by itself.
 
     A table with columns ``predicted``, ``observed``, ``low`` and ``high``: in bins (with their edges and weight), or on a

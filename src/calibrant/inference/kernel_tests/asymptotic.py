@@ -9,6 +9,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.special import gammaincc, ndtr
 
 from calibrant._clusters import refuse_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
@@ -34,7 +35,7 @@ BLOCK_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class BlockTest:
+class BlockTest(Settings):
     """Test of calibration by independent blocks of rows.
 
     ``z = sqrt(m) mean(eta) / sd(eta)`` over the unbiased estimates ``eta`` of m consecutive blocks, and ``p = Phi(-z)``. Blocks
