@@ -8,7 +8,14 @@ import numpy as np
 
 from calibrant import ECE, SKCE, Bernoulli, Brier, EqualMass, Mixture, MultivariateNormal, Normal, Poisson, state
 from calibrant.distributions import Censored, Foreign, Truncated, check_positive_definite, coordinate, dimensions
-from calibrant.inference import HosmerLemeshow, PairedDifference, RankTest, differences, interval_of_share, westfall_young
+from calibrant.inference import (
+    HosmerLemeshow,
+    PairedDifference,
+    RankTest,
+    differences,
+    interval_of_share,
+    westfall_young,
+)
 from calibrant.kernels import (
     Cityblock,
     Energy,
