@@ -42,7 +42,7 @@ from calibrant.inference import (
 from calibrant.monitoring import Windows
 from calibrant.recalibration import Intercept, Platt
 from calibrant.reports import before_and_after, judge
-from calibrant.reports.evaluation import planned
+from calibrant.reports.evaluation import Together, planned
 from calibrant.reports.model_comparison import _plans
 from calibrant.streams import StreamMetric, frame_states, merged
 
@@ -108,7 +108,9 @@ CALLS = {
     "a comparison": lambda y, p, **k: (
         [
             list(problem.means())
-            for problem, _ in _plans(y, {"a": p, "b": 0 * p + 0.5}, None, 99, None, None, Classes(**k)).values()
+            for problem, _ in _plans(
+                y, {"a": p, "b": 0 * p + 0.5}, None, 99, None, None, Together(), Classes(**k)
+            ).values()
         ]
     ),
     "a verdict": lambda *a, **k: judge(*a, n_resamples=99, **k).finding,
