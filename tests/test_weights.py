@@ -46,7 +46,7 @@ from calibrant import (
     streams,
 )
 from calibrant._names import PUBLIC, homes
-from calibrant.kernels import Gaussian
+from calibrant.kernels import Exponential, Gaussian
 from calibrant.results import jsonable
 from calibrant.sklearn import RecalibrationWarning
 
@@ -158,6 +158,10 @@ def judged(problem):
     return report
 
 
+def of_pairs(p, y, q, z):
+    return np.exp(-np.abs(p[:, None] - q[None, :]).sum(axis=2) - np.abs(y - z.T))
+
+
 ERRORS = {
     "two": (
         TWO,
@@ -179,6 +183,7 @@ ERRORS = {
             estimators.ICI(estimators.IsotonicCurve(), summary="p90"),
             estimators.ICI(summary="median"),
             estimators.ICI(estimators.KernelSmooth(0.1), summary="max"),
+            estimators.AUC(),
             estimators.CalibrationIntercept(),
             estimators.CalibrationRatio(),
             estimators.CalibrationSlope(),
@@ -211,6 +216,8 @@ ERRORS = {
             estimators.TangentKDE(),
             estimators.MMCE(),
             estimators.RandomFeatureSKCE(n_features=50),
+            estimators.SumSKCE((SKCE(Exponential(0.3)), SKCE(Gaussian(1.0)))),
+            estimators.PairSKCE(of_pairs),
             estimators.UCME(locations=estimators.SampledLocations(5)),
             Brier(),
             LogLoss(),
@@ -567,6 +574,7 @@ IMPORTANCE = (
     Variational,
 )
 IMPORTANCE = (*IMPORTANCE, estimators.Sharpness, estimators.RandomFeatureSKCE, estimators.UCME)
+IMPORTANCE = (*IMPORTANCE, estimators.SumSKCE, estimators.PairSKCE)
 CHOOSE = (
     estimators.ICI(),
     estimators.ICI(summary="median"),

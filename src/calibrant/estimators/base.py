@@ -294,6 +294,7 @@ class OfEvent:
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     limits: Callable[[float], Interval] | None = None
+    withheld: str | None = None
 
 
 class EventEstimator(LensedEstimator):
@@ -341,6 +342,7 @@ class EventEstimator(LensedEstimator):
             interval=one.interval,
             notes=one.notes,
             limits=one.limits,
+            withheld=one.withheld,
         )
 
     def _averaged(

@@ -19,6 +19,7 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
 from calibrant.estimators.forecast_errors.pit_error import PITError
 from calibrant.estimators.mean_limits import MeanLimits
+from calibrant.estimators.scoring_rules.auc import AUC
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_of_rows
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
@@ -360,6 +361,8 @@ def _bias_differs(estimator: Estimator) -> str | None:
             f"{brief(estimator)} is a largest gap, which noise makes larger the more levels have gaps like it; compare "
             "models by a score such as CRPS(), or by PITError('cramer-von-mises'), whose square has no such bias"
         )
+    if isinstance(estimator, AUC):
+        return f"{estimator.resampling}; compare the intervals of both models, or their Brier() scores"
     return (
         f"{brief(estimator)} is biased upwards, more so for the less sharp model, and resamples do not show it; compare models by "
         "a score such as Brier(), or by DebiasedECE(), whose square has no such bias"

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.estimators import IsotonicCurve, KernelSmooth
-from calibrant.estimators.smooth.fitted_curves import CANDIDATES, COARSE, GridPositions, _LeftOut, cells_of
+from calibrant.estimators.smooth.fitted_curves import CANDIDATES, COARSE, GridPositions, _LeftOut, _spread, cells_of
 
 CURVES = [IsotonicCurve(), KernelSmooth(), KernelSmooth(0.05)]
 
@@ -128,6 +128,17 @@ class TestKernelSmooth:
         near = kernel(at, scores, bandwidth) * weights
         expected = near @ observed / near.sum(axis=1)
         assert KernelSmooth(bandwidth).fit(scores, observed, weights)(at) == pytest.approx(expected, abs=1e-4)
+
+    def test_the_spread_is_that_of_pairs_of_rows(self, rng):
+        scores, weights = rng.random(30), rng.random(30) ** 4
+        pairs = weights[:, None] * weights * (1 - np.eye(30))
+        expected = np.sqrt((pairs * (scores[:, None] - scores) ** 2).sum() / pairs.sum() / 2 * (29 / 30))
+        assert _spread(scores, weights) == pytest.approx(expected, rel=1e-12)
+        assert _spread(scores, np.ones(30)) == pytest.approx(scores.std(), rel=1e-12)
+
+    def test_one_row_that_outweighs_all_leaves_a_width(self, rng):
+        scores, observed, weights = rng.random(50), np.arange(50) % 2, np.r_[1e15, np.ones(49)]
+        assert KernelSmooth().fit(scores, observed, weights).bandwidth > 0.001
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_leave_one_out_errors_against_all_pairs(self, weighted, rng):

@@ -101,11 +101,18 @@ def _unit(weights: np.ndarray) -> float:
 
 
 def _spread(scores: np.ndarray, weights: np.ndarray) -> float:
-    """Standard deviation of the scores; one where they are all equal, and no bandwidth matters."""
+    """Standard deviation of the scores, as pairs of rows show it; one where all are equal, and no bandwidth matters.
+
+    Deviations from a mean that lies on the row of most weight vanish. So their square is divided by the chance that two
+    rows drawn by weight are different ones, relative to equal weights: a row that outweighs all others leaves a width.
+    """
     if np.ptp(scores) == 0:
         return 1.0
-    mean = np.average(scores, weights=weights)
-    return float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
+    shares, most = weights / weights.sum(), int(np.argmax(weights))
+    rest = np.delete(shares, most)
+    differ = rest.sum() * shares[most] + rest @ (1 - rest)
+    variance = shares @ (scores - shares @ scores) ** 2
+    return float(np.sqrt(variance * ((1 - 1 / len(scores)) / differ)))
 
 
 @dataclass(frozen=True, eq=False)
