@@ -35,9 +35,7 @@ class _Features(Protocol):
         """Those of many resamples ``(m, n, ...)``, ``(n, m, width)``."""
         ...
 
-    def residual_squares(
-        self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None
-    ) -> np.ndarray:
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None) -> np.ndarray:
         """Squared lengths of ``features - expected``, ``(n,)``, from features where they are made already."""
         ...
 
@@ -74,9 +72,7 @@ class _OneHot:
         """All at once; classes are known to be in range, and not to ask for it is six times as fast."""
         return np.take(self.root.astype(np.float32), np.ascontiguousarray(targets.T), axis=0, mode="clip")
 
-    def residual_squares(
-        self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None
-    ) -> np.ndarray:
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None) -> np.ndarray:
         """Looked up as well."""
         return np.take_along_axis(self.lengths, targets[:, None], axis=1)[:, 0]
 
@@ -117,9 +113,7 @@ class _FourierFeatures:
             np.multiply(np.sin(phase), roots, out=found[:, j, half:])
         return found
 
-    def residual_squares(
-        self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None
-    ) -> np.ndarray:
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None) -> np.ndarray:
         """Of the features themselves."""
         difference = (self(targets) if made is None else made) - expected
         return np.einsum("nq,nq->n", difference, difference)
