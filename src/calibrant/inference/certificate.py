@@ -84,7 +84,7 @@ class Certificate(Result):
 
         >>> found = certify([0, 1] * 3000, [0.5] * 6000, 0.05)
         >>> found.sentence("the calibration error")
-        'Certified to within 5 points: the calibration error is at most 1.06 % (upper end of its 90 % interval).'
+        'Certified to within 5 points: the calibration error is at most 1.51 % (upper end of its 90 % interval).'
         """
         margin, limit = points(self.margin), f"upper end of its {100 * (2 * self.confidence_level - 1):.4g} % interval"
         if self.certified:
