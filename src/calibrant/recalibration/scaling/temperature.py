@@ -87,7 +87,7 @@ def _relative(logs: Array) -> Array:
     return logs - namespace(logs).max(logs, axis=1, keepdims=True)
 
 
-def fitted_power(logs: Array, targets: np.ndarray, w: Array, start: float) -> "Power":
+def fitted_power(logs: Array, targets: np.ndarray, w: Array, start: float) -> "FittedPower":
     """The power b of greatest likelihood of probabilities proportional to ``exp(b logs)``, with weights that sum to 1."""
     logs = _relative(logs)
     return likeliest_power(PowerLoss(logs, picked(logs, targets), w).at, start)
@@ -124,7 +124,7 @@ class Here(NamedTuple):
     curvature: float
 
 
-class Power(NamedTuple):
+class FittedPower(NamedTuple):
     """The power of greatest likelihood, whether it was reached, and whether a colder or hotter one would be better still."""
 
     power: float
@@ -137,14 +137,14 @@ class Power(NamedTuple):
         return (TO_THE_END,) if self.is_end else ()
 
 
-def likeliest_power(at: Callable[[float], Here], start: float) -> Power:
+def likeliest_power(at: Callable[[float], Here], start: float) -> FittedPower:
     """The minimum of a convex function of a power by Newton's method inside a bracket.
 
     A step that leaves the bracket, or that follows a slow one, goes to the end that it heads for or, once that is known to
     lie beyond the minimum, to the middle of the bracket, in logarithms. So a minimum at an end is found at once.
 
     >>> likeliest_power(lambda b: Here(b - 3 * np.log(b), 1 - 3 / b, 3 / b**2), 1.0)
-    Power(power=3.0, is_converged=True, is_end=False)
+    FittedPower(power=3.0, is_converged=True, is_end=False)
     """
     low, high = ends = float(np.exp(-HOTTEST)), float(np.exp(-COLDEST))
     x, before = min(max(start, low), high), np.inf
@@ -152,21 +152,21 @@ def likeliest_power(at: Callable[[float], Here], start: float) -> Power:
     for _ in range(STEPS):
         here = at(x)
         if (x == ends[1] and here.slope <= 0) or (x == ends[0] and here.slope >= 0):
-            return Power(x, is_end=here.loss < at(1.0).loss)
+            return FittedPower(x, is_end=here.loss < at(1.0).loss)
         if here.slope == 0:
-            return Power(x)
+            return FittedPower(x)
         low, high = (low, x) if here.slope > 0 else (x, high)
         passed.add(x)
         step = -here.slope / here.curvature if here.curvature > 0 else -np.sign(here.slope) * np.inf
         if abs(step) <= LAST * x:
-            return Power(x + step)
+            return FittedPower(x + step)
         is_slow, before = abs(here.slope) > SLOW * before, abs(here.slope)
         if low < x + step < high and not is_slow:
             x = float(x + step)
         else:
             end = ends[int(step > 0)]
             x = end if end in (low, high) and end not in passed else float(np.sqrt(low * high))
-    return Power(x, is_converged=False)
+    return FittedPower(x, is_converged=False)
 
 
 def _of_numbers(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
