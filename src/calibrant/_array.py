@@ -271,6 +271,12 @@ def as_double(x: Array) -> Array:
     return xp.astype(x, xp.float64, copy=False)
 
 
+def as_double_rows(x: Array) -> Array:
+    """The same with each row in one piece, so that sums over rows are fast, and their digits do not depend on how x was made."""
+    found = as_double(x)
+    return np.ascontiguousarray(found) if isinstance(found, np.ndarray) else found
+
+
 def erfcx(x: Array) -> Array:
     """``exp(x^2) erfc(x)`` for x >= 0, in the array's own library."""
     if is_torch_array(x):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, get_type_hints
 
 import numpy as np
 
-from calibrant._array import as_double, matched, namespace, to_numpy
+from calibrant._array import as_double_rows, matched, namespace, to_numpy
 from calibrant._validate import MAX_COUNT, InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -136,7 +136,7 @@ class ClassMap(Map):
         """The same classes with other probabilities."""
         assert isinstance(predictions, Categorical)
         p = predictions.matrix if self.stays else to_numpy(predictions.matrix)
-        found = self.probabilities(as_double(p))
+        found = self.probabilities(as_double_rows(p))
         return predictions.alike(namespace(found).clip(found, 0.0, 1.0))  # rounding
 
     def check(self, predictions: Distribution) -> None:
