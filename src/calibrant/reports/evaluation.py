@@ -25,9 +25,10 @@ from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
-from calibrant.reports.core.folds import Folds, as_folds, over_folds
+from calibrant.reports.core.folds import Folds, as_folds
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Progress, ReportData, Step, Verdict, announcer
 from calibrant.reports.core.problem import ReportProblem, columns_of
+from calibrant.reports.fold_verdict import over_folds
 from calibrant.reports.forecast_report.forecast_outline import outline_of_forecasts
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.results import brief
