@@ -10,7 +10,7 @@ from calibrant.distributions.reading.conversion import Classes, as_distribution
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.intervals import WithInterval
 from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter, resamples
-from calibrant.plots.style import MARKERS, SERIES, Palette, dress, label_ends, limits_of, shortened
+from calibrant.plots.style import MARKERS, SERIES, Palette, distinct_names, dress, label_ends, limits_of
 from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
@@ -39,7 +39,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     for chosen, colour, marker in ((~beyond, palette.accent, "o"), (beyond, palette.bad, "D")):
         axes.hlines(y[chosen], models["low"][chosen], models["high"][chosen], color=colour, linewidth=2.2, zorder=3)
         axes.scatter(value[chosen], y[chosen], s=46, color=colour, marker=marker, linewidth=0, zorder=4)
-    axes.set_yticks(y, [shortened(name, LETTERS) for name in models["model"].tolist()])
+    axes.set_yticks(y, distinct_names(models["model"].tolist(), LETTERS))
     axes.tick_params(axis="y", colors=palette.ink)
     axes.set(ylim=(models.n_rows - 0.5, -0.5), xlabel=str(tables["settings"]["name"][0]))
     axes.margins(x=0.06)
