@@ -345,7 +345,7 @@ CASES = {
     "decompose_by_kernel": called(estimators.decompose_by_kernel, TWO),
     "PairedDifference score": called(PairedDifference(Brier()), (Y3, *MODELS.values()), rng=1),
     "PairedDifference error": called(PairedDifference(SKCE(), n_resamples=39), (Y3, *MODELS.values()), rng=1),
-    "inference.compare": called(partial(inference.compare, Brier()), (Y3, MODELS), rng=1),
+    "inference.differences": called(partial(inference.differences, Brier()), (Y3, MODELS), rng=1),
     "reports.compare": called(reports.compare, (Y3, MODELS), n_resamples=99, rng=1),
     "reports.evaluate two": judged(TWO),
     "reports.evaluate three": judged(THREE),
@@ -409,6 +409,7 @@ LISTED = {
     *(
         "certify",
         "compare",
+        "differences",
         "evaluate",
         "judge",
         "before_and_after",

@@ -14,7 +14,8 @@ from typing import Any
 PUBLIC: Mapping[str, Mapping[str, str]] = {
     "": {"_validate": "InputError*"},
     "results": {
-        "results.result": "Estimate Finding Interval Result SCHEMA Table TestResult jsonable",
+        "results.result": "Estimate Finding Interval Result SCHEMA TestResult jsonable",
+        "results.table": "Table",
         "results.text": "brief how_many number percent",
     },
     "kernels": {
@@ -98,7 +99,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "inference.kernel_tests.kernel_matrix": "MatrixTest Outcome",
         "inference.kernel_tests.mean_embedding": "CMETest",
         "inference.multiplicity": "benjamini_hochberg holm westfall_young",
-        "inference.paired_difference": "Difference PairedDifference* compare",
+        "inference.paired_difference": "Difference PairedDifference* differences",
         "inference.pit_bands": "PITCurve PITHistogram",
         "inference.proportions": "coverage* interval_of_share",
         "inference.reliability_curve": "ReliabilityCurve*",

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_fraction, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -25,7 +26,8 @@ from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.squared_errors import Square, Squared, is_square, roots_apart, squares_apart
-from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
+from calibrant.results import SCHEMA, Estimate, Interval, Table, brief, how_many, number
+from calibrant.results.result import Measured
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 TASK = 50
@@ -56,8 +58,8 @@ SMALLEST_PVALUE = 1e-12
 INFINITE = "the difference is not a finite number for some rows: the estimator must be finite for both"
 
 
-@dataclass(frozen=True, repr=False)
-class Difference(Result):
+@dataclass(frozen=True, repr=False, eq=False)
+class Difference(Measured):
     """How far the values of two models lie apart, ``value = a - b``, and the p-value of there being no difference.
 
     Where rows are too few for either, ``withheld`` says why; the interval is then the whole line, and the p-value 1.
@@ -112,7 +114,7 @@ class Difference(Result):
 
 
 @dataclass(frozen=True)
-class PairedDifference:
+class PairedDifference(Settings):
     """The difference of an estimator between two models of the same targets, a minus b.
 
     Scores are means over rows, and so are their differences: the interval is that of :class:`MeanLimits`, which holds for rare
@@ -426,7 +428,7 @@ def _resample(
     return np.array([[float(value(r)) for value in values] for r in rows])
 
 
-def compare(
+def differences(
     estimator: Estimator,
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
@@ -450,7 +452,7 @@ def compare(
 
     >>> from calibrant import Brier
     >>> y_true, p = [1, 0, 1, 1, 0, 0], np.array([0.9, 0.2, 0.7, 0.8, 0.3, 0.1])
-    >>> compare(Brier(), y_true, {"sharp": p, "vague": 0.5 + 0 * p})["difference"].round(3)
+    >>> differences(Brier(), y_true, {"sharp": p, "vague": 0.5 + 0 * p})["difference"].round(3)
     array([0.   , 0.203])
     """
     adjust = {"holm": holm, "bh": benjamini_hochberg}.get(method)
@@ -469,9 +471,9 @@ def compare(
         y_true, [models[name] for name in names], sample_weight, clusters, Classes(labels, pos_label)
     )
     pairs = [(i, 0) for i in range(1, len(names))]
-    differences = paired.between(problems, pairs, clusters=groups, rng=rng, engine=engine)
-    rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in differences)]
+    found = paired.between(problems, pairs, clusters=groups, rng=rng, engine=engine)
+    rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in found)]
     columns = {key: [row[key] for row in rows] for key in rows[0]}
-    values = [float(differences[0].b), *(float(d.a) for d in differences)]
-    adjusted = [np.nan, *adjust([d.pvalue for d in differences])]
+    values = [float(found[0].b), *(float(d.a) for d in found)]
+    adjusted = [np.nan, *adjust([d.pvalue for d in found])]
     return Table(model=names, value=values, **columns, adjusted=adjusted)

@@ -11,6 +11,7 @@ from scipy.special import gammaincc, ndtr
 from calibrant._array import namespace
 from calibrant._clusters import refuse_clusters
 from calibrant._pairwise import Pairwise
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
@@ -38,7 +39,7 @@ BLOCK_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class BlockTest:
+class BlockTest(Settings):
     """Test of calibration by independent blocks of rows.
 
     ``z = sqrt(m) mean(eta) / sd(eta)`` over the unbiased estimates ``eta`` of m consecutive blocks, and ``p = Phi(-z)``. Blocks

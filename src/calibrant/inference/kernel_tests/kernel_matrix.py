@@ -12,6 +12,7 @@ from calibrant._array import alike, on_gpu, to_numpy
 from calibrant._clusters import refuse_clusters
 from calibrant._compiled.choice import is_long
 from calibrant._pairwise import Moments, Pairwise
+from calibrant._spellings import Settings
 from calibrant._tasks import elsewhere
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
@@ -230,7 +231,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class MatrixTest(ABC):
+class MatrixTest(Settings, ABC):
     """A test whose statistic is a function of the matrix; subclasses are frozen dataclasses that write :meth:`outcome`.
 
     Weights scale the terms: the matrix is that of the weighted residuals.
