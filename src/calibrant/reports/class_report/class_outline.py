@@ -14,7 +14,7 @@ from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE, BinnedStatistic
 from calibrant.estimators.binned.tail_scan import TailScan
 from calibrant.estimators.cluster_skewness import ClusterSkewness
-from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
+from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.aggregated import AggregatedTest, Pool
 from calibrant.inference.exact_tests.cluster_signs import MIN_SURPRISES
 from calibrant.inference.multiplicity import holm
@@ -26,6 +26,7 @@ from calibrant.plots.classification.reliability import ReliabilityDisplay, beyon
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
 from calibrant.reports.class_report.class_faults import fault_of_classes
+from calibrant.reports.class_report.class_measures import UNTESTED, measures_of
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, event_claims, means_of
 from calibrant.reports.core.evidence import (
     DOUBT,
@@ -248,19 +249,6 @@ def _framed(cells: Table, noun: str) -> str:
     return f"{said}; the furthest ({', '.join(named)}) claims {points}"
 
 
-MEANINGS = {
-    "top": "How far the stated confidence is from how often the favoured class is right, on average over 15 groups of "
-    "equally many rows.",
-    "class": "The same for the probability of every class in turn, averaged over classes.",
-    "event": "How far the predicted probability is from how often the event happened, on average over 15 groups of "
-    "equally many rows.",
-    "kernel": "How far the probabilities of all classes together are from what happened, with no groups to choose. "
-    "Unbiased: a calibrated model shows values around zero.",
-    "brier": "Mean squared distance of the probabilities from what happened; smaller is better.",
-    "log": "Mean negative log probability of what happened, in nats; smaller is better.",
-}
-
-
 def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Outline[Evidence]:
     """The parts of the report."""
     (slicings, missing), measures = split_slicings(slicings_of(problem, by)), measures_of(problem)
@@ -279,24 +267,6 @@ def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Ou
 
 def _notes(problem: ClassProblem, missing: Sequence[str]) -> Sequence[str]:
     return [*class_notes(problem), *missing]
-
-
-def measures_of(problem: ClassProblem) -> list[KeyMeasure]:
-    """The numbers of the report; the verdict states the first."""
-    kernel = problem.kernel_error
-    rest = [] if kernel is None else [KeyMeasure("Kernel error (SKCE)", MEANINGS["kernel"], kernel, "number", "kernel")]
-    rest += [
-        KeyMeasure("Brier score", MEANINGS["brier"], Brier(), "number", "brier"),
-        KeyMeasure("Log loss", MEANINGS["log"], LogLoss(), "number", "log"),
-    ]
-    if problem.kind != "multi-class":
-        return [KeyMeasure("Calibration error", MEANINGS["event"], problem.error, "fraction", "error"), *rest]
-    each = ECE(EqualMass(15), lens=ClassWise())
-    return [
-        KeyMeasure("Calibration error of the confidence", MEANINGS["top"], problem.error, "fraction", "error"),
-        KeyMeasure("Class-wise calibration error", MEANINGS["class"], each, "fraction", "class-wise error"),
-        *rest,
-    ]
 
 
 def means_to_test(problem: ClassProblem) -> dict[str, ECE]:
@@ -330,7 +300,7 @@ def judge_classes(problem: ClassProblem, evidence: Evidence, numbers: Sequence[K
 
 
 def _gathered(problem: ClassProblem, measures: Sequence[KeyMeasure], slicings: Sequence[Slicing]) -> Evidence:
-    resampled = {m.key: m.estimator for m in measures if m.key != "kernel"}
+    resampled = {m.key: m.estimator for m in measures if m.key not in UNTESTED}
     each = {
         "binary": {},
         "multi-class": {"class-wise error": EACH},
