@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from calibrant import io
-from calibrant.recalibration import ClassMap, load_map
+from calibrant.recalibration import Map, load_map
 
 pytest.importorskip("cyclopts")
 pytest.importorskip("polars")
@@ -41,7 +41,7 @@ def test_the_advice_of_the_page_works_when_pasted(run, few_rows, tmp_path, monke
     assert program == "calibrant"
     code, out, err = run(*words)
     assert code == 0, err
-    assert isinstance(load_map(words[words.index("--save") + 1]), ClassMap)
+    assert isinstance(load_map(words[words.index("--save") + 1]), Map)
 
 
 def test_a_file_of_that_name_is_left_alone(run, tmp_path, monkeypatch):

@@ -82,6 +82,8 @@ def written(name: str, out: Path, data: Path | None) -> Path:
     place = out.parent / f"calibrant-{name}.csv" if data is None else data
     check_writable(place, "--data")
     if data is None and place.is_file() and place.read_bytes() != content:
-        raise InputError(f"{str(place)!r} is there and holds something else: say where to write the predictions, --data FILE")
+        raise InputError(
+            f"{str(place)!r} is there and holds something else: say where to write the predictions, --data FILE"
+        )
     write_whole(place, content)
     return place
