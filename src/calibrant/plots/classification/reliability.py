@@ -117,10 +117,10 @@ CURVES: dict[Method, Curve | None] = {"binned": None, "isotonic": IsotonicCurve(
 
 
 @dataclass(frozen=True)
-class Apart(Binning):
+class MergedEnds(Binning):
     """The bins of another rule, but for edges so near to 0 or 1 that marks on both sides would lie at one place of log-odds.
 
-    >>> Apart(EqualMass(3), 0.01).bins(np.array([0.5, 0.995, 0.999])).edges
+    >>> MergedEnds(EqualMass(3), 0.01).bins(np.array([0.5, 0.995, 0.999])).edges
     array([0. , 0.5, 1. ])
     """
 
@@ -192,7 +192,7 @@ class Curves:
         if self.bins is None or self.floor is None:
             bins = self.bins or bins_of(predictions.probs, self.floor)
         else:
-            bins = Apart(self.bins, self.floor)
+            bins = MergedEnds(self.bins, self.floor)
         curve = ReliabilityCurve(
             bins=bins,
             level=self.level,
