@@ -18,7 +18,7 @@ LAYERS = [
     ["typing"],
     ["_array"],
     ["_validate"],
-    ["_clusters", "_files"],
+    ["_clusters", "_deprecation", "_files"],
     ["_compiled", "_softmax", "_tasks", "spec"],
     ["_numerics", "_pairwise", "kernels"],
     ["distributions"],
