@@ -5,7 +5,15 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.estimators import IsotonicCurve, KernelSmooth
-from calibrant.estimators.smooth.fitted_curves import CANDIDATES, COARSE, GridPositions, _left_out_errors, cells_of
+from calibrant.estimators.smooth.fitted_curves import (
+    CANDIDATES,
+    COARSE,
+    GridPositions,
+    Smoothed,
+    _spread,
+    cells_of,
+    left_out_errors,
+)
 
 CURVES = [IsotonicCurve(), KernelSmooth(), KernelSmooth(0.05)]
 
@@ -129,29 +137,49 @@ class TestKernelSmooth:
         expected = near @ observed / near.sum(axis=1)
         assert KernelSmooth(bandwidth).fit(scores, observed, weights)(at) == pytest.approx(expected, abs=1e-4)
 
+    def test_grids_of_rare_events_end_early(self, rng):
+        scores, observed, at = 0.01 * rng.random(400), rng.random(400) < 0.5, np.linspace(0, 0.01, 101)
+        fitted = KernelSmooth(0.001).fit(scores, observed)
+        near = kernel(at, scores, 0.001)
+        assert fitted(at) == pytest.approx(near @ observed / near.sum(axis=1), abs=1e-4)
+        assert (fitted.reach, len(fitted.values)) == (1 / 32, 1025)
+        assert np.ptp(fitted(np.array([0.03125, 1.0]))) == 0
+
+    def test_the_spread_is_that_of_pairs_of_rows(self, rng):
+        scores, weights = rng.random(30), rng.random(30) ** 4
+        pairs = weights[:, None] * weights * (1 - np.eye(30))
+        expected = np.sqrt((pairs * (scores[:, None] - scores) ** 2).sum() / pairs.sum() / 2 * (29 / 30))
+        assert _spread(scores, weights) == pytest.approx(expected, rel=1e-12)
+        assert _spread(scores, np.ones(30)) == pytest.approx(scores.std(), rel=1e-12)
+
+    def test_one_row_that_outweighs_all_leaves_a_width(self, rng):
+        scores, observed, weights = rng.random(50), np.arange(50) % 2, np.r_[1e15, np.ones(49)]
+        assert KernelSmooth().fit(scores, observed, weights).bandwidth > 0.001
+
     @pytest.mark.parametrize("weighted", [False, True])
     def test_leave_one_out_errors_against_all_pairs(self, weighted, rng):
         scores = rng.random(300)
         observed = rng.random(300) < scores**2
         weights = np.full(300, 0.3) if weighted else np.ones(300)
         bandwidths = CANDIDATES * scores.std()
-        grid = GridPositions.of(scores, weights, cells_of(COARSE / bandwidths[-1])).grid(observed)
+        grid = GridPositions.of(scores, weights, cells_of(COARSE / bandwidths[-1]))
         expected = []
         for h in bandwidths:
             near = kernel(scores, scores, h)
             np.fill_diagonal(near, 0)
             expected.append(weights @ (observed - near @ observed / near.sum(axis=1)) ** 2)
-        assert _left_out_errors(grid, bandwidths, weights[0]) == pytest.approx(np.array(expected), rel=5e-3)
+        found = left_out_errors(Smoothed(grid, bandwidths), weights[0])(observed)
+        assert found == pytest.approx(np.array(expected), rel=5e-3)
         chosen = KernelSmooth().fit(scores, observed, weights).bandwidth
         assert chosen == pytest.approx(bandwidths[np.argmin(expected)], rel=1e-12)
 
     @pytest.mark.parametrize("h", [0.01, 0.1, 1.0])
     def test_what_a_row_adds_to_its_own_place(self, h):
         """Near the ends its mirror image adds as much."""
-        grid = GridPositions.of(np.array([0.5]), np.ones(1), 1024).grid(np.ones(1))
+        grid = GridPositions.of(np.array([0.5]), np.ones(1), 1024)
         nodes = np.linspace(0, 1, 1025)[::16]
         expected = np.diagonal(kernel(nodes, nodes, h))
-        found = grid.own(np.array([h]))[0, ::16]
+        found = Smoothed(grid, np.array([h])).own()[0, ::16]
         assert found / found[32] == pytest.approx(expected / expected[32], rel=1e-9)
 
     def test_equal_scores_take_the_smoothest(self):

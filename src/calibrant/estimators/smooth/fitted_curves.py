@@ -23,36 +23,11 @@ FINE, COARSE = 32, 8
 ALONE = 0.01
 """A row whose neighbours together weigh less than this share of it has none."""
 
+FAR = 6.5
+"""Bandwidths from a score where its kernel is below ``TRUSTED``."""
+
 CANDIDATES = np.geomspace(2, 0.02, 12)
 """Bandwidths tried, in standard deviations of the scores, the smoothest first."""
-
-
-@dataclass(frozen=True, eq=False)
-class _SmoothingGrid:
-    """Rows shared out linearly between the nodes of a grid: weight, and weight of the events."""
-
-    weight: np.ndarray
-    event: np.ndarray
-
-    def smoothed(self, bandwidths: np.ndarray) -> np.ndarray:
-        """Weight and events under the reflected kernel, up to one factor, ``(2, bandwidths, nodes)``."""
-        from scipy.fft import idct
-
-        sums = 2 * cosine_sums(np.stack([self.weight, self.event]))
-        return idct(sums[:, None] * damping(bandwidths, len(self.weight)), type=1)
-
-    def kernel(self, bandwidths: np.ndarray) -> np.ndarray:
-        """The kernel, on the circle of two mirrored intervals, at distances of 0, 1, 2, ... cells."""
-        from scipy.fft import idct
-
-        return idct(damping(bandwidths, len(self.weight)), type=1)
-
-    def own(self, bandwidths: np.ndarray) -> np.ndarray:
-        """What a row of weight one at each node adds there, ``(bandwidths, nodes)``."""
-        kernel = self.kernel(bandwidths)
-        nodes = np.arange(kernel.shape[-1])
-        mirror = 2 * np.minimum(nodes, nodes[::-1])
-        return kernel[:, :1] + kernel[:, mirror]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +44,37 @@ class GridPositions:
         places = GridPlaces.of(scores, cells)
         return cls(places, weights, places.mass(weights))
 
-    def grid(self, observed: np.ndarray) -> _SmoothingGrid:
-        """The grid of rows whose event happened, or did not."""
-        return _SmoothingGrid(self.weight, self.places.mass(self.weights * observed))
+    def event(self, observed: np.ndarray) -> np.ndarray:
+        """What the rows weigh at the nodes whose event happened."""
+        return self.places.mass(self.weights * observed)
+
+
+class Smoothed:
+    """Masses on a grid under the reflected kernel, one bandwidth a row, up to one factor; what weights decide is done once."""
+
+    def __init__(self, grid: GridPositions, bandwidths: np.ndarray) -> None:
+        self.grid = grid
+        self._damping = 2 * damping(bandwidths, len(grid.weight))
+        self.weight = self.of(grid.weight)
+
+    def of(self, mass: np.ndarray) -> np.ndarray:
+        """``(bandwidths, nodes)``."""
+        from scipy.fft import idct
+
+        return idct(cosine_sums(mass) * self._damping, type=1)
+
+    def kernel(self) -> np.ndarray:
+        """The kernel, on the circle of two mirrored intervals, at distances of 0, 1, 2, ... cells."""
+        from scipy.fft import idct
+
+        return idct(self._damping, type=1) / 2
+
+    def own(self) -> np.ndarray:
+        """What a row of weight one at each node adds there, ``(bandwidths, nodes)``."""
+        kernel = self.kernel()
+        nodes = np.arange(kernel.shape[-1])
+        mirror = 2 * np.minimum(nodes, nodes[::-1])
+        return kernel[:, :1] + kernel[:, mirror]
 
 
 def cells_of(least: float) -> int:
@@ -89,16 +92,15 @@ def grids_of(scores: np.ndarray, weights: np.ndarray) -> Callable[[int], GridPos
 
 
 def bandwidth_of(
-    scores: np.ndarray, weights: np.ndarray, grids: Callable[[int], GridPositions]
-) -> Callable[[np.ndarray], float]:
-    """The bandwidth with the least leave-one-out squared error, as a function of what happened; of equals the smoothest."""
-    bandwidths, unit = np.clip(CANDIDATES * _spread(scores, weights), MIN_BANDWIDTH, MAX_BANDWIDTH), _unit(weights)
-    coarse, rounding = grids(cells_of(COARSE / bandwidths[-1])), 1e-12 * weights.sum()
+    bandwidths: np.ndarray, weights: np.ndarray, grids: Callable[[int], GridPositions]
+) -> Callable[[np.ndarray], int]:
+    """Which bandwidth has the least leave-one-out squared error, as a function of what happened; of equals the first."""
+    errors = left_out_errors(Smoothed(grids(cells_of(COARSE / bandwidths[-1])), bandwidths), _unit(weights))
+    rounding = 1e-12 * weights.sum()
 
-    def choose(observed: np.ndarray) -> float:
-        errors = _left_out_errors(coarse.grid(observed), bandwidths, unit)
-        equal = errors <= errors.min() * (1 + 1e-9) + rounding
-        return float(bandwidths[np.argmax(equal)])
+    def choose(observed: np.ndarray) -> int:
+        found = errors(observed)
+        return int(np.argmax(found <= found.min() * (1 + 1e-9) + rounding))
 
     return choose
 
@@ -109,24 +111,45 @@ def _unit(weights: np.ndarray) -> float:
 
 
 def _spread(scores: np.ndarray, weights: np.ndarray) -> float:
-    """Standard deviation of the scores; one where they are all equal, and no bandwidth matters."""
+    """Standard deviation of the scores, as pairs of rows show it; one where all are equal, and no bandwidth matters.
+
+    Deviations from a mean that lies on the row of most weight vanish. So their square is divided by the chance that two
+    rows drawn by weight are different ones, relative to equal weights: a row that outweighs all others leaves a width.
+    """
     if np.ptp(scores) == 0:
         return 1.0
-    mean = np.average(scores, weights=weights)
-    return float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
+    shares, most = weights / weights.sum(), int(np.argmax(weights))
+    rest = np.delete(shares, most)
+    differ = rest.sum() * shares[most] + rest @ (1 - rest)
+    variance = shares @ (scores - shares @ scores) ** 2
+    return float(np.sqrt(variance * ((1 - 1 / len(scores)) / differ)))
 
 
-def _left_out_errors(grid: _SmoothingGrid, bandwidths: np.ndarray, unit: float) -> np.ndarray:
-    """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth."""
-    weight, event = grid.smoothed(bandwidths)
-    own = unit * grid.own(bandwidths)
-    others = weight - own
+def reach_of(scores: np.ndarray, bandwidth: float) -> float:
+    """Where a grid from 0 may end: a power of two, at most one, which no kernel at a score passes. Rare events need little.
+
+    >>> reach_of(np.array([0.001, 0.02]), 0.005), reach_of(np.array([0.5]), 0.1)
+    (0.0625, 1.0)
+    """
+    return float(min(1.0, np.exp2(np.ceil(np.log2(scores.max() + FAR * bandwidth)))))
+
+
+def left_out_errors(smoothed: Smoothed, unit: float) -> Callable[[np.ndarray], np.ndarray]:
+    """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth, given what happened."""
+    grid, own = smoothed.grid, unit * smoothed.own()
+    others = smoothed.weight - own
     alone = others < ALONE * own
     total = max(grid.weight.sum() - unit, unit)
     others = np.where(alone, total, others)
-    missed = np.where(alone, grid.event.sum() - unit, event - own) / others  # the fit to the others, for an event
-    false = np.where(alone, grid.event.sum(), event) / others  # and for a row where it did not happen
-    return (1 - missed) ** 2 @ grid.event + false**2 @ (grid.weight - grid.event)
+
+    def errors(observed: np.ndarray) -> np.ndarray:
+        mass = grid.event(observed)
+        event = smoothed.of(mass)
+        missed = np.where(alone, mass.sum() - unit, event - own) / others  # the fit to the others, for an event
+        false = np.where(alone, mass.sum(), event) / others  # and for a row where it did not happen
+        return (1 - missed) ** 2 @ mass + false**2 @ (grid.weight - mass)
+
+    return errors
 
 
 TRUSTED = 1e-9
@@ -225,10 +248,11 @@ class IsotonicCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class SmoothCurve(FittedCurve):
-    """Values at equidistant nodes of [0, 1], joined by straight lines."""
+    """Values at equidistant nodes from 0 to ``reach``, joined by straight lines; beyond, the last."""
 
     rule: "KernelSmooth"
     values: np.ndarray
+    reach: float = 1.0
 
     @property
     def bandwidth(self) -> float:
@@ -238,7 +262,7 @@ class SmoothCurve(FittedCurve):
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """The value at each score."""
-        return np.interp(scores, np.linspace(0, 1, len(self.values)), self.values)
+        return np.interp(scores, np.linspace(0, self.reach, len(self.values)), self.values)
 
 
 @dataclass(frozen=True)
@@ -274,25 +298,37 @@ class KernelSmooth(Curve):
         return self.given(scores, weights)(observed)
 
     def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], SmoothCurve]:
-        """Rows find their places on grids once."""
+        """Rows find their places on grids once, and kernels are laid over their weights."""
         rows = CurveRows.of(scores, np.zeros(len(scores)), weights)
-        grids = grids_of(rows.scores, rows.weights)
-        choose = bandwidth_of(rows.scores, rows.weights, grids) if self.bandwidth is None else None
-        return partial(self._smoothed, weights, grids, choose)
+        bandwidths = self._bandwidths(rows)
+        reach = reach_of(rows.scores, bandwidths[0])
+        grids = grids_of(rows.scores / reach, rows.weights)
+        choose = bandwidth_of(bandwidths / reach, rows.weights, grids) if len(bandwidths) > 1 else lambda _: 0
 
-    def _smoothed(
-        self,
-        weights: np.ndarray | None,
-        grids: Callable[[int], GridPositions],
-        choose: Callable[[np.ndarray], float] | None,
-        y: np.ndarray,
-    ) -> SmoothCurve:
-        observed = CurveRows.of(y, y, weights).observed
-        h = float(self.bandwidth) if choose is None else choose(observed)  # type: ignore[arg-type]
-        (weight, event) = grids(cells_of(FINE / h)).grid(observed).smoothed(np.array([h]))[:, 0]
-        known = np.flatnonzero(weight > TRUSTED * weight.max())
-        values = np.interp(np.arange(len(weight)), known, event[known] / weight[known])
-        return SmoothCurve(replace(self, bandwidth=h), np.clip(values, 0, 1))
+        @lru_cache(maxsize=3)
+        def fine(which: int) -> Smoothed:
+            h = bandwidths[which : which + 1] / reach
+            return Smoothed(grids(cells_of(FINE / h[0])), h)
+
+        def smoothed(y: np.ndarray) -> SmoothCurve:
+            observed = CurveRows.of(y, y, weights).observed
+            which = choose(observed)
+            rule, found = replace(self, bandwidth=float(bandwidths[which])), fine(which)
+            return SmoothCurve(rule, _quotients(found.of(found.grid.event(observed))[0], found.weight[0]), reach)
+
+        return smoothed
+
+    def _bandwidths(self, rows: CurveRows) -> np.ndarray:
+        """The one given, or those to choose from."""
+        if self.bandwidth is not None:
+            return np.array([float(self.bandwidth)])
+        return np.clip(CANDIDATES * _spread(rows.scores, rows.weights), MIN_BANDWIDTH, MAX_BANDWIDTH)
+
+
+def _quotients(event: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The fitted frequencies; between what is known straight lines."""
+    known = np.flatnonzero(weight > TRUSTED * weight.max())
+    return np.clip(np.interp(np.arange(len(weight)), known, event[known] / weight[known]), 0, 1)
 
 
 NAMES = {"mean": "ICI", "median": "E50", "p90": "E90", "max": "Emax"}

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -175,7 +176,7 @@ BINS = (2, 5, 15, 50)
 
 
 @dataclass(frozen=True)
-class AggregatedTest:
+class AggregatedTest(Settings):
     """The exact test with many statistics at once, by default kernel errors over a grid of length scales, and tails.
 
     Every statistic is ranked within the pool of the observed targets and their ``n_resamples`` resamples; the smallest rank
