@@ -195,6 +195,11 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "sklearn.regressor": "RecalibratedRegressor",
         "sklearn.scoring": "scorer",
     },
+    "integrations": {
+        "integrations.arviz": "from_arviz",
+        "integrations.huggingface": "as_metric",
+        "integrations.mlflow": "log_report",
+    },
     "lab": {
         "lab.class_worlds": "Localised RareTop Sharp Sigmoid Smooth Tempered TwiceTempered TwoClasses",
         "lab.fits": "fit_curves fit_scores fit_world",

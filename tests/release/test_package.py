@@ -113,7 +113,7 @@ def test_the_core_works_alone(installed, tmp_path):
 def test_the_program_works_in_an_empty_folder(installed, tmp_path):
     program = Path(installed("cli")).with_name("calibrant")
     assert "calibrant demo" in output(program, "--help", cwd=tmp_path)
-    assert "over-confident" in output(program, "demo", "--data", "digits.csv", "--no-open", cwd=tmp_path).lower()
+    assert "over-confident" in output(program, "demo", "--data", "digits.csv", cwd=tmp_path).lower()
     assert (tmp_path / "digits.csv").exists()
 
 
