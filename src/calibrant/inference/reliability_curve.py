@@ -26,10 +26,8 @@ from calibrant.estimators.smooth.fitted_curves import (
     GridPositions,
     IsotonicCurve,
     SmoothCurve,
-    Smoothed,
     cells_of,
     quantiles,
-    reach_of,
 )
 from calibrant.inference.exact_tests.cluster_signs import check_clusters
 from calibrant.inference.monte_carlo import draw
@@ -194,15 +192,11 @@ def monotone_band(rows: CurveRows, places: np.ndarray, tail: float) -> Band:
 
 def local_rows(rows: CurveRows, bandwidth: float, places: np.ndarray) -> np.ndarray:
     """How many rows of equal weight a kernel mean rests on, ``(sum w k)^2 / sum w^2 k^2``, at the node next to each place."""
-    reach = reach_of(rows.scores, bandwidth)
-    cells = cells_of(FINE * reach / bandwidth)
-    grid, squares = (GridPositions.of(rows.scores / reach, w, cells) for w in (rows.weights, rows.weights**2))
-    kernel = Smoothed(grid, np.array([bandwidth / reach])).kernel()[0]
-    nodes = np.arange(len(kernel))
-    counts = []
-    for node in np.rint(places / reach * nodes[-1]).astype(np.intp):
-        around = node + nodes
-        near = kernel[np.abs(node - nodes)] + kernel[np.minimum(around, 2 * nodes[-1] - around)]
+    cells = cells_of(FINE / bandwidth)
+    grid, squares = (GridPositions.of(rows.scores, w, cells) for w in (rows.weights, rows.weights**2))
+    kernel, counts = grid.kernels(np.array([bandwidth])), []
+    for node in np.rint(places * cells).astype(np.intp) - grid.first:
+        near = kernel.around(node)[0]
         counts.append((near @ grid.weight) ** 2 / (near**2 @ squares.weight))
     return np.array(counts)
 

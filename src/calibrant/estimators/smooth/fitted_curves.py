@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from numbers import Real
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
-from calibrant._numerics.reflected_smoothing import GridPlaces, cosine_sums, damping
+from calibrant._numerics.reflected_smoothing import GridPlaces, ReflectedKernels
 from calibrant._validate import InputError
 from calibrant.estimators.base import EventEstimator, OfEvent
 from calibrant.lenses.class_lenses import Lens
@@ -20,11 +20,11 @@ MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-4, 10.0
 FINE, COARSE = 32, 8
 """Nodes a bandwidth, for the curve and for the choice of its bandwidth: relative errors of order 1/(8 FINE^2)."""
 
+NEAR = 14 * FINE
+"""Nodes on either side of all rows that are seen: at least seven bandwidths, beyond which no sum of kernels is ``TRUSTED``."""
+
 ALONE = 0.01
 """A row whose neighbours together weigh less than this share of it has none."""
-
-FAR = 6.5
-"""Bandwidths from a score where its kernel is below ``TRUSTED``."""
 
 CANDIDATES = np.geomspace(2, 0.02, 12)
 """Bandwidths tried, in standard deviations of the scores, the smoothest first."""
@@ -32,49 +32,38 @@ CANDIDATES = np.geomspace(2, 0.02, 12)
 
 @dataclass(frozen=True, eq=False)
 class GridPositions:
-    """Where rows lie on a grid, what they weigh, and what they weigh together at its nodes."""
+    """Where rows lie on a grid, what they weigh, and what they weigh together at its nodes.
+
+    Rows that lie close together see only the nodes near them, from ``first`` on.
+    """
 
     places: GridPlaces
     weights: np.ndarray
     weight: np.ndarray
+    cells: int
+    first: int
 
     @classmethod
     def of(cls, scores: np.ndarray, weights: np.ndarray, cells: int) -> Self:
         """Scores in [0, 1] on a grid of so many cells."""
-        places = GridPlaces.of(scores, cells)
-        return cls(places, weights, places.mass(weights))
+        places, first, last = GridPlaces.of(scores, cells), 0, cells
+        if cells > MIN_CELLS:
+            first, last = max(0, int(places.left.min()) - NEAR), min(cells, int(places.left.max()) + 1 + NEAR)
+            if last - first > cells // 4:  # cosines of all nodes take less
+                first, last = 0, cells
+        places = GridPlaces(places.left - first, places.part, last - first)
+        return cls(places, weights, places.mass(weights), cells, first)
 
     def event(self, observed: np.ndarray) -> np.ndarray:
-        """What the rows weigh at the nodes whose event happened."""
+        """What the rows weigh whose event happened."""
         return self.places.mass(self.weights * observed)
 
+    def kernels(self, bandwidths: np.ndarray) -> ReflectedKernels:
+        """The kernels between the nodes."""
+        return ReflectedKernels(bandwidths, self.cells, self.first, len(self.weight))
 
-class Smoothed:
-    """Masses on a grid under the reflected kernel, one bandwidth a row, up to one factor; what weights decide is done once."""
 
-    def __init__(self, grid: GridPositions, bandwidths: np.ndarray) -> None:
-        self.grid = grid
-        self._damping = 2 * damping(bandwidths, len(grid.weight))
-        self.weight = self.of(grid.weight)
-
-    def of(self, mass: np.ndarray) -> np.ndarray:
-        """``(bandwidths, nodes)``."""
-        from scipy.fft import idct
-
-        return idct(cosine_sums(mass) * self._damping, type=1)
-
-    def kernel(self) -> np.ndarray:
-        """The kernel, on the circle of two mirrored intervals, at distances of 0, 1, 2, ... cells."""
-        from scipy.fft import idct
-
-        return idct(self._damping, type=1) / 2
-
-    def own(self) -> np.ndarray:
-        """What a row of weight one at each node adds there, ``(bandwidths, nodes)``."""
-        kernel = self.kernel()
-        nodes = np.arange(kernel.shape[-1])
-        mirror = 2 * np.minimum(nodes, nodes[::-1])
-        return kernel[:, :1] + kernel[:, mirror]
+MIN_CELLS = 512
 
 
 def cells_of(least: float) -> int:
@@ -83,7 +72,7 @@ def cells_of(least: float) -> int:
     >>> cells_of(100), cells_of(600.5)
     (512, 1024)
     """
-    return max(512, 1 << int(np.ceil(np.log2(least))))
+    return max(MIN_CELLS, 1 << int(np.ceil(np.log2(least))))
 
 
 def grids_of(scores: np.ndarray, weights: np.ndarray) -> Callable[[int], GridPositions]:
@@ -92,15 +81,16 @@ def grids_of(scores: np.ndarray, weights: np.ndarray) -> Callable[[int], GridPos
 
 
 def bandwidth_of(
-    bandwidths: np.ndarray, weights: np.ndarray, grids: Callable[[int], GridPositions]
-) -> Callable[[np.ndarray], int]:
-    """Which bandwidth has the least leave-one-out squared error, as a function of what happened; of equals the first."""
-    errors = left_out_errors(Smoothed(grids(cells_of(COARSE / bandwidths[-1])), bandwidths), _unit(weights))
-    rounding = 1e-12 * weights.sum()
+    scores: np.ndarray, weights: np.ndarray, grids: Callable[[int], GridPositions]
+) -> Callable[[np.ndarray], float]:
+    """The bandwidth with the least leave-one-out squared error, as a function of what happened; of equals the smoothest."""
+    bandwidths, unit = np.clip(CANDIDATES * _spread(scores, weights), MIN_BANDWIDTH, MAX_BANDWIDTH), _unit(weights)
+    left_out, rounding = _LeftOut(grids(cells_of(COARSE / bandwidths[-1])), bandwidths, unit), 1e-12 * weights.sum()
 
-    def choose(observed: np.ndarray) -> int:
-        found = errors(observed)
-        return int(np.argmax(found <= found.min() * (1 + 1e-9) + rounding))
+    def choose(observed: np.ndarray) -> float:
+        errors = left_out.errors(observed)
+        equal = errors <= errors.min() * (1 + 1e-9) + rounding
+        return float(bandwidths[np.argmax(equal)])
 
     return choose
 
@@ -125,31 +115,31 @@ def _spread(scores: np.ndarray, weights: np.ndarray) -> float:
     return float(np.sqrt(variance * ((1 - 1 / len(scores)) / differ)))
 
 
-def reach_of(scores: np.ndarray, bandwidth: float) -> float:
-    """Where a grid from 0 may end: a power of two, at most one, which no kernel at a score passes. Rare events need little.
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """The curves of several bandwidths, each row's fitted to the others; ``unit`` is what a row weighs."""
 
-    >>> reach_of(np.array([0.001, 0.02]), 0.005), reach_of(np.array([0.5]), 0.1)
-    (0.0625, 1.0)
-    """
-    return float(min(1.0, np.exp2(np.ceil(np.log2(scores.max() + FAR * bandwidth)))))
+    rows: GridPositions
+    bandwidths: np.ndarray
+    unit: float
 
-
-def left_out_errors(smoothed: Smoothed, unit: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth, given what happened."""
-    grid, own = smoothed.grid, unit * smoothed.own()
-    others = smoothed.weight - own
-    alone = others < ALONE * own
-    total = max(grid.weight.sum() - unit, unit)
-    others = np.where(alone, total, others)
-
-    def errors(observed: np.ndarray) -> np.ndarray:
-        mass = grid.event(observed)
-        event = smoothed.of(mass)
+    def errors(self, observed: np.ndarray) -> np.ndarray:
+        """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth."""
+        weight, mass, unit = self.rows.weight, self.rows.event(observed), self.unit
+        kernels, own, others, alone = self._fixed
+        event = kernels(mass)
         missed = np.where(alone, mass.sum() - unit, event - own) / others  # the fit to the others, for an event
         false = np.where(alone, mass.sum(), event) / others  # and for a row where it did not happen
-        return (1 - missed) ** 2 @ mass + false**2 @ (grid.weight - mass)
+        return (1 - missed) ** 2 @ mass + false**2 @ (weight - mass)
 
-    return errors
+    @cached_property
+    def _fixed(self) -> tuple[ReflectedKernels, np.ndarray, np.ndarray, np.ndarray]:
+        """The kernels, what a row adds at its place, what the others weigh there, and where they are far away."""
+        kernels = self.rows.kernels(self.bandwidths)
+        own = self.unit * kernels.own
+        others = kernels(self.rows.weight) - own
+        alone = others < ALONE * own
+        return kernels, own, np.where(alone, max(self.rows.weight.sum() - self.unit, self.unit), others), alone
 
 
 TRUSTED = 1e-9
@@ -248,11 +238,11 @@ class IsotonicCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class SmoothCurve(FittedCurve):
-    """Values at equidistant nodes from 0 to ``reach``, joined by straight lines; beyond, the last."""
+    """Values at equidistant nodes of [0, 1], joined by straight lines; constant beyond the first and the last."""
 
     rule: "KernelSmooth"
+    nodes: np.ndarray
     values: np.ndarray
-    reach: float = 1.0
 
     @property
     def bandwidth(self) -> float:
@@ -262,7 +252,7 @@ class SmoothCurve(FittedCurve):
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """The value at each score."""
-        return np.interp(scores, np.linspace(0, self.reach, len(self.values)), self.values)
+        return np.interp(scores, self.nodes, self.values)
 
 
 @dataclass(frozen=True)
@@ -298,37 +288,46 @@ class KernelSmooth(Curve):
         return self.given(scores, weights)(observed)
 
     def given(self, scores: np.ndarray, weights: np.ndarray | None = None) -> Callable[[np.ndarray], SmoothCurve]:
-        """Rows find their places on grids once, and kernels are laid over their weights."""
+        """Rows find their places on grids once."""
         rows = CurveRows.of(scores, np.zeros(len(scores)), weights)
-        bandwidths = self._bandwidths(rows)
-        reach = reach_of(rows.scores, bandwidths[0])
-        grids = grids_of(rows.scores / reach, rows.weights)
-        choose = bandwidth_of(bandwidths / reach, rows.weights, grids) if len(bandwidths) > 1 else lambda _: 0
+        grids = grids_of(rows.scores, rows.weights)
+        choose = bandwidth_of(rows.scores, rows.weights, grids) if self.bandwidth is None else None
+        return partial(self._smoothed, weights, lru_cache(maxsize=4)(partial(_Smoothing.of, grids)), choose)
 
-        @lru_cache(maxsize=3)
-        def fine(which: int) -> Smoothed:
-            h = bandwidths[which : which + 1] / reach
-            return Smoothed(grids(cells_of(FINE / h[0])), h)
-
-        def smoothed(y: np.ndarray) -> SmoothCurve:
-            observed = CurveRows.of(y, y, weights).observed
-            which = choose(observed)
-            rule, found = replace(self, bandwidth=float(bandwidths[which])), fine(which)
-            return SmoothCurve(rule, _quotients(found.of(found.grid.event(observed))[0], found.weight[0]), reach)
-
-        return smoothed
-
-    def _bandwidths(self, rows: CurveRows) -> np.ndarray:
-        """The one given, or those to choose from."""
-        if self.bandwidth is not None:
-            return np.array([float(self.bandwidth)])
-        return np.clip(CANDIDATES * _spread(rows.scores, rows.weights), MIN_BANDWIDTH, MAX_BANDWIDTH)
+    def _smoothed(
+        self,
+        weights: np.ndarray | None,
+        smoothing: "Callable[[float], _Smoothing]",
+        choose: Callable[[np.ndarray], float] | None,
+        y: np.ndarray,
+    ) -> SmoothCurve:
+        observed = CurveRows.of(y, y, weights).observed
+        h = float(self.bandwidth) if choose is None else choose(observed)  # type: ignore[arg-type]
+        return SmoothCurve(replace(self, bandwidth=h), *smoothing(h)(observed))
 
 
-def _quotients(event: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The fitted frequencies; between what is known straight lines."""
-    known = np.flatnonzero(weight > TRUSTED * weight.max())
-    return np.clip(np.interp(np.arange(len(weight)), known, event[known] / weight[known]), 0, 1)
+class _Smoothing(NamedTuple):
+    """Rows on a grid, the kernel of one bandwidth, and the rows' smoothed weight at the nodes where it is known."""
+
+    rows: GridPositions
+    kernel: ReflectedKernels
+    known: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, grids: Callable[[int], GridPositions], bandwidth: float) -> Self:
+        """On a grid as fine as the bandwidth asks for."""
+        rows = grids(cells_of(FINE / bandwidth))
+        kernel = rows.kernels(np.array([bandwidth]))
+        weight = kernel(rows.weight)[0]
+        known = np.flatnonzero(weight > TRUSTED * weight.max())
+        return cls(rows, kernel, known, weight[known])
+
+    def __call__(self, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes, and the curve at each."""
+        event, nodes = self.kernel(self.rows.event(observed))[0], np.arange(self.kernel.count)
+        values = np.interp(nodes, self.known, event[self.known] / self.weight)
+        return (self.rows.first + nodes) / self.rows.cells, np.clip(values, 0, 1)
 
 
 NAMES = {"mean": "ICI", "median": "E50", "p90": "E90", "max": "Emax"}
