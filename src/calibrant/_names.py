@@ -190,9 +190,14 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "checks.recalibrator": "check_recalibrator",
     },
     "sklearn": {
+        "sklearn.calibration_error": (
+            "calibration_error neg_l1_calibration_error neg_l2_calibration_error neg_l2_squared_calibration_error "
+            "neg_max_calibration_error"
+        ),
         "sklearn.classifier": "RecalibratedClassifier",
         "sklearn.held_out": "RecalibrationWarning",
         "sklearn.regressor": "RecalibratedRegressor",
+        "sklearn.model_report": "evaluate_model",
         "sklearn.scoring": "scorer",
     },
     "integrations": {
