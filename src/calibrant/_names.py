@@ -153,7 +153,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "plots.classification.simplex_plot": "SimplexDisplay simplex",
         "plots.comparisons.before_after_plot": "BeforeAfterDisplay before_after",
         "plots.comparisons.bias": "BiasDisplay bias",
-        "plots.comparisons.comparison": "ComparisonDisplay comparison",
+        "plots.comparisons.comparison": "ComparisonDisplay CurvesDisplay comparison curves",
         "plots.comparisons.null": "NullDisplay null",
         "plots.comparisons.witness_plot": "WitnessDisplay witness",
         "plots.forecasting.coverage": "CoverageDisplay coverage",
