@@ -463,8 +463,7 @@ class Recalibration(Result):
             text = f"{number(row['before'])} -> {number(row['after'])} held out"
             change = f" ({row['change']:+.2g} ± {row['error']:.1g})" if np.isfinite(row["error"]) else ""
             lines.append((row["score"], f"{text}{change}"))
-        lines += [("note", note) for note in self.notes]
-        return [*lines, ("n", f"{self.n:,}")]
+        return [*lines, *(("note", note) for note in self.notes), ("n", f"{self.n:,}")]
 
 
 def load_map(path: str | PathLike[str]) -> Map:
