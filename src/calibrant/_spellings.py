@@ -51,7 +51,7 @@ def _is_column(value: object) -> bool:
 
 def _refuse(cls: type, name: str, value: object) -> None:
     """Say how a keyword is spelt that is not among the parameters."""
-    parameters = signature(cls.__init__).parameters  # type: ignore[misc]  # settings are dataclasses
+    parameters = signature(cls.__init__, follow_wrapped=False).parameters  # type: ignore[misc]  # settings are dataclasses
     if name in parameters or any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
         return
     known = [parameter for parameter in parameters if parameter != "self"]
