@@ -12,7 +12,7 @@ from calibrant import ECE, SKCE, Brier, EqualMass, EqualWidth, ExactTest, InputE
 from calibrant._deprecation import renamed_argument
 from calibrant._names import homes
 from calibrant._spellings import Settings
-from calibrant.estimators import DebiasedECE
+from calibrant.estimators import BaseEstimator, DebiasedECE
 from calibrant.kernels import Euclidean, Exponential
 from calibrant.recalibration import Platt, Temperature
 
@@ -76,7 +76,16 @@ def test_classes_that_users_write_may_have_arguments_of_their_own():
         def __init__(self, n_bins):
             super().__init__(EqualMass(n_bins))
 
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Fixed(BaseEstimator):
+        knots: np.ndarray
+        heights: np.ndarray
+
+        def estimate(self, targets, predictions, weights): ...
+
     assert Own(n_bins=10).options == {"n_bins": 10}
+    assert Own(Y, P).data == (Y, P)
+    assert Fixed(Y, P).heights is P
     assert Narrow(n_bins=10).bins == EqualMass(10)
 
 

@@ -101,7 +101,7 @@ class BeforeAfterDisplay(Display):
         """Both sides; ``options`` are those of the display of one side."""
         if isinstance(after, tuple) and after and isinstance(after[0], HeldOut):
             raise InputError(
-                "after holds the folds of a map: give them to calibrant.reports.before_and_after, or here the predictions of all rows"
+                "after holds the folds of a map: give them to calibrant.reports.before_and_after, or give all predictions here"
             )
         is_class = isinstance(as_distribution(before), Categorical | Bernoulli)
         one: Any = ReliabilityDisplay if is_class else PITHistogramDisplay
