@@ -26,6 +26,8 @@ from calibrant import (
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
 from calibrant.estimators import (
+    AURC,
+    AUROC,
     ICI,
     CalibrationIntercept,
     CalibrationRatio,
@@ -43,6 +45,7 @@ from calibrant.estimators import (
     MedianVariance,
     MonotoneECE,
     OfEvent,
+    SelectiveAccuracy,
     TailScan,
 )
 from calibrant.lenses import Lens
@@ -180,6 +183,10 @@ ESTIMATORS_EVENTS = [
     CalibrationIntercept(PositiveClass(0)),
     CalibrationRatio(ClassWise()),
     CalibrationRatio(TopLabel()),
+    AUROC(TopLabel()),
+    AUROC(ClassWise()),
+    AURC(TopLabel()),
+    SelectiveAccuracy(0.7, TopLabel()),
 ]
 
 

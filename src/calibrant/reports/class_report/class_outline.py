@@ -25,6 +25,7 @@ from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay, beyond_of, settings_of
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
+from calibrant.reports.class_report.answered import answered
 from calibrant.reports.class_report.class_faults import fault_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, event_claims, means_of
 from calibrant.reports.core.evidence import (
@@ -70,6 +71,7 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
     found: list[tuple[Step, Make]] = [(Step("Reliability curve", 2.0), reliability_of)]
     if problem.clusters is not None:
         found += [] if problem.kind == "binary" else [(Step("Reliability of each class", 6.0), _panels)]
+        found += [(Step("Risk and coverage"), answered)] if problem.kind == "multi-class" else []
         return [(step, partial(_made, make, problem)) for step, make in found]
     if problem.kind == "binary":
         found += [(Step("Smooth reliability curve", 15.0), _smooth), (Step("Witness", 10.0), _witness)]
@@ -77,6 +79,7 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
         found.append((Step("Reliability of each class", 6.0), _panels))
     if problem.kind == "multi-class":
         found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
+        found.append((Step("Risk and coverage"), answered))
         found += [(Step("Map of three classes"), _simplex)] if _n_classes(problem) == 3 else []
     steps: list[tuple[Step, Callable[[Evidence], Picture]]] = [
         (step, partial(_made, make, problem)) for step, make in found

@@ -1,0 +1,36 @@
+"""Whether the confidence tells right answers from wrong ones, beside whether it is calibrated."""
+
+import numpy as np
+
+from calibrant.lenses.class_lenses import TopLabel
+from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay
+from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.model import Picture
+from calibrant.results import percent
+
+SHARE = 0.8
+"""The share of answers that the words look at."""
+
+
+def answered(problem: ClassProblem) -> Picture:
+    """The risk-coverage curve of the confidence, and the areas in words."""
+    display = RiskCoverageDisplay.from_predictions(
+        problem.targets, problem.predictions, lens=TopLabel(), sample_weight=problem.weights
+    )
+    curve, areas = display.tables["curve"], display.tables["areas"]["value"]
+    risk = float(np.interp(SHARE, curve["coverage"], curve["risk"]))
+    wrong = percent(curve["risk"][-1])
+    ranked = (
+        ""
+        if np.isnan(areas[1])
+        else f" A right answer is surer than a wrong one in {percent(areas[1])} of pairs (AUROC)."
+    )
+    return Picture(
+        "risk_coverage",
+        "If only the surest answers count",
+        f"How often answers are wrong, against how many are given. Of all, {wrong} are wrong, of the surest "
+        f"{percent(SHARE)} {percent(risk)}; over all shares it is {percent(areas[0])} on average (AURC).{ranked} The dashed line "
+        "is what the confidences themselves claim: calibrated confidences lie on the curve.",
+        f"Risk-coverage curve: {wrong} of all answers are wrong, and {percent(risk)} of the surest {percent(SHARE)}.",
+        display.tables,
+    )
