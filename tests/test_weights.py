@@ -175,7 +175,6 @@ ERRORS = {
             estimators.TailScan(),
             estimators.KolmogorovSmirnov(),
             estimators.Kuiper(),
-            estimators.AUROC(),
             estimators.AURC(),
             estimators.SelectiveAccuracy(0.7),
             estimators.ICI(),

@@ -72,7 +72,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.kernel_errors.random_features": "RandomFeatureSKCE",
         "estimators.kernel_errors.skce": "KCE* MMCE SKCE*",
         "estimators.kernel_errors.ucme": "GivenLocations Locations OptimisedLocations SampledLocations UCME",
-        "estimators.ranking": "AUROC AURC SelectiveAccuracy risk_coverage",
+        "estimators.ranking": "AURC SelectiveAccuracy risk_coverage",
         "estimators.scoring_rules.decomposition": "Decomposition decompose decompose_by_kernel",
         "estimators.scoring_rules.forecast_scores": "CRPS* EnergyScore IntervalScore Pinball*",
         "estimators.scoring_rules.proper_scores": "Brier* LogLoss* Score",

@@ -27,7 +27,6 @@ from calibrant._validate import InputError
 from calibrant.checks import check_estimator
 from calibrant.estimators import (
     AURC,
-    AUROC,
     ICI,
     CalibrationIntercept,
     CalibrationRatio,
@@ -183,8 +182,6 @@ ESTIMATORS_EVENTS = [
     CalibrationIntercept(PositiveClass(0)),
     CalibrationRatio(ClassWise()),
     CalibrationRatio(TopLabel()),
-    AUROC(TopLabel()),
-    AUROC(ClassWise()),
     AURC(TopLabel()),
     SelectiveAccuracy(0.7, TopLabel()),
 ]

@@ -12,7 +12,7 @@ from calibrant.cli import display
 from calibrant.cli.flags import Data
 from calibrant.cli.pipes import is_stream, local
 from calibrant.distributions.base import Distribution
-from calibrant.io.columns import open_columns
+from calibrant.io.opening import open_columns
 from calibrant.reports.model_comparison import Comparison, compare
 from calibrant.results import how_many
 from calibrant.typing import Engine

@@ -46,7 +46,6 @@ from calibrant.estimators.kernel_errors.ucme import Locations as Locations
 from calibrant.estimators.kernel_errors.ucme import OptimisedLocations as OptimisedLocations
 from calibrant.estimators.kernel_errors.ucme import SampledLocations as SampledLocations
 from calibrant.estimators.kernel_errors.ucme import UCME as UCME
-from calibrant.estimators.ranking import AUROC as AUROC
 from calibrant.estimators.ranking import AURC as AURC
 from calibrant.estimators.ranking import SelectiveAccuracy as SelectiveAccuracy
 from calibrant.estimators.ranking import risk_coverage as risk_coverage

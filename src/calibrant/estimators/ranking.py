@@ -1,21 +1,16 @@
-"""How well scores tell rows apart: what calibration does not see, and what decides when a model should rather not answer."""
+"""How often answers are wrong where only the surest are given: what decides when a model should rather not answer."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri
 
 from calibrant._validate import InputError
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
 from calibrant.estimators.base import EventEstimator, OfEvent, View, check_lens
 from calibrant.lenses.class_lenses import Lens
-from calibrant.results import Interval, Table
+from calibrant.results import Table
 from calibrant.typing import ArrayLike
-
-MIN_OF_EACH = 20
-"""Rows with the event, and without, below which the area has no interval."""
 
 
 class Answered(NamedTuple):
@@ -48,82 +43,6 @@ class Answered(NamedTuple):
         offsets = self.wrong[2:] - self.rates[1:] * self.coverage[2:]
         ratios = np.log(self.coverage[2:] / self.coverage[1:-1])
         return float(self.rates @ np.diff(self.coverage) + offsets @ ratios)
-
-
-@dataclass(frozen=True)
-class AUROC(EventEstimator):
-    """Area under the ROC curve: how often a row with the event scores higher than one without, ties counting half.
-
-    ``sum w_i w_j (1[s_i > s_j] + 1[s_i = s_j] / 2) / sum w_i w_j`` over i with the event and j without; 0.5 is chance. With
-    ``lens=TopLabel()`` it says whether the confidence tells right answers from wrong ones. The interval is the
-    wider of DeLong's (1988) and Newcombe's (2006); it needs twenty rows of either kind, and no weights. The area says nothing of
-    calibration. O(n log n).
-
-    >>> AUROC()([1, 0, 1, 1, 0], [0.9, 0.2, 0.6, 0.8, 0.6]).value
-    0.9166666666666666
-    """
-
-    least, most = 0.0, 1.0
-    name = "AUROC"
-
-    lens: Lens | None = None
-
-    def of_event(self, scores: np.ndarray, observed: np.ndarray, weights: np.ndarray | None) -> OfEvent:
-        """The area, and how far shares of rows beaten spread."""
-        w = np.ones(len(scores)) if weights is None else weights / weights.max()
-        parts = [(scores[observed == side], w[observed == side]) for side in (1, 0)]
-        (above, mine), (below, others) = parts
-        if not (mine.sum() > 0 and others.sum() > 0):
-            return OfEvent(np.nan, notes=("only one outcome occurs: there is no pair to rank",))
-        won, lost = _beaten(above, below, others), 1 - _beaten(below, above, mine)
-        area = float(won @ mine / mine.sum())
-        if weights is not None or min(len(mine), len(others)) < MIN_OF_EACH:
-            return OfEvent(area)
-        error = float(np.sqrt(won.var(ddof=1) / len(won) + lost.var(ddof=1) / len(lost)))
-        return OfEvent(area, error, limits=AreaLimits(area, error, len(mine), len(others)))
-
-
-@dataclass(frozen=True)
-class AreaLimits:
-    """The interval of an area: the wider one at either end of DeLong's, symmetric on the log-odds, and Newcombe's.
-
-    The first knows how scores lie, and the second, ``|A - a|`` of at most z standard errors at a by Hanley & McNeil (1982) with
-    groups of average size, does not need rows that rank wrongly. Newcombe (2006), method 5.
-    """
-
-    area: float
-    error: float
-    events: int
-    others: int
-
-    def __call__(self, confidence_level: float) -> Interval:
-        """At a level."""
-        z = float(ndtri((1 + confidence_level) / 2))
-        ends = [self._end(z, 0.0), self._end(z, 1.0)]
-        if 0 < self.area < 1:
-            half = z * self.error / (self.area * (1 - self.area))
-            low, high = expit(logit(self.area) + np.array([-half, half]))
-            ends = [min(ends[0], float(low)), max(ends[1], float(high))]
-        return Interval(ends[0], ends[1], confidence_level, "DeLong and Newcombe, the wider")
-
-    def _end(self, z: float, most: float) -> float:
-        """Where the distance to the area is z standard errors, between it and 0 or 1."""
-
-        def excess(a: float) -> float:
-            spread = 1 + ((self.events + self.others) / 2 - 1) * ((1 - a) / (2 - a) + a / (1 + a))
-            return (self.area - a) ** 2 - z**2 * a * (1 - a) * spread / (self.events * self.others)
-
-        start = self.area + (1e-12 if most > self.area else -1e-12)  # at 0 and 1 there is no spread
-        return most if self.area == most else float(brentq(excess, start, most))
-
-
-def _beaten(scores: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The share of the others that each score beats, ties counting half."""
-    order = np.argsort(others)
-    total = np.concatenate(([0.0], np.cumsum(weights[order])))
-    sides = [total[np.searchsorted(others[order], scores, side)] for side in ("left", "right")]
-    share: np.ndarray = (sides[0] + sides[1]) / (2 * total[-1])
-    return share
 
 
 @dataclass(frozen=True)

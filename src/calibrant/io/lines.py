@@ -4,11 +4,19 @@ from collections.abc import Iterator
 from queue import Empty, Queue
 from threading import Thread
 from time import monotonic
-from typing import IO
+from typing import Protocol
 
 import numpy as np
 
 from calibrant._validate import InputError
+
+
+class Readable(Protocol):
+    """What gives bytes."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Some of them; none at the end."""
+
 
 BLOCK = 1 << 22
 """Bytes of a block of a file, roughly."""
@@ -20,7 +28,7 @@ READ = 1 << 16
 """Bytes that are asked of a pipe at a time: what it holds at most."""
 
 
-def whole_lines(handle: IO[bytes], *, rows: int, flush: float | None, is_csv: bool | None) -> Iterator[bytes]:
+def whole_lines(handle: Readable, *, rows: int, flush: float | None, is_csv: bool | None) -> Iterator[bytes]:
     """Blocks of whole lines, each with its last line feed where it has one.
 
     A block ends when it has ``rows`` lines or some megabytes, whichever comes first, and what has arrived is given out once its
@@ -77,12 +85,12 @@ def _cut(text: bytes, quoted: bool) -> tuple[bytes, bytes]:
     return text[:end], text[end:]
 
 
-def _chunks(handle: IO[bytes]) -> Iterator[bytes]:
+def _chunks(handle: Readable) -> Iterator[bytes]:
     while chunk := handle.read(BLOCK):
         yield chunk
 
 
-def _timed(handle: IO[bytes], flush: float) -> Iterator[bytes]:
+def _timed(handle: Readable, flush: float) -> Iterator[bytes]:
     """What arrives, and nothing whenever nothing has arrived for a while.
 
     A thread waits for the pipe: there is no other way to wait for a while that works for all handles and systems. It
@@ -103,7 +111,7 @@ def _timed(handle: IO[bytes], flush: float) -> Iterator[bytes]:
         yield chunk
 
 
-def _pump(handle: IO[bytes], arrived: "Queue[bytes | BaseException]") -> None:
+def _pump(handle: Readable, arrived: "Queue[bytes | BaseException]") -> None:
     read = getattr(handle, "read1", handle.read)
     try:
         while chunk := read(READ):

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError
+from calibrant._validate import InputError, said
+from calibrant.io.layout import other_encoding
 from calibrant.results import how_many
 
 SHOWN = 5
@@ -37,15 +38,10 @@ CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, a
 """What is wrong with files of long ago, and with some that were put together from others."""
 
 NO_TEXT = {
-    b"\x1f\x8b": "compressed by gzip: unpack it first, gunzip",
     b"PK\x03\x04": "a zip archive: unpack it first, unzip",
-    b"BZh": "compressed by bzip2: unpack it first, bunzip2",
-    b"\xfd7zXZ": "compressed by xz: unpack it first, unxz",
     b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first, unzstd",
-    b"PAR1": "a Parquet file: call it .parquet, or say --input-format parquet",
+    b"PAR1": "a Parquet file: call it .parquet, or say",
     b"\x93NUMPY": "an array of NumPy: save named arrays with numpy.savez",
-    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
 }
 """What files that are no UTF-8 text begin with."""
 
@@ -57,9 +53,11 @@ def check_text(head: bytes, name: str) -> None:
     """
     for mark, meaning in NO_TEXT.items():
         if head.startswith(mark):
-            raise InputError(f"{name} is {meaning}")
+            raise InputError(f"{name} is {meaning}{' ' + said('format', 'parquet') if meaning.endswith('say') else ''}")
     if b"\0" in head:
-        raise InputError(f"{name} holds zero bytes, as no text does: save it as UTF-8 text")
+        wide = {head[:64:2].count(0): "utf-16-be", head[1:64:2].count(0): "utf-16-le"}
+        say = f", or say {said('encoding', wide[max(wide)])}" if max(wide) > 16 else ""
+        raise InputError(f"{name} holds zero bytes, as no UTF-8 text does: save it as UTF-8{say}")
 
 
 @dataclass(frozen=True)
@@ -200,6 +198,16 @@ class Record(dict[str, Any]):
         self.repeated = frozenset(name for name, count in counts.items() if count > 1)
 
 
+def _flat(record: Record) -> Record:
+    """A record within a record as fields ``probs.A``."""
+    while nested := [name for name, value in record.items() if isinstance(value, Record)]:
+        for name in nested:
+            inner = record.pop(name)
+            record.update({f"{name}.{key}": value for key, value in inner.items()})
+            record.repeated |= {f"{name}.{key}" for key in inner.repeated}
+    return record
+
+
 class JsonLines(Format):
     """One JSON object a line."""
 
@@ -236,7 +244,7 @@ class JsonLines(Format):
             except (ValueError, RecursionError):
                 yield place, f"not JSON: {_line(line)}"
                 continue
-            yield place, record if isinstance(record, dict) else f"not a JSON object: {_line(line)}"
+            yield place, _flat(record) if isinstance(record, Record) else f"not a JSON object: {_line(line)}"
 
     def written(self, records: Sequence[dict[str, Any]], needed: Needed) -> bytes:
         """Numbers as numbers: truth and falsehood are 1 and 0."""
@@ -282,7 +290,7 @@ class CsvLines(Format):
 
     def records(self, text: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
         """Records, of which some may have several lines."""
-        for place, row, raw in _rows(text):
+        for place, row, raw in csv_rows(text):
             if isinstance(row, str):
                 yield place, f"not CSV, {row}: {_line(raw)}"
             elif len(row) != len(self.header):
@@ -326,16 +334,19 @@ def _outside_quotes(text: bytes) -> bytes | None:
     return marks[~(is_quote | is_inside)].tobytes()
 
 
-def _rows(text: bytes) -> Iterator[tuple[int, list[str] | str, bytes]]:
+def csv_rows(text: bytes, sep: str = ",") -> Iterator[tuple[int, list[str] | str, bytes]]:
     """Rows of CSV that are not blank: the place, the values or what is wrong with them, and the text."""
     lines = text.split(b"\n")
     if b'"' not in text:
         for place, line in enumerate(lines):
             if line := line.removesuffix(b"\r"):
-                row = CARRIAGE_RETURN if b"\r" in line else line.decode(errors="surrogateescape").split(",")
+                row = CARRIAGE_RETURN if b"\r" in line else line.decode(errors="surrogateescape").split(sep)
                 yield place, row, line
         return
-    reader, start = csv.reader((line.decode(errors="surrogateescape") + "\n" for line in lines), strict=True), 0
+    reader, start = (
+        csv.reader((line.decode(errors="surrogateescape") + "\n" for line in lines), delimiter=sep, strict=True),
+        0,
+    )
     while True:
         found: list[str] | str | None
         try:
@@ -355,13 +366,13 @@ def split_header(text: bytes, name: str) -> tuple[list[str], bytes]:
     >>> split_header(b'y,"p, of yes"\n1,0.5\n', "x.csv")
     (['y', 'p, of yes'], b'1,0.5\n')
     """
-    place, row, raw = next(_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
+    place, row, raw = next(csv_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
     if isinstance(row, str):
         raise InputError(f"{name}: the first line is no header of a CSV: {row}")
     if not row:
         raise InputError(f"{name} has no rows: begin with a line of names")
     if faulty := [column for column in row if not _is_text(column)]:
-        raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: save it as UTF-8")
+        raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: {other_encoding()}")
     lines = place + 1 + raw.count(b"\n")
     return row, text.split(b"\n", lines)[-1] if text.count(b"\n") >= lines else b""
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
-from calibrant.estimators.ranking import AURC, AUROC
+from calibrant.estimators.ranking import AURC
 from calibrant.estimators.ranking import risk_coverage as curve_of
 from calibrant.lenses.class_lenses import Lens
 from calibrant.plots.base import Drawing, PredictionDisplay, Tables, plotter
@@ -38,7 +38,7 @@ class RiskCoverageDisplay(PredictionDisplay):
 
     The dashed line is the risk that the confidences themselves claim: where the curve lies above it, more answers are wrong
     than was said. The curve of a model that does not know when it is wrong is level. ``tables`` hold ``curve``, thinned to 400
-    rows, and ``areas`` with the areas under it and under the ROC curve.
+    rows, and ``areas`` with the area under it.
 
     >>> display = RiskCoverageDisplay.from_predictions([1, 0, 1, 1], [0.9, 0.4, 0.7, 0.6])
     >>> display.tables["curve"]["risk"].tolist()
@@ -62,9 +62,9 @@ class RiskCoverageDisplay(PredictionDisplay):
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         curve = curve_of(targets, predictions, lens=lens, sample_weight=weights)
         shown = np.unique(np.linspace(0, curve.n_rows - 1, POINTS).round().astype(int))
-        areas = [(e.name, float(e(targets, predictions, sample_weight=weights))) for e in (AURC(lens), AUROC(lens))]
+        area = AURC(lens)(targets, predictions, sample_weight=weights)
         thinned = Table({name: curve[name][shown] for name in curve})
-        return cls({"curve": thinned, "areas": Table(area=[a for a, _ in areas], value=[v for _, v in areas])})
+        return cls({"curve": thinned, "areas": Table(area=[area.name], value=[area.value])})
 
 
 risk_coverage = plotter(RiskCoverageDisplay.from_predictions, "risk_coverage")

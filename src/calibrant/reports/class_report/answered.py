@@ -17,19 +17,14 @@ def answered(problem: ClassProblem) -> Picture:
     display = RiskCoverageDisplay.from_predictions(
         problem.targets, problem.predictions, lens=TopLabel(), sample_weight=problem.weights
     )
-    curve, areas = display.tables["curve"], display.tables["areas"]["value"]
+    curve, area = display.tables["curve"], display.tables["areas"]["value"][0]
     risk = float(np.interp(SHARE, curve["coverage"], curve["risk"]))
     wrong = percent(curve["risk"][-1])
-    ranked = (
-        ""
-        if np.isnan(areas[1])
-        else f" A right answer is surer than a wrong one in {percent(areas[1])} of pairs (AUROC)."
-    )
     return Picture(
         "risk_coverage",
         "If only the surest answers count",
         f"How often answers are wrong, against how many are given. Of all, {wrong} are wrong, of the surest "
-        f"{percent(SHARE)} {percent(risk)}; over all shares it is {percent(areas[0])} on average (AURC).{ranked} The dashed line "
+        f"{percent(SHARE)} {percent(risk)}; over all shares it is {percent(area)} on average (AURC). The dashed line "
         "is what the confidences themselves claim: calibrated confidences lie on the curve.",
         f"Risk-coverage curve: {wrong} of all answers are wrong, and {percent(risk)} of the surest {percent(SHARE)}.",
         display.tables,
