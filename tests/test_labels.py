@@ -42,7 +42,7 @@ from calibrant.inference import (
 from calibrant.monitoring import Windows
 from calibrant.recalibration import Intercept, Platt
 from calibrant.reports import before_and_after, judge
-from calibrant.reports.evaluation import planned
+from calibrant.reports.evaluation import Together, planned
 from calibrant.reports.model_comparison import _plans
 from calibrant.streams import StreamMetric, frame_states, merged
 
@@ -102,13 +102,15 @@ CALLS = {
     "mean embeddings": lambda *a, **k: CMETest(n_resamples=99)(*a, **k).statistic,
     "a witness": lambda *a, **k: np.sort(Witness()(*a, **k)["value"]).tolist(),
     "a difference": lambda y, p, **k: PairedDifference(Brier())(y, p, 0.5 + 0 * p, **k).value,
-    "a table of models": lambda y, p, **k: calibrant.inference.compare(Brier(), y, {"a": p, "b": 0 * p + 0.5}, **k)[
+    "a table of models": lambda y, p, **k: calibrant.inference.differences(Brier(), y, {"a": p, "b": 0 * p + 0.5}, **k)[
         "difference"
     ].tolist(),
     "a comparison": lambda y, p, **k: (
         [
             list(problem.means())
-            for problem, _ in _plans(y, {"a": p, "b": 0 * p + 0.5}, None, 99, None, None, Classes(**k)).values()
+            for problem, _ in _plans(
+                y, {"a": p, "b": 0 * p + 0.5}, None, 99, None, None, Together(), Classes(**k)
+            ).values()
         ]
     ),
     "a risk-coverage curve": lambda *a, **k: (

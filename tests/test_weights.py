@@ -46,7 +46,7 @@ from calibrant import (
     streams,
 )
 from calibrant._names import PUBLIC, homes
-from calibrant.kernels import Gaussian
+from calibrant.kernels import Exponential, Gaussian
 from calibrant.results import jsonable
 from calibrant.sklearn import RecalibrationWarning
 
@@ -158,6 +158,10 @@ def judged(problem):
     return report
 
 
+def of_pairs(p, y, q, z):
+    return np.exp(-np.abs(p[:, None] - q[None, :]).sum(axis=2) - np.abs(y - z.T))
+
+
 ERRORS = {
     "two": (
         TWO,
@@ -181,6 +185,7 @@ ERRORS = {
             estimators.ICI(estimators.IsotonicCurve(), summary="p90"),
             estimators.ICI(summary="median"),
             estimators.ICI(estimators.KernelSmooth(0.1), summary="max"),
+            estimators.AUC(),
             estimators.CalibrationIntercept(),
             estimators.CalibrationRatio(),
             estimators.CalibrationSlope(),
@@ -213,6 +218,8 @@ ERRORS = {
             estimators.TangentKDE(),
             estimators.MMCE(),
             estimators.RandomFeatureSKCE(n_features=50),
+            estimators.SumSKCE((SKCE(Exponential(0.3)), SKCE(Gaussian(1.0)))),
+            estimators.PairSKCE(of_pairs),
             estimators.UCME(locations=estimators.SampledLocations(5)),
             Brier(),
             LogLoss(),
@@ -340,7 +347,7 @@ CASES = {
     "decompose_by_kernel": called(estimators.decompose_by_kernel, TWO),
     "PairedDifference score": called(PairedDifference(Brier()), (Y3, *MODELS.values()), rng=1),
     "PairedDifference error": called(PairedDifference(SKCE(), n_resamples=39), (Y3, *MODELS.values()), rng=1),
-    "inference.compare": called(partial(inference.compare, Brier()), (Y3, MODELS), rng=1),
+    "inference.differences": called(partial(inference.differences, Brier()), (Y3, MODELS), rng=1),
     "reports.compare": called(reports.compare, (Y3, MODELS), n_resamples=99, rng=1),
     "reports.evaluate two": judged(TWO),
     "reports.evaluate three": judged(THREE),
@@ -405,6 +412,7 @@ LISTED = {
     *(
         "certify",
         "compare",
+        "differences",
         "evaluate",
         "judge",
         "before_and_after",
@@ -579,6 +587,7 @@ IMPORTANCE = (
     Variational,
 )
 IMPORTANCE = (*IMPORTANCE, estimators.Sharpness, estimators.RandomFeatureSKCE, estimators.UCME)
+IMPORTANCE = (*IMPORTANCE, estimators.SumSKCE, estimators.PairSKCE)
 CHOOSE = (
     estimators.ICI(),
     estimators.ICI(summary="median"),

@@ -14,7 +14,8 @@ from typing import Any
 PUBLIC: Mapping[str, Mapping[str, str]] = {
     "": {"_validate": "InputError*"},
     "results": {
-        "results.result": "Estimate Finding Interval Result SCHEMA Table TestResult jsonable",
+        "results.result": "Estimate Finding Interval Result SCHEMA TestResult jsonable",
+        "results.table": "Table",
         "results.text": "brief how_many number percent",
     },
     "kernels": {
@@ -69,10 +70,12 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.forecast_errors.pit_error": "CentralCoverage PITError* QuantileError",
         "estimators.forecast_errors.quantile_cells": "ShareBetween",
         "estimators.forecast_errors.spread": "ENCE MeanStd MeanWidth ZMean ZVariance by_spread",
+        "estimators.kernel_errors.pair_kernels": "PairSKCE SumSKCE",
         "estimators.kernel_errors.random_features": "RandomFeatureSKCE",
         "estimators.kernel_errors.skce": "KCE* MMCE SKCE*",
         "estimators.kernel_errors.ucme": "GivenLocations Locations OptimisedLocations SampledLocations UCME",
         "estimators.ranking": "AURC SelectiveAccuracy risk_coverage",
+        "estimators.scoring_rules.auc": "AUC",
         "estimators.scoring_rules.decomposition": "Decomposition decompose decompose_by_kernel",
         "estimators.scoring_rules.forecast_scores": "CRPS* EnergyScore IntervalScore Pinball*",
         "estimators.scoring_rules.proper_scores": "Brier* LogLoss* Score",
@@ -97,7 +100,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "inference.kernel_tests.kernel_matrix": "MatrixTest Outcome",
         "inference.kernel_tests.mean_embedding": "CMETest",
         "inference.multiplicity": "benjamini_hochberg holm westfall_young",
-        "inference.paired_difference": "Difference PairedDifference* compare",
+        "inference.paired_difference": "Difference PairedDifference* differences",
         "inference.pit_bands": "PITCurve PITHistogram",
         "inference.proportions": "coverage* interval_of_share",
         "inference.reliability_curve": "ReliabilityCurve*",

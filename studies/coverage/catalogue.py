@@ -27,6 +27,7 @@ from calibrant import (
     Variational,
 )
 from calibrant.estimators import (
+    AUC,
     ICI,
     CalibrationIntercept,
     CalibrationRatio,
@@ -168,7 +169,7 @@ def _of_two() -> list[Claim]:
         *(ECE(EqualMass(15)), ECE(EqualWidth(15)), ECE(EqualMass(15), norm=2), ECE(Sweep())),
         *(DebiasedECE(EqualMass(15)), DebiasedECE(EqualMass(15), norm=1)),
         *(ECE(EqualMass(15), norm=np.inf), SmoothECE(), KolmogorovSmirnov(), Kuiper()),
-        *(CalibrationSlope(), CalibrationIntercept(), CalibrationRatio(), Brier(), LogLoss()),
+        *(CalibrationSlope(), CalibrationIntercept(), CalibrationRatio(), AUC(), Brier(), LogLoss()),
     ]
     pairs = [SKCE(KERNEL), SKCE(KERNEL, unbiased=False), SKCE(KERNEL, block=10), KCE(KERNEL)]
     held_out = [Variational(), Variational(Brier()), Variational(LogLoss())]

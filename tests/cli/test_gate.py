@@ -21,6 +21,9 @@ from calibrant.cli.reporting import numbers_of
         ("ECE<0.05", 0.04, True),
         ("ECE <= 0.05", 0.06, False),
         ("ECE > 0.05", float("inf"), True),
+        ("ECE > 5%", 0.06, True),
+        ("ECE > 5 %", 0.05, False),
+        ("ECE >= 1", 1.0, True),
     ],
 )
 def test_conditions(text, value, fails):
@@ -36,6 +39,28 @@ def test_a_whole_repr_may_be_named():
 def test_what_cannot_be_read_is_refused(text):
     with pytest.raises(InputError, match=r"--fail-if .* cannot be read: write it as 'ECE > 0.05'"):
         Gate.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("ECE > 5", r"lies between 0 and 1; of percent write 'ECE > 5%'$"),
+        ("ECE > 1", r"lies between 0 and 1; of percent write 'ECE > 1%'$"),
+        ("ECE of b > 2", r"of percent write 'ECE of b > 2%'$"),
+        ("pvalue < 0", r"lies between 0 and 1$"),
+        ("ECE(bins=EqualMass(n_bins=15), norm=2) >= 3", r"norm=2\) >= 3%'$"),
+    ],
+)
+def test_a_limit_that_is_never_reached_is_refused(text, remedy):
+    """Else a gate in percent would pass whatever happens."""
+    with pytest.raises(InputError, match=f"^--fail-if '.*' never holds: .*{remedy}"):
+        Gate.parse(text)
+
+
+def test_what_is_no_share_has_limits_of_any_size():
+    assert Gate.parse("CRPS > 30").fails({"CRPS": 31})
+    assert Gate.parse("LogLoss > 2").fails({"LogLoss": 2.5})
+    assert Gate.parse("CRPS of b - a < -0.5").fails({"CRPS of b - a": -0.6})
 
 
 def test_an_unknown_or_undefined_number_is_an_error_never_a_pass():
@@ -76,3 +101,5 @@ def test_judging_says_which_gate_failed(capsys):
     assert judge(gates, {"ECE": 0.07, "pvalue": 0.5}) == 1
     assert capsys.readouterr().err == "gate failed: ECE = 0.07 > 0.05\n"
     assert judge([], {}) == 0
+    assert judge([Gate.parse("ECE > 5%")], {"ECE": 0.0712}) == 1
+    assert capsys.readouterr().err == "gate failed: ECE = 7.12% > 5%\n"

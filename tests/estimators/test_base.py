@@ -26,6 +26,7 @@ from calibrant import (
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
 from calibrant.estimators import (
+    AUC,
     AURC,
     ICI,
     CalibrationIntercept,
@@ -177,6 +178,8 @@ ESTIMATORS_EVENTS = [
     ICI(IsotonicCurve(), "median", TopLabel()),
     ICI(KernelSmooth(0.1), "p90", ClassWise()),
     ICI(IsotonicCurve(), "max", PositiveClass(2)),
+    AUC(TopLabel()),
+    AUC(ClassWise()),
     CalibrationSlope(TopLabel()),
     CalibrationSlope(ClassWise()),
     CalibrationIntercept(PositiveClass(0)),

@@ -80,5 +80,3 @@ def test_lenses(rng):
 def test_shares_that_are_none(coverage):
     with pytest.raises(InputError, match="coverage must be a share of the rows, above 0 and at most 1"):
         SelectiveAccuracy(coverage)
-
-

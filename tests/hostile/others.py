@@ -8,7 +8,14 @@ import numpy as np
 
 from calibrant import ECE, SKCE, Bernoulli, Brier, EqualMass, Mixture, MultivariateNormal, Normal, Poisson, state
 from calibrant.distributions import Censored, Foreign, Truncated, check_positive_definite, coordinate, dimensions
-from calibrant.inference import HosmerLemeshow, PairedDifference, RankTest, compare, interval_of_share, westfall_young
+from calibrant.inference import (
+    HosmerLemeshow,
+    PairedDifference,
+    RankTest,
+    differences,
+    interval_of_share,
+    westfall_young,
+)
 from calibrant.kernels import (
     Cityblock,
     Energy,
@@ -104,7 +111,7 @@ def _of_models(rng: np.random.Generator) -> Iterator[Subject]:
             y_true, {"a": a, "b": b}, sample_weight=sample_weight, n_resamples=99, **settings
         )
 
-    yield Subject("compare", of_two(lambda *data, **more: compare(Brier(), *data, **more)), two)
+    yield Subject("differences", of_two(lambda *data, **more: differences(Brier(), *data, **more)), two)
     yield Subject("comparison", of_two(lambda *data, **more: comparison(Brier(), *data, **more)), two)
     yield Subject("reports.compare", of_two(compared_report), two)
     pair = {"y_true": y, "pred_a": p, "pred_b": p**2, "sample_weight": None}

@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib").use("agg")
 from calibrant import ECE, Brier, MultivariateNormal, Normal, Variational, groups  # noqa: E402  # which need these
 from calibrant._validate import InputError, as_column  # noqa: E402
 from calibrant.distributions import Foreign, Truncated, coordinate, dimensions  # noqa: E402
-from calibrant.inference import compare, interval_of_share, westfall_young  # noqa: E402
+from calibrant.inference import differences, interval_of_share, westfall_young  # noqa: E402
 from calibrant.kernels import Cityblock, Energy, Euclidean, Exponential, Gaussian, Matern  # noqa: E402
 from calibrant.recalibration import Recalibrated  # noqa: E402
 from calibrant.streams import from_bins, merged  # noqa: E402
@@ -46,7 +46,7 @@ REFUSED = {
     "texts": (lambda: Cityblock()(np.array([["a"]]), np.ones((1, 1))), "x must hold real numbers"),
     "median": (lambda: Gaussian().resolve(P), "must be an array of points"),
     "classes": (
-        lambda: compare(Brier(), [0, 1], {"a": P, "b": np.full((2, 3), 1 / 3)}),
+        lambda: differences(Brier(), [0, 1], {"a": P, "b": np.full((2, 3), 1 / 3)}),
         "models must predict the same classes; got 3 and 2",
     ),
     "statistics": (lambda: westfall_young("x", [1.0]), "statistics is a str"),

@@ -8,7 +8,7 @@ from scipy.stats import binom
 from calibrant import ECE, Bootstrap, Brier, EqualMass, InputError, LogLoss, Normal, PairedDifference, ReliabilityCurve
 from calibrant._clusters import Clusters
 from calibrant.estimators import CalibrationRatio, IsotonicCurve, ZVariance
-from calibrant.inference import WithInterval, compare
+from calibrant.inference import WithInterval, differences
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters
 from calibrant.inference.proportions import clopper_pearson, consistent_shares
 
@@ -63,7 +63,7 @@ def test_differences_of_models_hold():
 
 def test_errors_are_told_apart_by_clusters(rng):
     y, p, clusters = patients(rng, count=100)
-    table = compare(Brier(), y, {"true": p, "vague": 0.5 + 0 * p}, clusters=clusters)
+    table = differences(Brier(), y, {"true": p, "vague": 0.5 + 0 * p}, clusters=clusters)
     alone = PairedDifference(Brier())(y, 0.5 + 0 * p, p, clusters=clusters)
     assert table["pvalue"][1] == alone.pvalue < 0.01
     ratio = PairedDifference(CalibrationRatio(), 99)(y, 0.8 * p, p, clusters=clusters)

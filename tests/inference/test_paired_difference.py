@@ -23,7 +23,7 @@ from calibrant import (
 )
 from calibrant._validate import InputError
 from calibrant.estimators import BaseEstimator
-from calibrant.inference import benjamini_hochberg, compare, holm, paired_difference
+from calibrant.inference import benjamini_hochberg, differences, holm, paired_difference
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab import Sigmoid
 
@@ -277,10 +277,10 @@ def test_the_result_reads_and_writes(rng):
 
 
 @pytest.mark.parametrize(("method", "adjust"), [("holm", holm), ("bh", benjamini_hochberg)])
-def test_compare_is_every_pair_at_once(method, adjust, rng):
+def test_differences_are_every_pair_at_once(method, adjust, rng):
     y, a, b = honest_and_bold(rng, 100)
     models = {"a": a, "b": b, "half": 0.5 + 0 * a, "bolder": expit(2 * logit(b)), "shy": expit(logit(a) / 2)}
-    table = compare(Brier(), y, models, reference="b", method=method, n_resamples=99, rng=2)
+    table = differences(Brier(), y, models, reference="b", method=method, n_resamples=99, rng=2)
     others = ["a", "half", "bolder", "shy"]
     assert table["model"].tolist() == ["b", *others]
     assert table["value"].tolist() == [Brier()(y, models[name]).value for name in ("b", *others)]
@@ -298,7 +298,7 @@ def test_compare_is_every_pair_at_once(method, adjust, rng):
 
 def test_the_first_model_is_the_reference(rng):
     y, a, b = honest_and_bold(rng, 50)
-    table = compare(SQUARED, y, {"a": a, "b": b}, n_resamples=39, confidence_level=0.9)
+    table = differences(SQUARED, y, {"a": a, "b": b}, n_resamples=39, confidence_level=0.9)
     pair = PairedDifference(SQUARED, 39, 0.9)(y, b, a)
     assert table["difference"].tolist() == [0, pair.value]
     assert table["low"][1] == pair.interval.low
@@ -311,7 +311,7 @@ def test_family_wise_error_of_several_equal_models():
         z = rng.normal(0, 1.5, 100)
         y = (rng.random(100) < expit(z)).astype(int)
         models = {str(m): expit(z + 0.5 * rng.standard_normal(100)) for m in range(4)}
-        table = compare(Brier(), y, models, n_resamples=99, rng=i)
+        table = differences(Brier(), y, models, n_resamples=99, rng=i)
         count += np.nanmin(table["adjusted"]) <= 0.05
     assert count <= binom.ppf(0.999, 100, 0.05)
 
@@ -348,7 +348,7 @@ def test_errors_with_a_bias_of_sharpness_are_withheld(rng):
         assert "compare models by a score such as Brier()" in found.withheld
     assert PairedDifference(SKCE(Exponential(0.5)), 39)(y, a, b).withheld is None
     with pytest.raises(InputError, match=r"estimator must tell models apart: ECE\(\) is biased upwards"):
-        compare(ECE(), y, {"a": a, "b": b})
+        differences(ECE(), y, {"a": a, "b": b})
 
 
 def test_scores_of_few_numbers_have_no_interval(rng):
@@ -388,11 +388,11 @@ def test_settings_are_checked(settings, message):
         PairedDifference(**{"estimator": ECE(), **settings})
 
 
-def test_arguments_of_compare_are_checked():
+def test_arguments_of_differences_are_checked():
     y, p = [1, 0], [0.5, 0.4]
     with pytest.raises(InputError, match="method must be 'holm' or 'bh'; got 'bonferroni'"):
-        compare(Brier(), y, {"a": p, "b": p}, method="bonferroni")
+        differences(Brier(), y, {"a": p, "b": p}, method="bonferroni")
     with pytest.raises(InputError, match=r"models must hold at least two to compare; got \['a'\]"):
-        compare(Brier(), y, {"a": p})
+        differences(Brier(), y, {"a": p})
     with pytest.raises(InputError, match=r"there is no model 'model' to refer to \(did you mean 'model1'\?\)"):
-        compare(Brier(), y, {"model1": p, "b": p}, reference="model")
+        differences(Brier(), y, {"model1": p, "b": p}, reference="model")

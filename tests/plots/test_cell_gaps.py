@@ -16,13 +16,24 @@ def test_sums_are_those_of_the_rows(rng):
         np.testing.assert_allclose(gaps.standardised(gaps.sums(y[None]))[0, c], np.abs(gap) / np.sqrt(variance))
 
 
+def test_of_many_cells_the_largest_is_that_of_all(rng):
+    """With few rows; in the last set of targets all that was likely is seen."""
+    p = 0.9 * np.eye(200)[rng.integers(0, 200, 30)] + 0.1 / 200
+    cell, w = rng.integers(0, 12, 30), rng.random(30)
+    drawn = np.concatenate([Categorical(p).sample(rng, 20), p.argmax(axis=1)[None]])
+    for weights in (None, w):
+        gaps = CellGaps.of(cell, p, weights)
+        whole = gaps.standardised(gaps.sums(drawn)).reshape(len(drawn), -1).max(axis=1)
+        np.testing.assert_array_equal(gaps.largest(drawn), whole)
+
+
 def test_calibrated_models_are_marked_in_one_of_twenty_data_sets(rng):
     """400 data sets at 5 %, by the largest of twelve cells: a share within four standard errors."""
     p = rng.dirichlet(np.ones(3) / 2, 60)
     predictions = Categorical(p)
     gaps = CellGaps.of(p.argmax(axis=1), p, None)
     marked = [
-        gaps.adjusted(y, predictions, gaps.standardised, 99, i, None).min() <= 0.05
+        gaps.adjusted(y, predictions, None, 99, i, None).min() <= 0.05
         for i, y in enumerate(predictions.sample(rng, 400))
     ]
     assert abs(np.mean(marked) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 400)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from calibrant import ECE, KCE, Bootstrap, Brier, ExactTest
-from calibrant.results import SCHEMA, Estimate, Finding, Interval, Table, TestResult
+from calibrant.results import SCHEMA, Estimate, Finding, Interval, TestResult
 from calibrant.results.result import central_band
 
 
@@ -80,16 +80,32 @@ def test_notebook_display_escapes():
     assert "&lt;script&gt; = <b>0.5" in hostile._repr_html_()
 
 
-def test_table_columns_must_agree():
-    with pytest.raises(ValueError, match=r"different lengths: \[1, 2\]"):
-        Table(a=[1], b=[1, 2])
+def test_results_behave_as_their_number(estimate):
+    assert f"{estimate:.3f} {estimate:8.1%}|{estimate:>6.2f}" == "0.250    25.0%|  0.25"
+    assert f"{estimate}" == str(estimate) == repr(estimate)
+    assert (round(estimate, 1), round(replace(estimate, value=0.7))) == (0.2, 1)
+    assert 0.2 < estimate <= 0.25 <= estimate < 1
+    assert np.float64(0.2) < estimate
+    assert estimate > np.float32(0.2)
+    assert [estimate == 0.25, 0.25 == estimate, estimate == 0.3] == [True, True, False]  # noqa: SIM300
+    assert max(estimate, replace(estimate, value=0.3)).value == 0.3
+    assert np.array([estimate, 1]).tolist() == [0.25, 1.0]
+    assert (np.array([0.1, 0.9]) > estimate).tolist() == [False, True]
+    assert {estimate, 0.25} == {0.25}  # equal values have equal hashes
 
 
-def test_table_gives_rows_and_columns():
-    table = Table(group=["a", "b"], value=[0.5, 0.25])
-    assert list(table.rows())[1] == {"group": "b", "value": 0.25}
-    assert table.n_rows == 2
-    assert dict(table)["value"].tolist() == [0.5, 0.25]
+def test_results_are_no_numbers_to_each_other(estimate):
+    other = replace(estimate, n=41)
+    assert [estimate == replace(estimate), estimate == other, estimate <= other] == [True, False, True]
+    test = TestResult(0.3, 0.04, 40, ExactTest(ECE()), estimate)
+    assert test < 0.05
+    assert f"{test:.2f}" == "0.04"
+    assert test == replace(test, null_distribution=np.ones(3))
+    with pytest.raises(TypeError, match="not supported between instances of 'Estimate' and 'TestResult'"):
+        estimate < test  # noqa: B015
+    with pytest.raises(TypeError, match="not supported between instances of 'Estimate' and 'str'"):
+        estimate < "0.3"  # noqa: B015
+    assert estimate != "0.25"
 
 
 def test_json_of_everything_a_test_returns():

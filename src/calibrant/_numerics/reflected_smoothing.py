@@ -3,6 +3,8 @@
 A cosine series is even around 0 and 1, which is all reflections at once: a kernel damps its terms, and nothing else.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -67,3 +69,93 @@ def damping(bandwidths: np.ndarray, count: int) -> np.ndarray:
     [[1.0, 1.0], [1.0, 0.607]]
     """
     return np.exp(-((np.pi * bandwidths[:, None] * np.arange(count)) ** 2) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class ReflectedKernels:
+    """Gaussian kernels of several bandwidths between ``count`` neighbouring nodes of a grid, from the node ``first`` on.
+
+    Reflected at both ends, the kernel of the nodes i and j is ``c(i - j) + c(i + j)``, where c is even and goes around the circle
+    of two mirrored intervals. All nodes are smoothed by cosines, a part by a convolution that never sees the others.
+
+    >>> all_nodes, two = (ReflectedKernels(np.array([0.1]), 32, *part) for part in ((0, 33), (3, 2)))
+    >>> all_nodes(np.eye(33)[3])[0, 3:5].round(4), two(np.array([1.0, 0.0]))[0].round(4)
+    (array([0.1462, 0.1301]), array([0.1462, 0.1301]))
+    """
+
+    bandwidths: np.ndarray
+    cells: int
+    first: int
+    count: int
+
+    def __call__(self, mass: np.ndarray) -> np.ndarray:
+        """Masses at the nodes, ``(count,)``, smoothed, ``(bandwidths, count)``."""
+        if self._is_whole:
+            from scipy.fft import idct
+
+            return idct(2 * cosine_sums(mass) * self._damping, type=1)
+        from scipy.fft import irfft, rfft
+
+        straight, mirrored = self._spectra
+        sums = straight * rfft(mass, self._size) + mirrored * rfft(mass[::-1], self._size)
+        return irfft(sums, self._size)[:, : self.count]
+
+    def around(self, node: int) -> np.ndarray:
+        """The kernels between one of the nodes, counted from the first, and all of them, ``(bandwidths, count)``."""
+        nodes = np.arange(self.count)
+        return self._straight[:, np.abs(node - nodes)] + self._mirrored[:, node + nodes]
+
+    @property
+    def own(self) -> np.ndarray:
+        """The kernels between each node and itself, ``(bandwidths, count)``."""
+        return self._straight[:, :1] + self._mirrored[:, ::2]
+
+    @property
+    def _is_whole(self) -> bool:
+        return self.count == self.cells + 1
+
+    @cached_property
+    def _damping(self) -> np.ndarray:
+        return damping(self.bandwidths, self.count)
+
+    @cached_property
+    def _straight(self) -> np.ndarray:
+        """``c`` at distances of 0, 1, 2, ... cells."""
+        if self._is_whole:
+            from scipy.fft import idct
+
+            return idct(self._damping, type=1)
+        return self._circle(np.arange(self.count))
+
+    @cached_property
+    def _mirrored(self) -> np.ndarray:
+        """``c(i + j)`` for all that i and j add up to."""
+        if self._is_whole:
+            return np.concatenate([self._straight, self._straight[:, -2::-1]], axis=1)
+        return self._circle(2 * self.first + np.arange(2 * self.count - 1))
+
+    def _circle(self, distance: np.ndarray) -> np.ndarray:
+        """``c``: the Gaussian and its copies, each once around the circle from the next."""
+        h = self.bandwidths[:, None]
+        rounds = 2 * np.arange(-(1 + int(4.5 * h.max())), 2 + int(4.5 * h.max()))
+        return sum(np.exp(-(((distance / self.cells - r) / h) ** 2) / 2) for r in rounds) / (
+            self.cells * h * np.sqrt(2 * np.pi)
+        )
+
+    @cached_property
+    def _size(self) -> int:
+        from scipy.fft import next_fast_len
+
+        return int(next_fast_len(2 * self.count - 1, real=True))
+
+    @cached_property
+    def _spectra(self) -> tuple[np.ndarray, np.ndarray]:
+        """Transforms of ``c(i - j)`` and, for masses in reverse order, of ``c(i + j)``."""
+        from scipy.fft import rfft
+
+        n, both = self.count, np.zeros((2, len(self.bandwidths), self._size))
+        both[0, :, :n], both[1, :, :n] = self._straight, self._mirrored[:, n - 1 :]
+        if n > 1:
+            both[0, :, 1 - n :], both[1, :, 1 - n :] = self._straight[:, :0:-1], self._mirrored[:, : n - 1]
+        straight, mirrored = rfft(both)
+        return straight, mirrored

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any
 
@@ -28,7 +29,7 @@ from calibrant.cli.flags import (
     opened,
     print_json,
 )
-from calibrant.cli.settings import default_set, parse_estimator, parse_test
+from calibrant.cli.settings import ESTIMATORS, default_set, parse_estimator, parse_test
 from calibrant.inference.certificate import Certifiable, Certificate, check_margin, of_estimate, points
 from calibrant.inference.exact_tests.aggregated import AggregatedTest
 from calibrant.inference.intervals import WithInterval
@@ -42,26 +43,48 @@ COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": oper
 
 @dataclass(frozen=True)
 class Gate:
-    """A condition on a named number under which a pipeline should stop.
+    """A condition on a named number under which a pipeline should stop; limits may be in percent.
 
-    >>> Gate.parse("ECE > 0.05").fails({"ECE": 0.07})
-    True
+    >>> Gate.parse("ECE > 0.05").fails({"ECE": 0.07}), Gate.parse("ECE > 5%").limit
+    (True, 0.05)
     """
 
     name: str
     comparison: str
     limit: float
+    in_percent: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "Gate":
-        """Read ``NAME > NUMBER``, with any of ``> >= < <=``."""
-        found = re.fullmatch(r"\s*([^<>]+?)\s*(>=|<=|>|<)\s*([^<>=]+?)\s*", text)
+        """Read ``NAME > NUMBER``, with any of ``> >= < <=``; ``5%`` is 0.05."""
+        found = re.fullmatch(r"\s*([^<>]+?)\s*(>=|<=|>|<)\s*([^<>=%]+?)\s*(%?)\s*", text)
         try:
-            if found is None or math.isnan(float(found[3])):
+            if found is None or math.isnan(limit := float(found[3])):
                 raise ValueError
-            return cls(found[1], found[2], float(found[3]))
         except ValueError:
-            raise InputError(f"--fail-if {text!r} cannot be read: write it as 'ECE > 0.05'") from None
+            raise InputError(f"--fail-if {text!r} cannot be read: write it as 'ECE > 0.05' or 'ECE > 5%'") from None
+        gate = cls(found[1], found[2], float(Decimal(found[3]) / 100) if found[4] else limit, bool(found[4]))
+        gate.check()
+        return gate
+
+    def check(self) -> None:
+        """Refuse a limit that the number cannot reach, which would pass whatever happens."""
+        known = re.fullmatch(
+            r"(\w+)(?:\(.*\))?(?: of (?!.* - ).*)?", self.name
+        )  # differences of models have no such range
+        low, top = _range_of(known[1] if known else self.name)
+        reaches = COMPARISONS[self.comparison]
+        if not reaches(top if self.comparison in (">", ">=") else low, self.limit):
+            remedy = f"{self.name} {self.comparison} {self.limit:g}%"
+            hint = f"; of percent write {remedy!r}" if top == 1 <= self.limit <= 100 else ""
+            raise InputError(f"--fail-if '{self}' never holds: {self.name} lies between {low:g} and {top:g}{hint}")
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.comparison} {self.shown(self.limit)}"
+
+    def shown(self, value: float) -> str:
+        """A value as the limit was written."""
+        return f"{100 * value:.6g}%" if self.in_percent else f"{value:.6g}"
 
     def fails(self, numbers: Mapping[str, float]) -> bool:
         """Whether the condition holds; a number that is missing or not a number is an error, never a pass."""
@@ -73,11 +96,20 @@ class Gate:
         return bool(COMPARISONS[self.comparison](value, self.limit))
 
 
+def _range_of(name: str) -> tuple[float, float]:
+    """The smallest and the largest value of an estimator, or of a p-value; all numbers where it is none that is known."""
+    if name == "pvalue":
+        return 0.0, 1.0
+    found = ESTIMATORS.get(name)
+    return getattr(found, "least", -math.inf), getattr(found, "most", math.inf)
+
+
 def judge(gates: Sequence[Gate], numbers: Mapping[str, float]) -> int:
     """1 if any gate fails, saying which; else 0."""
     failed = [gate for gate in gates if gate.fails(numbers)]
     for gate in failed:
-        complain(f"gate failed: {gate.name} = {numbers[gate.name]:.6g} {gate.comparison} {gate.limit:g}")
+        value = gate.shown(numbers[gate.name])
+        complain(f"gate failed: {gate.name} = {value} {gate.comparison} {gate.shown(gate.limit)}")
     return 1 if failed else 0
 
 

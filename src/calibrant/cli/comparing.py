@@ -10,7 +10,7 @@ from calibrant import io
 from calibrant._validate import InputError
 from calibrant.cli import display
 from calibrant.cli.flags import Data
-from calibrant.cli.pipes import is_stream, local
+from calibrant.cli.pipes import is_stream
 from calibrant.distributions.base import Distribution
 from calibrant.io.opening import open_columns
 from calibrant.reports.model_comparison import Comparison, compare
@@ -73,7 +73,7 @@ def keys_of(file: Path, data: Data, id: str | None) -> np.ndarray | None:
     """The column that names the rows, each once; none where no column was said."""
     if id is None:
         return None
-    keys = open_columns(local(file, data.input_format), data.input_format).single(id, "--id")
+    keys = open_columns(file, data.layout).single(id, "id")
     found, counts = np.unique(keys.astype(str), return_counts=True)
     if counts.max() > 1:
         raise InputError(

@@ -142,7 +142,7 @@ FIRST_STEPS = (
 
 EXIT_CODES = {
     0: "all is well",
-    1: "a gate failed: --fail-if, --certify, --gate, worse map, alarm, budget, self-test",
+    1: "gate failed: --fail-if, --certify, --gate, worse map, alarm, plan, doctor",
     2: "the input or an option cannot be used; one line says why",
     70: "a mistake of calibrant, with a traceback: please report it",
     129: "the terminal was closed (SIGHUP); monitor keeps its state",

@@ -37,6 +37,8 @@ from calibrant.estimators.forecast_errors.spread import MeanWidth as MeanWidth
 from calibrant.estimators.forecast_errors.spread import ZMean as ZMean
 from calibrant.estimators.forecast_errors.spread import ZVariance as ZVariance
 from calibrant.estimators.forecast_errors.spread import by_spread as by_spread
+from calibrant.estimators.kernel_errors.pair_kernels import PairSKCE as PairSKCE
+from calibrant.estimators.kernel_errors.pair_kernels import SumSKCE as SumSKCE
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE as RandomFeatureSKCE
 from calibrant.estimators.kernel_errors.skce import KCE as KCE
 from calibrant.estimators.kernel_errors.skce import MMCE as MMCE
@@ -49,6 +51,7 @@ from calibrant.estimators.kernel_errors.ucme import UCME as UCME
 from calibrant.estimators.ranking import AURC as AURC
 from calibrant.estimators.ranking import SelectiveAccuracy as SelectiveAccuracy
 from calibrant.estimators.ranking import risk_coverage as risk_coverage
+from calibrant.estimators.scoring_rules.auc import AUC as AUC
 from calibrant.estimators.scoring_rules.decomposition import Decomposition as Decomposition
 from calibrant.estimators.scoring_rules.decomposition import decompose as decompose
 from calibrant.estimators.scoring_rules.decomposition import decompose_by_kernel as decompose_by_kernel

@@ -10,6 +10,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
 from calibrant._compiled.choice import Account, accounted
+from calibrant._spellings import Settings
 from calibrant._tasks import mapping
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
@@ -38,7 +39,7 @@ LINES = "rests on straight lines between the quantiles, which were not forecast"
 """What is said of numbers that need whole distributions, where quantiles alone were forecast."""
 
 
-class BaseEstimator(ABC):
+class BaseEstimator(Settings, ABC):
     """A frozen value with the settings of an estimator; calling it checks the input and does the work.
 
     Subclasses are frozen dataclasses that write :meth:`estimate`. Those that can reuse work between resamples of the
@@ -294,6 +295,7 @@ class OfEvent:
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     limits: Callable[[float], Interval] | None = None
+    withheld: str | None = None
 
 
 class EventEstimator(LensedEstimator):
@@ -341,6 +343,7 @@ class EventEstimator(LensedEstimator):
             interval=one.interval,
             notes=one.notes,
             limits=one.limits,
+            withheld=one.withheld,
         )
 
     def _averaged(

@@ -28,7 +28,7 @@ from calibrant.inference.multiplicity import holm as holm
 from calibrant.inference.multiplicity import westfall_young as westfall_young
 from calibrant.inference.paired_difference import Difference as Difference
 from calibrant.inference.paired_difference import PairedDifference as PairedDifference
-from calibrant.inference.paired_difference import compare as compare
+from calibrant.inference.paired_difference import differences as differences
 from calibrant.inference.pit_bands import PITCurve as PITCurve
 from calibrant.inference.pit_bands import PITHistogram as PITHistogram
 from calibrant.inference.proportions import coverage as coverage

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from calibrant._clusters import refuse_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
@@ -41,7 +42,7 @@ MAX_TRIALS = 20
 
 
 @dataclass(frozen=True)
-class HosmerLemeshow:
+class HosmerLemeshow(Settings):
     """Test of calibration of one event by groups of equal size, as published.
 
     ``sum_g n_g (o_g - m_g)^2 / (m_g (1 - m_g))`` with frequency ``o_g`` and mean score ``m_g`` of the ``n_g`` rows in each of
@@ -195,7 +196,7 @@ FIXED = "scores of 0, 1/2 and 1 alone fix the Brier score whatever can happen: t
 
 
 @dataclass(frozen=True)
-class Spiegelhalter:
+class Spiegelhalter(Settings):
     """Test that the Brier score of one event is what its scores promise, two-sided, as published.
 
     ``z = sum w (y - f)(1 - 2f) / sqrt(sum w^2 (1 - 2f)^2 f (1 - f))``: the Brier score less its mean, in standard deviations,
@@ -271,7 +272,7 @@ CONSISTENCY_NOTE = (
 
 
 @dataclass(frozen=True)
-class ConsistencyTest:
+class ConsistencyTest(Settings):
     """Test of calibration by consistency resampling, with any estimator as statistic.
 
     Predictions are drawn from the data with replacement and targets from them; the statistic is ranked among those of such

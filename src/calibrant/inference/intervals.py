@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
@@ -24,7 +25,7 @@ from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 
 @dataclass(frozen=True)
-class Bootstrap:
+class Bootstrap(Settings):
     """An estimate with a bootstrap interval and standard error.
 
     Rows are drawn with replacement. With the standard deviation s and the skewness g of the resampled values the interval is
@@ -147,7 +148,7 @@ def with_spread(estimate: Estimate, values: np.ndarray, level: float, estimator:
 
 
 @dataclass(frozen=True)
-class WithInterval:
+class WithInterval(Settings):
     """An estimate with the interval that the estimator knows, else that of the bootstrap, else the reason why there is none.
 
     >>> from calibrant import ECE
@@ -230,7 +231,7 @@ TASKS = 20
 
 
 @dataclass(frozen=True)
-class Jackknife:
+class Jackknife(Settings):
     """An estimate with the jackknife's standard error, and an interval where leaving out rows suits the estimator.
 
     Rows are dealt at random into G ``groups``, and the estimator is asked G times with one group left out:

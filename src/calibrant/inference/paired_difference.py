@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_fraction, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -19,12 +20,14 @@ from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
 from calibrant.estimators.forecast_errors.pit_error import PITError
 from calibrant.estimators.mean_limits import MeanLimits
+from calibrant.estimators.scoring_rules.auc import AUC
 from calibrant.estimators.scoring_rules.proper_scores import ROWS_OF_LOSSES, Score, cubes_over_squares
 from calibrant.inference.intervals import cluster_rows, rows_of_clusters, value_of_rows
 from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.squared_errors import Square, Squared, is_square, roots_apart, squares_apart
-from calibrant.results import SCHEMA, Estimate, Interval, Result, Table, brief, how_many, number
+from calibrant.results import SCHEMA, Estimate, Interval, Table, brief, how_many, number
+from calibrant.results.result import Measured
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 TASK = 50
@@ -55,8 +58,8 @@ SMALLEST_PVALUE = 1e-12
 INFINITE = "the difference is not a finite number for some rows: the estimator must be finite for both"
 
 
-@dataclass(frozen=True, repr=False)
-class Difference(Result):
+@dataclass(frozen=True, repr=False, eq=False)
+class Difference(Measured):
     """How far the values of two models lie apart, ``value = a - b``, and the p-value of there being no difference.
 
     Where rows are too few for either, ``withheld`` says why; the interval is then the whole line, and the p-value 1.
@@ -111,7 +114,7 @@ class Difference(Result):
 
 
 @dataclass(frozen=True)
-class PairedDifference:
+class PairedDifference(Settings):
     """The difference of an estimator between two models of the same targets, a minus b.
 
     Scores are means over rows, and so are their differences: the interval is that of :class:`MeanLimits`, which holds for rare
@@ -360,6 +363,8 @@ def _bias_differs(estimator: Estimator) -> str | None:
             f"{brief(estimator)} is a largest gap, which noise makes larger the more levels have gaps like it; compare "
             "models by a score such as CRPS(), or by PITError('cramer-von-mises'), whose square has no such bias"
         )
+    if isinstance(estimator, AUC):
+        return f"{estimator.resampling}; compare the intervals of both models, or their Brier() scores"
     return (
         f"{brief(estimator)} is biased upwards, more so for the less sharp model, and resamples do not show it; compare models by "
         "a score such as Brier(), or by DebiasedECE(), whose square has no such bias"
@@ -423,7 +428,7 @@ def _resample(
     return np.array([[float(value(r)) for value in values] for r in rows])
 
 
-def compare(
+def differences(
     estimator: Estimator,
     y_true: ArrayLike,
     models: Mapping[str, ArrayLike],
@@ -447,7 +452,7 @@ def compare(
 
     >>> from calibrant import Brier
     >>> y_true, p = [1, 0, 1, 1, 0, 0], np.array([0.9, 0.2, 0.7, 0.8, 0.3, 0.1])
-    >>> compare(Brier(), y_true, {"sharp": p, "vague": 0.5 + 0 * p})["difference"].round(3)
+    >>> differences(Brier(), y_true, {"sharp": p, "vague": 0.5 + 0 * p})["difference"].round(3)
     array([0.   , 0.203])
     """
     adjust = {"holm": holm, "bh": benjamini_hochberg}.get(method)
@@ -466,9 +471,9 @@ def compare(
         y_true, [models[name] for name in names], sample_weight, clusters, Classes(labels, pos_label)
     )
     pairs = [(i, 0) for i in range(1, len(names))]
-    differences = paired.between(problems, pairs, clusters=groups, rng=rng, engine=engine)
-    rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in differences)]
+    found = paired.between(problems, pairs, clusters=groups, rng=rng, engine=engine)
+    rows = [{"difference": 0.0, "low": 0.0, "high": 0.0, "pvalue": np.nan}, *(d.to_row() for d in found)]
     columns = {key: [row[key] for row in rows] for key in rows[0]}
-    values = [float(differences[0].b), *(float(d.a) for d in differences)]
-    adjusted = [np.nan, *adjust([d.pvalue for d in differences])]
+    values = [float(found[0].b), *(float(d.a) for d in found)]
+    adjusted = [np.nan, *adjust([d.pvalue for d in found])]
     return Table(model=names, value=values, **columns, adjusted=adjusted)

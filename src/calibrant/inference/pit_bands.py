@@ -9,6 +9,7 @@ from scipy.special import gammaln, xlogy
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._validate import check_count, check_fraction
 from calibrant.distributions.reading.conversion import as_clustered_problem
 from calibrant.estimators.forecast_errors.pit import Prerank, check_prerank, pit_of, randomised, share_upto
@@ -153,7 +154,7 @@ def known_clusters(asker: object, clusters: Clusters | None) -> Clusters | None:
 
 
 @dataclass(frozen=True)
-class PITCurve:
+class PITCurve(Settings):
     """Share of targets up to each level of their predictions: the diagonal where the forecast is calibrated.
 
     A table with columns ``level``, ``observed``, ``low`` and ``high`` at ``n_points - 1`` levels (no more than there are rows).
@@ -218,7 +219,7 @@ class PITCurve:
 
 
 @dataclass(frozen=True)
-class PITHistogram:
+class PITHistogram(Settings):
     """Histogram of the PIT values ``F_i(y_i)`` of targets, flat where the forecast is calibrated.
 
     A table with the share of rows in each of ``n_bins`` equal bins, and a band from ``low`` to ``high`` that holds *all* bins of a

@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
@@ -192,14 +193,10 @@ def monotone_band(rows: CurveRows, places: np.ndarray, tail: float) -> Band:
 def local_rows(rows: CurveRows, bandwidth: float, places: np.ndarray) -> np.ndarray:
     """How many rows of equal weight a kernel mean rests on, ``(sum w k)^2 / sum w^2 k^2``, at the node next to each place."""
     cells = cells_of(FINE / bandwidth)
-    first, second = (GridPositions.of(rows.scores, w, cells) for w in (rows.weights, rows.weights**2))
-    grid, squares = (each.grid(rows.observed) for each in (first, second))
-    kernel = grid.kernel(np.array([bandwidth]))[0]
-    nodes = np.arange(len(kernel))
-    counts = []
-    for node in np.rint(places * nodes[-1]).astype(np.intp):
-        around = node + nodes
-        near = kernel[np.abs(node - nodes)] + kernel[np.minimum(around, 2 * nodes[-1] - around)]
+    grid, squares = (GridPositions.of(rows.scores, w, cells) for w in (rows.weights, rows.weights**2))
+    kernel, counts = grid.kernels(np.array([bandwidth])), []
+    for node in np.rint(places * cells).astype(np.intp) - grid.first:
+        near = kernel.around(node)[0]
         counts.append((near @ grid.weight) ** 2 / (near**2 @ squares.weight))
     return np.array(counts)
 
@@ -250,7 +247,7 @@ def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class ReliabilityCurve:
+class ReliabilityCurve(Settings):
     """Observed frequency against predicted probability, with a band at every point by itself.
 
     A table with columns ``predicted``, ``observed``, ``low`` and ``high``: in bins (with their edges and weight), or on a

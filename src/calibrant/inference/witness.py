@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import refuse_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -80,7 +81,7 @@ TAIL = 0.025
 
 
 @dataclass(frozen=True)
-class Witness:
+class Witness(Settings):
     """The kernel witness ``w(S, t) = mean_i k(S, P_i) [l(t, y_i) - E l(t, Z_i)]`` at places ``(S, t)``.
 
     Positive where targets near t happened more often than predicted for predictions near S. The mean of its square is
@@ -130,7 +131,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class LocalErrors:
+class LocalErrors(Settings):
     """Signed errors along the predictions: means over rows near each point, with the band of a calibrated model.
 
     For class probabilities the error of an event is how often it happened minus its probability, along the probability. For

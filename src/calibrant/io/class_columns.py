@@ -150,7 +150,7 @@ class ClassColumns:
     def _of_another_unit(self, table: Columns, odd: np.ndarray) -> str:
         row = int(odd.argmax())
         worst = float(self.values[row][np.abs(self.values[row] - 0.5).argmax()])
-        what = f"{table.path.name}: {_listed(self.names)} holds {worst:g} in row {row + 1}, no probability"
+        what = f"{table.path.name}: {_listed(self.names)} {'holds' if len(self.names) == 1 else 'hold'} {worst:g} in row {row + 1}, no probability"
         if odd.mean() <= FEW:
             return f"{what}: repair that row, or leave it out"
         low, high = self.values.min(), self.values.max()
@@ -226,7 +226,7 @@ def stars(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...] | No
     """What the star of a pattern stands for in each name, where one pattern with one star gave them all."""
     for pattern in patterns:
         head, star, tail = pattern.partition("*")
-        if star and "*" not in tail and all(fnmatchcase(name, pattern) for name in names):
+        if star and "*" not in tail and all(fnmatchcase(name.lower(), pattern.lower()) for name in names):
             return tuple(name[len(head) : len(name) - len(tail)] for name in names)
     return None
 

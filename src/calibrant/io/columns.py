@@ -67,10 +67,8 @@ class Columns(ABC):
             raise InputError(f"{self.path.name}: every row lacks a value in one of {', '.join(missing)}")
         which = ", ".join(f"{name!r} ({rows.sum():,})" for name, rows in missing.items() if rows.any())
         found = self.of_rows(~gone)
-        found.notes = {
-            **self.notes,
-            f"{how_many(int(gone.sum()), 'row')} of {len(gone):,} left out, without a value in {which}": None,
-        }
+        note = f"{how_many(int(gone.sum()), 'row')} of {len(gone):,} left out, without a value in {which}"
+        found.notes = {**self.notes, note: None}
         return found
 
     @abstractmethod
@@ -101,15 +99,14 @@ class Columns(ABC):
 
     def without_value(self, name: str, gone: np.ndarray) -> str:
         """What is wrong with a column in which some rows have no value, and what to do."""
-        return (
-            f"{self.path.name}: column {name!r} has missing values in {int(gone.sum()):,} of {how_many(len(gone), 'row')}, first in row "
-            f"{int(gone.argmax()) + 1}: leave such rows out with {said('missing', 'drop')}"
-        )
+        rows = f"{int(gone.sum()):,} of {how_many(len(gone), 'row')}, first in row {int(gone.argmax()) + 1}"
+        remedy = f"leave such rows out with {said('missing', 'drop')}"
+        return f"{self.path.name}: column {name!r} has missing values in {rows}: {remedy}"
 
     def usual(self, patterns: Sequence[str]) -> list[str]:
         """The columns of the first pattern that any has, if one does."""
         for pattern in patterns:
-            if found := [name for name in self.names if fnmatchcase(name, pattern)]:
+            if found := [name for name in self.names if fnmatchcase(name.strip().lower(), pattern)]:
                 return found
         return []
 

@@ -230,11 +230,9 @@ def _truth(table: Columns, names: list[str], wish: str | None) -> np.ndarray:
 
 def prediction_names_of(table: Columns, y_pred: str | None, predict: str | None) -> list[str]:
     """The columns of predictions, before any value is looked at."""
-    return (
-        ClassColumns.names_of(table, y_pred, PREDICTION_NAMES)[0]
-        if predict is None
-        else columns_of_family(predict, table)
-    )
+    if predict is not None:
+        return columns_of_family(predict, table)
+    return ClassColumns.names_of(table, y_pred, PREDICTION_NAMES)[0]
 
 
 def _complete(table: Columns, truth: list[str], numbers: list[str], others: Mapping[str, str]) -> Columns:
@@ -428,8 +426,8 @@ def levels_of_names(names: Sequence[str], n_levels: int | None = None) -> list[f
     if is_count or max(values) < 10 or max(values) >= 100:
         either = f", or {_as_levels(shares)}" if max(values) < 100 else ""
         raise InputError(
-            f"{said('predict')} Quantiles: the numbers in {names[0]} to {names[-1]} may be percent, or count the columns: say which, "
-            f"{evenly}{either}"
+            f"{said('predict')} Quantiles: the numbers in {names[0]} to {names[-1]} may be percent, or count the columns: say "
+            f"which, {evenly}{either}"
         )
     return shares
 

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from calibrant._array import namespace
+from calibrant._spellings import Settings
 from calibrant._validate import InputError
 from calibrant.kernels.metrics import Euclidean, Metric, PerCoordinate, check_lengthscale, median_distance
 from calibrant.typing import Array
@@ -22,7 +23,7 @@ ZERO = 1e15
 """In length scales: from there on kernels are zero in every precision, and the square of the distance is a number."""
 
 
-class Kernel(ABC):
+class Kernel(Settings, ABC):
     """A positive semi-definite function of two points; subclasses are frozen dataclasses.
 
     A kernel is complete with :meth:`__call__`. Those that can do more override :meth:`spectrum` (then every family with a

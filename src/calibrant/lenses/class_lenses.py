@@ -14,6 +14,7 @@ import numpy as np
 
 from calibrant._array import matched, namespace, row_maxima, to_numpy
 from calibrant._clusters import as_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, as_group, as_weights, of_what
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -58,7 +59,7 @@ class Event:
         return xp.astype(observed, xp.uint8), Categorical.trusted(self.predicted)
 
 
-class Lens(ABC):
+class Lens(Settings, ABC):
     """Picks events of a batch of predictions; subclasses are frozen dataclasses."""
 
     name: str

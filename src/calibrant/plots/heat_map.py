@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 WORK = 10_000_000
 """Resampled targets that marks may cost before they make do with fewer resamples."""
+
+FEW = 4
+"""Cells per row up to which all are counted."""
+
+NUMBERS = 10_000_000
+"""Sums of cells that are kept at a time."""
 
 ALPHA = 0.05
 """What has an adjusted p-value up to this is marked."""
@@ -57,27 +63,64 @@ class CellGaps:
         """
         return np.abs(sums) / np.sqrt(self.variance + self.one_row)
 
+    def largest(self, targets: np.ndarray) -> np.ndarray:
+        """The largest standardised sum of all cells and classes, ``(m,)``; of many cells only those are counted that have rows."""
+        if self.variance.size <= FEW * targets.shape[1]:
+            return self.standardised(self.sums(targets)).reshape(len(targets), -1).max(axis=1)
+        index = self.counts.cell * self.variance.shape[1] + targets
+        return np.array([self._largest_of(cells) for cells in index])
+
+    def _largest_of(self, index: np.ndarray) -> float:
+        """The same of one set of rows, in cells and classes ``(n,)``."""
+        nothing, order, place = self._unseen
+        found, row = np.unique(index, return_inverse=True)
+        weight = self.counts.weight[found // self.variance.shape[1]]
+        seen = np.bincount(row, weights=self.counts.weights)
+        gap = (self.counts.predicted.ravel()[found] - seen) / np.where(weight > 0, weight, 1) * weight
+        size = np.abs(gap) / np.sqrt(self.variance.ravel()[found] + self.one_row)
+        is_seen = np.zeros(len(order) + 1, dtype=bool)
+        is_seen[place[found]] = True
+        return max(float(size.max()), float(nothing[order[np.argmin(is_seen[:-1])]]))
+
+    @cached_property
+    def _unseen(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Standardised sums where nothing happens; the largest of them, one more than rows; the place of each among these."""
+        weight = self.counts.weight[:, None]
+        sums = self.counts.predicted / np.where(weight > 0, weight, 1) * weight
+        nothing = self.standardised(sums).ravel()
+        order = np.argsort(-nothing, kind="stable")[: len(self.counts.cell) + 1]
+        place = np.full(len(nothing), len(order))
+        place[order] = np.arange(len(order))
+        return nothing, order, place
+
+    def __getstate__(self) -> dict[str, object]:
+        return {key: value for key, value in self.__dict__.items() if key != "_unseen"}
+
     def adjusted(
         self,
         targets: np.ndarray,
         predictions: Distribution,
-        gather: Gather,
+        gather: Gather | None,
         n_resamples: int,
         rng: Seed,
         engine: Engine | None,
     ) -> np.ndarray:
-        """p-values of the statistics that ``gather`` makes, adjusted for their number: targets are resampled."""
-        observed = gather(self.sums(targets[None]))[0]
+        """p-values of the statistics that ``gather`` makes, else of all sums, adjusted for their number: targets are resampled."""
+        observed = (gather or self.standardised)(self.sums(targets[None]))[0]
         task = partial(_largest, self, predictions, gather)
         largest = draw(task, n_resamples, width=len(predictions), rng=rng, engine=engine)
         return westfall_young(observed, largest)
 
 
 def _largest(
-    gaps: CellGaps, predictions: Distribution, gather: Gather, seed: np.random.SeedSequence, size: int
+    gaps: CellGaps, predictions: Distribution, gather: Gather | None, seed: np.random.SeedSequence, size: int
 ) -> np.ndarray:
-    drawn = gather(gaps.sums(predictions.sample(np.random.default_rng(seed), size)))
-    return drawn.reshape(size, -1).max(axis=1)
+    drawn = predictions.sample(np.random.default_rng(seed), size)
+    step = max(1, NUMBERS // gaps.variance.size)
+    parts = (drawn[start : start + step] for start in range(0, size, step))
+    if gather is None:
+        return np.concatenate([gaps.largest(part) for part in parts])
+    return np.concatenate([gather(gaps.sums(part)).reshape(len(part), -1).max(axis=1) for part in parts])
 
 
 def names_of(predictions: Categorical) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
 from calibrant._files import read_json, write_whole
+from calibrant._spellings import Settings
 from calibrant._tasks import elsewhere, mapping
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
@@ -329,7 +330,7 @@ class Found(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class Recalibrator(ABC):
+class Recalibrator(Settings, ABC):
     """A frozen value with the settings of a recalibrator; :meth:`fit` makes the map.
 
     Subclasses are frozen dataclasses that write :meth:`find`.

@@ -57,7 +57,7 @@ class Side:
         if problem.untested is None:
             test = problem.test(problem.error)
             band, pvalue = None if problem.clusters is not None else test.null_band(), test.pvalue
-        error = KeyNumber(label, meaning, value, "percent", None, band, pvalue, estimator, name, key)
+        error = KeyNumber(label, meaning, value, "fraction", None, band, pvalue, estimator, name, key)
         if isinstance(problem, PITProblem):
             fan = fan_of(problem.predictions)
             has_intervals = fan is None or bool(central_levels(fan))

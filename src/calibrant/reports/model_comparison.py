@@ -131,7 +131,7 @@ def compare(
     distribution. Differences of scores have skewness-corrected intervals, those of calibration errors a bootstrap of the rows, the
     same for all models (:class:`~calibrant.PairedDifference`); p-values allow for all comparisons (Holm). ``clusters``,
     ``time`` and ``block`` are those of :func:`calibrant.evaluate`.
-    One estimator alone: :func:`calibrant.inference.compare`. A model and its recalibration:
+    One estimator alone: :func:`calibrant.inference.differences`. A model and its recalibration:
     :func:`calibrant.reports.before_and_after`.
 
     >>> rng = np.random.default_rng(0)
@@ -295,7 +295,7 @@ def pictures_of(problems: Mapping[str, ReportProblem], reports: Mapping[str, Rep
 def rows_of(x: KeyNumber, reports: Mapping[str, Report]) -> Picture:
     """A row a model: its value, interval and null band."""
     found = {name: _number(report, x) for name, report in reports.items()}
-    scale = 100.0 if x.unit == "percent" else 1.0
+    scale = 100.0 if x.unit == "fraction" else 1.0
     ends = {
         name: [getattr(y, part, None) for y in found.values()]
         for name, part in (("interval", "interval"), ("null", "null_band"))
@@ -315,14 +315,14 @@ def rows_of(x: KeyNumber, reports: Mapping[str, Report]) -> Picture:
             )
         },
     )
-    unit = f"{x.label}, %" if x.unit == "percent" else x.label
+    unit = f"{x.label}, %" if x.unit == "fraction" else x.label
     best = list(found)[int(np.argmin(values))]
     return Picture(
         "comparison",
         f"{x.label} of every model",
         f"{x.meaning} With its 95 % interval, beside what each model would show if it were calibrated.",
         f"{x.label} of {len(found)} models; the smallest is that of {best}, {x.text(float(values.min()))}.",
-        {"models": table, "settings": Table(name=[unit])},
+        {"models": table, "settings": Table(name=[unit], unit=["percent" if scale == 100 else "number"])},
     )
 
 

@@ -1,15 +1,18 @@
-"""What calls return: estimates with their intervals, outcomes of tests, tables, and findings."""
+"""What calls return: estimates with their intervals, outcomes of tests, and findings."""
 
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from numbers import Real
+from operator import ge, gt, le, lt
 from typing import Any
 
 import numpy as np
 
 from calibrant.results import text as markup
+from calibrant.results.table import Table
 from calibrant.results.text import brief, number
 
 
@@ -53,88 +56,6 @@ class Finding(StrEnum):
     def is_of_height(self) -> bool:
         """Whether predictions are too high or too low."""
         return self in (Finding.TOO_HIGH, Finding.TOO_LOW)
-
-
-class Table(Mapping[str, np.ndarray]):
-    """Named columns of equal length; ``pandas.DataFrame(dict(table))`` and the like take it from there.
-
-    >>> Table(group=["a", "b"], n=[10, 12])
-    group   n
-    a      10
-    b      12
-    """
-
-    __hash__ = None  # type: ignore[assignment]  # columns are arrays
-
-    def __init__(self, columns: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        self._columns = {k: np.asarray(v) for k, v in {**(columns or {}), **more}.items()}
-        lengths = {len(v) for v in self._columns.values()}
-        if len(lengths) > 1:
-            raise ValueError(f"columns have different lengths: {sorted(lengths)}")
-        self._length = lengths.pop() if lengths else 0
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are (``len`` counts columns, as of any mapping)."""
-        return self._length
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Each row as a dictionary."""
-        names = list(self)
-        return (dict(zip(names, row, strict=True)) for row in zip(*self._columns.values(), strict=True))
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Plain lists, one a column."""
-        return {name: column.tolist() for name, column in self._columns.items()}
-
-    def to_markdown(self) -> str:
-        """The table as text that Markdown shows as one; what is not known is left empty.
-
-        >>> print(Table(group=["a", "b"], value=[0.5, np.nan]).to_markdown())
-        | group | value |
-        |---|---:|
-        | a | 0.5 |
-        | b | |
-        """
-        rows = [[_written(value) for value in row.values()] for row in self.rows()]
-        return markup.table([markup.escaped(name) for name in self], rows, self._is_number)
-
-    @property
-    def _is_number(self) -> list[bool]:
-        """Whether each column holds numbers."""
-        return [column.dtype.kind in "fiu" for column in self._columns.values()]
-
-    def _repr_html_(self) -> str:
-        cells = {name: [_cell(value) for value in column] for name, column in self._columns.items()}
-        return markup.frame(markup.grid(cells, self._is_number))
-
-    def __repr__(self) -> str:
-        cells = [[name, *map(_cell, column)] for name, column in self._columns.items()]
-        widths = [max(map(len, column)) for column in cells]
-        return "\n".join(
-            "  ".join(
-                t.rjust(w) if right else t.ljust(w) for t, w, right in zip(row, widths, self._is_number, strict=True)
-            ).rstrip()
-            for row in zip(*cells, strict=True)
-        )
-
-
-def _cell(value: object) -> str:
-    return number(float(value)) if isinstance(value, np.integer | np.floating) else str(value)
-
-
-def _written(value: object) -> str:
-    """A cell in Markdown, empty where the number is not known."""
-    return markup.escaped(str(value)) if not isinstance(value, np.number) else "" if value != value else _cell(value)
 
 
 SCHEMA = "calibrant/1"
@@ -189,6 +110,58 @@ class Result:
         return markup.card(title, headline, rest)
 
 
+class Measured(Result):
+    """A result that stands for one number, ``float(result)``: it is formatted, rounded and compared as that number is.
+
+    >>> from calibrant import Brier
+    >>> result = Brier()([1, 0], [0.5, 0.7])
+    >>> f"{result:.3f}, {result:.1%}", round(result, 2), result > 0.3
+    ('0.370, 37.0%', 0.37, True)
+    >>> np.mean([result, 0.63])
+    np.float64(0.5)
+    """
+
+    def __float__(self) -> float:
+        raise NotImplementedError
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+    def __round__(self, digits: int | None = None) -> float:
+        return round(float(self), digits)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(float(self), dtype=dtype)
+
+    def _against(self, other: object, compare: Callable[[float, float], bool]) -> bool:
+        if isinstance(other, Real) or type(other) is type(self):
+            return compare(float(self), float(other))
+        return NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._against(other, lt)
+
+    def __le__(self, other: object) -> bool:
+        return self._against(other, le)
+
+    def __gt__(self, other: object) -> bool:
+        return self._against(other, gt)
+
+    def __ge__(self, other: object) -> bool:
+        return self._against(other, ge)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Real):
+            return float(self) == float(other)
+        if type(other) is not type(self):
+            return NotImplemented
+        compared = [f.name for f in fields(self) if f.compare]  # type: ignore[arg-type]  # subclasses are dataclasses
+        return tuple(getattr(self, name) for name in compared) == tuple(getattr(other, name) for name in compared)
+
+    def __hash__(self) -> int:
+        return hash(float(self))
+
+
 @dataclass(frozen=True)
 class Interval:
     """A range with the confidence it holds and how it was found.
@@ -230,8 +203,8 @@ USUAL_LEVEL = 0.95
 """The confidence level of intervals where none is asked for."""
 
 
-@dataclass(frozen=True, repr=False)
-class Estimate(Result):
+@dataclass(frozen=True, repr=False, eq=False)
+class Estimate(Measured):
     """A number with what is needed to believe it.
 
     ``value`` is the estimate, ``n`` the rows it came from, ``estimator`` the resolved settings (its ``repr`` makes it
@@ -332,13 +305,13 @@ class Estimate(Result):
         return [*lines, ("n", f"{self.n:,}"), ("estimator", brief(self.estimator))]
 
 
-@dataclass(frozen=True, repr=False)
-class TestResult(Result):
+@dataclass(frozen=True, repr=False, eq=False)
+class TestResult(Measured):
     """The outcome of a test that the predictions are calibrated.
 
     ``pvalue`` is small when they are not. ``null_distribution`` holds the statistic under calibrated resamples, so
     ``null_band()`` says what an honest model with these very predictions would show; tests whose law is for large n have none.
-    ``notes`` say what a reader must know.
+    ``notes`` say what a reader must know. As a number it is its p-value: ``result < 0.05``.
     """
 
     __test__ = False  # not a test case, whatever the name says to pytest

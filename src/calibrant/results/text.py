@@ -111,6 +111,28 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], is_number: Seque
     return "\n".join([lines[0], marks, *lines[1:]])
 
 
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "∞": r"$\infty$",
+        "±": r"$\pm$",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    }
+)
+
+
+def latex(text: str) -> str:
+    r"""A name or a number as LaTeX that shows it as it is.
+
+    >>> print(latex("p_a & 5 %"), latex("-0.5"))
+    p\_a \& 5 \% $-$0.5
+    """
+    line = plain_text(text).translate(LATEX)
+    return re.sub(r"^-(?=\d|\$)", "$-$", line)
+
+
 def details(summary: str, body: str) -> str:
     """Something to unfold."""
     return f"<details>\n<summary>{summary}</summary>\n\n{body}\n\n</details>"

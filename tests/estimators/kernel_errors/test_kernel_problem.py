@@ -11,7 +11,7 @@ from calibrant.estimators.kernel_errors.kernel_problem import (
     resolve_problem,
     target_kernel,
 )
-from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Identity, Matern, MixtureWasserstein
+from calibrant.kernels import Cityblock, Energy, Exponential, Gaussian, Identity, MixtureWasserstein
 
 
 def test_default_kernels_on_targets(rng):
@@ -97,7 +97,7 @@ def test_two_classes_are_points_on_a_line(rng):
 def test_metrics_may_embed(rng):
     parts = [Normal.example(rng, 5) for _ in range(3)]
     points = coordinates(Mixture(parts), Exponential(1.0, MixtureWasserstein(3)), Gaussian(1.0))
-    assert points.shape == (5, 6)
+    assert points.shape == (5, 9)  # weights, and two coordinates of each component
 
 
 def test_mixtures_are_embedded_by_the_kernel_on_targets(rng):
@@ -111,11 +111,15 @@ def test_mixtures_are_embedded_by_the_kernel_on_targets(rng):
     assert ((points[:, None] - points) ** 2).sum(axis=2) == pytest.approx(squared, abs=1e-12)
 
 
+def test_kernels_without_features_lend_mixtures_those_of_a_gaussian_of_their_length_scale(rng):
+    mixture = Mixture([Laplace.example(rng, 6), Laplace.example(rng, 6)])
+    points = coordinates(mixture, Exponential(1.0), Exponential(0.8))
+    assert points.tolist() == coordinates(mixture, Exponential(1.0), Gaussian(0.8)).tolist()
+
+
 def test_no_coordinates_is_an_error(rng):
     with pytest.raises(InputError, match="Mixture predictions have no coordinates for Exponential"):
-        coordinates(Mixture.example(rng, 4), Exponential(1.0), Matern(1.5, 1.0))
-    with pytest.raises(InputError, match="Ensemble predictions have no coordinates"):
-        coordinates(Ensemble(rng.normal(size=(4, 3, 2))), Exponential(1.0), Energy())
+        coordinates(Mixture.example(rng, 4), Exponential(1.0), Energy())
 
 
 def test_vectors_are_compared_by_their_mean_embedding(rng):

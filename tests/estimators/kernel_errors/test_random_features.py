@@ -96,5 +96,5 @@ def test_two_classes_and_blocks_never_need_waves(rng):
 def test_kernels_without_waves():
     with pytest.raises(InputError, match=r"Energy\(\) has no random features"):
         RandomFeatureSKCE(Energy())([0, 1], [0.2, 0.4])
-    with pytest.raises(InputError, match="has no features under Categorical"):
-        RandomFeatureSKCE(on_targets=Gaussian(1.0))([0, 1], [0.2, 0.4])
+    with pytest.raises(InputError, match="has no features under Normal"):
+        RandomFeatureSKCE(on_targets=Energy())([0.0, 1.0], Normal([0.0, 1.0], 1.0))

@@ -395,8 +395,8 @@ class TestBadInput:
     def test_no_expectation_lists_what_exists(self, rng):
         with pytest.raises(InputError, match="closed forms: .*Gaussian with Normal"):
             SKCE(route=Route.CLOSED, on_targets=Matern(1.5, 1.0))([0.0, 1.0], Normal([0.0, 1.0], 1.0))
-        with pytest.raises(InputError, match="Gaussian.* has no expectation under Categorical predictions"):
-            SKCE(on_targets=Gaussian(1.0))([0, 1], [0.2, 0.4])
+        with pytest.raises(InputError, match="has no expectation under Categorical predictions by the route .sampled."):
+            SKCE(route=Route.SAMPLED, on_targets=Gaussian(1.0))([0, 1], [0.2, 0.4])
 
     def test_weights_with_blocks(self):
         with pytest.raises(InputError, match="block takes no sample_weight"):

@@ -4,7 +4,7 @@ import pytest
 from calibrant import Categorical, Gamma, Mixture, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.estimators import UCME, GivenLocations, OptimisedLocations, SampledLocations
-from calibrant.kernels import Energy, Exponential, Gaussian, Matern, expectation
+from calibrant.kernels import Energy, Exponential, Gaussian, Identity, Matern, expectation
 
 CERTAIN = [[1.0, 0.0], [0.0, 1.0]]
 
@@ -122,8 +122,8 @@ class TestBadInput:
             UCME(locations=GivenLocations([0.0], Normal([0.0], 1.0)))([0, 1], CERTAIN)
 
     def test_no_expectation(self):
-        with pytest.raises(InputError, match="Matern.* has no expectation under Categorical predictions"):
-            UCME(on_targets=Matern(1.5, 1.0))([0, 1], CERTAIN)
+        with pytest.raises(InputError, match="Identity.* has no expectation under Normal predictions"):
+            UCME(on_targets=Identity())([0.0, 1.0], Normal([0.0, 1.0], 1.0))
 
 
 def test_results_show_their_settings(rng):

@@ -5,7 +5,7 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.estimators import IsotonicCurve, KernelSmooth
-from calibrant.estimators.smooth.fitted_curves import CANDIDATES, COARSE, GridPositions, _left_out_errors, cells_of
+from calibrant.estimators.smooth.fitted_curves import CANDIDATES, COARSE, GridPositions, _LeftOut, _spread, cells_of
 
 CURVES = [IsotonicCurve(), KernelSmooth(), KernelSmooth(0.05)]
 
@@ -129,30 +129,47 @@ class TestKernelSmooth:
         expected = near @ observed / near.sum(axis=1)
         assert KernelSmooth(bandwidth).fit(scores, observed, weights)(at) == pytest.approx(expected, abs=1e-4)
 
+    def test_the_spread_is_that_of_pairs_of_rows(self, rng):
+        scores, weights = rng.random(30), rng.random(30) ** 4
+        pairs = weights[:, None] * weights * (1 - np.eye(30))
+        expected = np.sqrt((pairs * (scores[:, None] - scores) ** 2).sum() / pairs.sum() / 2 * (29 / 30))
+        assert _spread(scores, weights) == pytest.approx(expected, rel=1e-12)
+        assert _spread(scores, np.ones(30)) == pytest.approx(scores.std(), rel=1e-12)
+
+    def test_one_row_that_outweighs_all_leaves_a_width(self, rng):
+        scores, observed, weights = rng.random(50), np.arange(50) % 2, np.r_[1e15, np.ones(49)]
+        assert KernelSmooth().fit(scores, observed, weights).bandwidth > 0.001
+
     @pytest.mark.parametrize("weighted", [False, True])
     def test_leave_one_out_errors_against_all_pairs(self, weighted, rng):
         scores = rng.random(300)
         observed = rng.random(300) < scores**2
         weights = np.full(300, 0.3) if weighted else np.ones(300)
         bandwidths = CANDIDATES * scores.std()
-        grid = GridPositions.of(scores, weights, cells_of(COARSE / bandwidths[-1])).grid(observed)
+        left_out = _LeftOut(
+            GridPositions.of(scores, weights, cells_of(COARSE / bandwidths[-1])), bandwidths, weights[0]
+        )
         expected = []
         for h in bandwidths:
             near = kernel(scores, scores, h)
             np.fill_diagonal(near, 0)
             expected.append(weights @ (observed - near @ observed / near.sum(axis=1)) ** 2)
-        assert _left_out_errors(grid, bandwidths, weights[0]) == pytest.approx(np.array(expected), rel=5e-3)
+        assert left_out.errors(observed) == pytest.approx(np.array(expected), rel=5e-3)
         chosen = KernelSmooth().fit(scores, observed, weights).bandwidth
         assert chosen == pytest.approx(bandwidths[np.argmin(expected)], rel=1e-12)
 
-    @pytest.mark.parametrize("h", [0.01, 0.1, 1.0])
-    def test_what_a_row_adds_to_its_own_place(self, h):
-        """Near the ends its mirror image adds as much."""
-        grid = GridPositions.of(np.array([0.5]), np.ones(1), 1024).grid(np.ones(1))
-        nodes = np.linspace(0, 1, 1025)[::16]
-        expected = np.diagonal(kernel(nodes, nodes, h))
-        found = grid.own(np.array([h]))[0, ::16]
-        assert found / found[32] == pytest.approx(expected / expected[32], rel=1e-9)
+    @pytest.mark.parametrize(("low", "width"), [(0.3, 0.003), (0.0, 0.02), (0.995, 0.005), (0.4, 1e-5)])
+    def test_rows_close_together_have_the_curve_of_all_nodes(self, low, width, rng, monkeypatch):
+        """Only nodes near them are seen, and mirror images across an end count."""
+        scores, weights = low + width * rng.random(300), rng.random(300)
+        observed = rng.random(300) < (scores - low) / width
+        part = KernelSmooth().fit(scores, observed, weights)
+        monkeypatch.setattr("calibrant.estimators.smooth.fitted_curves.NEAR", 1 << 30)
+        whole = KernelSmooth().fit(scores, observed, weights)
+        assert len(part.values) < len(whole.values) / 4
+        assert part.bandwidth == whole.bandwidth
+        assert part(scores) == pytest.approx(whole(scores), abs=1e-12)
+        assert part(np.linspace(0, 1, 99)) == pytest.approx(whole(np.linspace(0, 1, 99)), abs=ROUNDING)
 
     def test_equal_scores_take_the_smoothest(self):
         assert KernelSmooth().fit(np.full(5, 0.3), np.array([0, 1, 1, 0, 1])).bandwidth == 2.0

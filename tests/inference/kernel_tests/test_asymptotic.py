@@ -52,6 +52,19 @@ def test_least_squares(block, z):
     assert result.pvalue == pytest.approx(norm.sf(z), rel=1e-9)
 
 
+@pytest.mark.parametrize("block", [2, 7, 10])
+def test_the_spread_of_pairs_is_the_second_pvalue_of_the_paper(block):
+    """``Phi(-sqrt(m B (B-1)) U / (sqrt2 sigma))``, with sigma from the pairs within blocks, entry by entry."""
+    h = UNIT.matrix(OLS["y"], Normal(OLS["loc"], OLS["scale"]))
+    parts = [h[i : i + block, i : i + block] for i in range(0, len(h) - block + 1, block)]
+    entries = np.array([part[~np.eye(block, dtype=bool)] for part in parts])
+    m, size = len(parts), block * (block - 1)
+    z = np.sqrt(m * size) * entries.mean() / (np.sqrt(2) * np.sqrt((entries**2).mean()))
+    result = BlockTest(UNIT, block, "pairs")(OLS["y"], Normal(OLS["loc"], OLS["scale"]))
+    assert result.statistic == pytest.approx(z, rel=1e-11)
+    assert result.pvalue == pytest.approx(norm.sf(z), rel=1e-9)
+
+
 def test_blocks_have_sqrt_n_rows_unless_told(rng):
     p, y = rng.random(110), rng.integers(0, 2, 110)
     default = BlockTest()(y, p)
@@ -66,11 +79,12 @@ def test_the_result_says_which_rows_are_left_out(rng):
     assert result.notes[0] == "the last 5 rows do not fill a block of 10 and are left out"
 
 
+@pytest.mark.parametrize("spread", ["blocks", "pairs"])
 @pytest.mark.parametrize("name", ["binary", "classes", "normal-1"])
-def test_level(name, rejections, bounds):
+def test_level(name, spread, rejections, bounds):
     """Many blocks of two; with fewer and larger ones the mean is skewed, and the level too small."""
     low, high = bounds(400)
-    assert low <= rejections(BlockTest(SKCE() if "normal" not in name else UNIT, 2), name, 100, 400) <= high
+    assert low <= rejections(BlockTest(SKCE() if "normal" not in name else UNIT, 2, spread), name, 100, 400) <= high
 
 
 @pytest.mark.parametrize(

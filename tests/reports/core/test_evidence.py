@@ -174,7 +174,7 @@ def test_what_is_certain_but_small_is_not_shouted(rng, monkeypatch):
 
 
 def test_what_limits_the_error_adds_up():
-    number = KeyNumber("x", "", 0.1, "percent", None, Interval(0.01, 0.05, 0.95, ""), 0.5, "", "", "error")
+    number = KeyNumber("x", "", 0.1, "fraction", None, Interval(0.01, 0.05, 0.95, ""), 0.5, "", "", "error")
     assert largest_left(number) == pytest.approx(0.15)
     assert largest_left(replace(number, interval=Interval(0.0, 0.12, 0.95, ""))) == 0.12
 

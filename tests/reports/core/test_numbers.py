@@ -14,7 +14,7 @@ def problem(rng):
 
 def measured(problem, estimator, *, resampled=True):
     pool = gather(problem, {"x": estimator}, ()).pool if resampled else None
-    return number_of(problem, KeyMeasure("Error", "what it means", estimator, "percent", "x"), pool)
+    return number_of(problem, KeyMeasure("Error", "what it means", estimator, "fraction", "x"), pool)
 
 
 def test_an_error_has_an_interval_a_band_and_a_test(problem):

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, Self, TypeAlias
 import numpy as np
 
 from calibrant._numerics.sums import BLOCK, ROWS, add_shares, joined, sum_any, to_float, wholes
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.lenses.class_lenses import Event
 
@@ -92,7 +93,7 @@ def check_bins(n_bins: int) -> None:
         raise InputError(f"n_bins must be at most {MAX_BINS:,}; got {n_bins:,}: bins need rows to fill them")
 
 
-class Binning(ABC):
+class Binning(Settings, ABC):
     """A rule that makes bins, from the scores if need be; subclasses are frozen dataclasses."""
 
     is_adaptive: ClassVar[bool] = False

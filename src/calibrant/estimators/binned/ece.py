@@ -7,7 +7,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from calibrant._clusters import Clusters
-from calibrant._validate import InputError, check_norm
+from calibrant._validate import InputError, check_norm, shown
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import LensedEstimator, Statistic
 from calibrant.estimators.binned.binning import Binning, Bins, EqualWidth, Tally, lp_norm, tally
@@ -54,7 +54,10 @@ class ECE(LensedEstimator):
 
     def __post_init__(self) -> None:
         if not isinstance(self.bins, Binning):
-            raise InputError(f"bins must be a binning such as EqualWidth(15) or EqualMass(15); got {self.bins!r}")
+            n = self.bins if isinstance(self.bins, int) else 15
+            raise InputError(
+                f"bins must be a binning such as EqualWidth({n}) or EqualMass({n}); got {shown(self.bins)}"
+            )
         check_norm(self.norm)
         super().__post_init__()
 

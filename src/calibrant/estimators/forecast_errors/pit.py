@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.ensemble import Ensemble
@@ -185,7 +186,7 @@ def share_upto(pit: tuple[np.ndarray, np.ndarray], level: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class PIT:
+class PIT(Settings):
     """Probability integral transform: the level ``F_i(y_i)`` of each target, uniform where the forecast is calibrated.
 
     Of quantile forecasts it is a random level between those of the quantiles around the target, as nothing else was forecast.

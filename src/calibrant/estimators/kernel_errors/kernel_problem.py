@@ -10,7 +10,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.characteristic_functions import around, origin_of
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.kernels import Gaussian, Identity, Kernel
+from calibrant.kernels import Gaussian, Identity, Kernel, Radial
 from calibrant.kernels.base import as_points
 from calibrant.kernels.metrics import MAX_ROWS, by_value, where_they_are
 from calibrant.residuals.embedding import Residuals, Route, mean_embedding, on_classes, residuals
@@ -101,7 +101,8 @@ def coordinates(
 ) -> Array:
     """Points for the kernel on predictions: what its metric embeds, the family's own, or the mean embedding.
 
-    Points of two batches that are compared must each be told of the other, ``beside``.
+    That is by the kernel on targets, or where it is not smooth by a Gaussian one of its length scale. Points of two
+    batches that are compared must each be told of the other, ``beside``.
     """
     embed: Any = getattr(getattr(on_predictions, "metric", None), "embed", None)
     if embed is not None:
@@ -117,7 +118,10 @@ def coordinates(
     coords = batches[0].coords
     if coords is NotImplemented:
         origin = origin_of(*batches, far=0.0)  # the same features wherever predictions lie
-        coords = mean_embedding(on_targets, *(around(origin, batch)[0] for batch in batches))
+        moved = [around(origin, batch)[0] for batch in batches]
+        coords = mean_embedding(on_targets, *moved)
+        if coords is NotImplemented and isinstance(on_targets, Radial) and on_targets.metric.is_absolute:
+            coords = mean_embedding(Gaussian(on_targets.unit), *moved)  # which tells all predictions apart, too
     if coords is NotImplemented:
         raise InputError(
             f"{type(predictions).__name__} predictions have no coordinates for {on_predictions!r}, and {on_targets!r} "

@@ -1,6 +1,7 @@
 """The squared kernel calibration error of any predictive distribution, and its roots: KCE and MMCE."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.discrete.count_families import Counts
+from calibrant.distributions.reading.conversion import Classes, as_problem
 from calibrant.estimators.base import BaseEstimator, EachDraw, Statistic
 from calibrant.estimators.kernel_errors.cluster_pairs import (
     MAX_CLUSTERS,
@@ -37,7 +39,7 @@ from calibrant.estimators.kernel_errors.kernel_resamples import (
     resamples_on_gpu,
     work_of_resample,
 )
-from calibrant.estimators.kernel_errors.kernel_sums import PairSpread, all_pairs, block_mean, moments_of
+from calibrant.estimators.kernel_errors.kernel_sums import PairSpread, all_pairs, block_mean, moments_of, tile_of
 from calibrant.estimators.kernel_errors.random_features import RandomFeatureSKCE, affordable_features
 from calibrant.estimators.limits import squares_within
 from calibrant.estimators.mean_limits import MeanLimits
@@ -46,14 +48,14 @@ from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.residuals.embedding import Route
 from calibrant.results import Estimate, Interval
-from calibrant.typing import Array, Engine
+from calibrant.typing import Array, ArrayLike, Engine
 
 NORMAL_FROM = 5.0
 """Spreads of chance from zero at which an error is far enough from calibration for the normal limit."""
 
 
 @dataclass(frozen=True)
-class _PairLimits:
+class PairLimits:
     """Limits of the unbiased estimate U of a squared error ``theta^2``, from both terms of its variance.
 
     Around a calibrated model U is a sum of squares less their mean. Its upper tail is longest where there is a single one:
@@ -182,7 +184,7 @@ class SKCE(BaseEstimator):
         )
         form = KernelForm(on_predictions)
         error: float | None = None
-        limits: _BlockLimits | _PairLimits | None = None
+        limits: _BlockLimits | PairLimits | None = None
         notes: tuple[str, ...] = ()
         if self.block is not None:
             value, means, notes = block_mean(form, rows, self.block, engine)
@@ -192,7 +194,7 @@ class SKCE(BaseEstimator):
         else:
             value, spread = all_pairs(form, rows, unbiased=self.unbiased, engine=engine)
             if spread is not None:
-                limits = _PairLimits(float(to_numpy(value)), spread, step_of(predictions)) if self.unbiased else None
+                limits = PairLimits(float(to_numpy(value)), spread, step_of(predictions)) if self.unbiased else None
                 error = spread.standard_error
         return Estimate(
             name="SKCE",
@@ -240,6 +242,19 @@ class SKCE(BaseEstimator):
                 self, f"{what} take the mean over all pairs of different clusters, SKCE(unbiased=True, block=None)"
             )
 
+    def matrix(
+        self, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, pos_label: Any = None
+    ) -> np.ndarray:
+        """``h_ij = k(P_i, P_j) <r_i, r_j>`` of all pairs of rows, ``(n, n)``: what estimates and tests are made of.
+
+        >>> h = SKCE().matrix([0, 1, 1], [0.2, 0.7, 0.4])
+        >>> bool(np.isclose((h.sum() - h.trace()) / 6, SKCE()([0, 1, 1], [0.2, 0.7, 0.4]).value))
+        True
+        """
+        targets, predictions = as_problem(y_true, y_pred, Classes(labels, pos_label))
+        kernel, _, rows = resolve_problem(self.on_predictions, self.on_targets, self.route, targets, predictions)
+        return entries(form_of(kernel, rows), rows, tile_of(rows))
+
     def resolved(self, predictions: Distribution) -> "SKCE":
         """With the length scales that these predictions give it.
 
@@ -284,6 +299,12 @@ class SKCE(BaseEstimator):
         if isinstance(predictions, Categorical) and isinstance(on_targets, Identity | LabelMatrix):
             return LabelResamples(on_predictions, on_targets, predictions, weights, self.unbiased)
         return TargetResamples(on_predictions, on_targets, predictions, weights, self.unbiased, self.route)
+
+
+def entries(form: Callable[[Any, Any], Array], rows: Any, tile: int) -> np.ndarray:
+    """All values of a form, on the host, from tiles."""
+    panels = [rows[i : i + tile] for i in range(0, len(rows), tile)]
+    return np.block([[to_numpy(form(a, b)).astype(np.float64, copy=False) for b in panels] for a in panels])
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from numbers import Real
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
-from calibrant._numerics.reflected_smoothing import GridPlaces, cosine_sums, damping
+from calibrant._numerics.reflected_smoothing import GridPlaces, ReflectedKernels
 from calibrant._validate import InputError
 from calibrant.estimators.base import EventEstimator, OfEvent
 from calibrant.lenses.class_lenses import Lens
@@ -20,6 +20,9 @@ MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-4, 10.0
 FINE, COARSE = 32, 8
 """Nodes a bandwidth, for the curve and for the choice of its bandwidth: relative errors of order 1/(8 FINE^2)."""
 
+NEAR = 14 * FINE
+"""Nodes on either side of all rows that are seen: at least seven bandwidths, beyond which no sum of kernels is ``TRUSTED``."""
+
 ALONE = 0.01
 """A row whose neighbours together weigh less than this share of it has none."""
 
@@ -28,50 +31,39 @@ CANDIDATES = np.geomspace(2, 0.02, 12)
 
 
 @dataclass(frozen=True, eq=False)
-class _SmoothingGrid:
-    """Rows shared out linearly between the nodes of a grid: weight, and weight of the events."""
-
-    weight: np.ndarray
-    event: np.ndarray
-
-    def smoothed(self, bandwidths: np.ndarray) -> np.ndarray:
-        """Weight and events under the reflected kernel, up to one factor, ``(2, bandwidths, nodes)``."""
-        from scipy.fft import idct
-
-        sums = 2 * cosine_sums(np.stack([self.weight, self.event]))
-        return idct(sums[:, None] * damping(bandwidths, len(self.weight)), type=1)
-
-    def kernel(self, bandwidths: np.ndarray) -> np.ndarray:
-        """The kernel, on the circle of two mirrored intervals, at distances of 0, 1, 2, ... cells."""
-        from scipy.fft import idct
-
-        return idct(damping(bandwidths, len(self.weight)), type=1)
-
-    def own(self, bandwidths: np.ndarray) -> np.ndarray:
-        """What a row of weight one at each node adds there, ``(bandwidths, nodes)``."""
-        kernel = self.kernel(bandwidths)
-        nodes = np.arange(kernel.shape[-1])
-        mirror = 2 * np.minimum(nodes, nodes[::-1])
-        return kernel[:, :1] + kernel[:, mirror]
-
-
-@dataclass(frozen=True, eq=False)
 class GridPositions:
-    """Where rows lie on a grid, what they weigh, and what they weigh together at its nodes."""
+    """Where rows lie on a grid, what they weigh, and what they weigh together at its nodes.
+
+    Rows that lie close together see only the nodes near them, from ``first`` on.
+    """
 
     places: GridPlaces
     weights: np.ndarray
     weight: np.ndarray
+    cells: int
+    first: int
 
     @classmethod
     def of(cls, scores: np.ndarray, weights: np.ndarray, cells: int) -> Self:
         """Scores in [0, 1] on a grid of so many cells."""
-        places = GridPlaces.of(scores, cells)
-        return cls(places, weights, places.mass(weights))
+        places, first, last = GridPlaces.of(scores, cells), 0, cells
+        if cells > MIN_CELLS:
+            first, last = max(0, int(places.left.min()) - NEAR), min(cells, int(places.left.max()) + 1 + NEAR)
+            if last - first > cells // 4:  # cosines of all nodes take less
+                first, last = 0, cells
+        places = GridPlaces(places.left - first, places.part, last - first)
+        return cls(places, weights, places.mass(weights), cells, first)
 
-    def grid(self, observed: np.ndarray) -> _SmoothingGrid:
-        """The grid of rows whose event happened, or did not."""
-        return _SmoothingGrid(self.weight, self.places.mass(self.weights * observed))
+    def event(self, observed: np.ndarray) -> np.ndarray:
+        """What the rows weigh whose event happened."""
+        return self.places.mass(self.weights * observed)
+
+    def kernels(self, bandwidths: np.ndarray) -> ReflectedKernels:
+        """The kernels between the nodes."""
+        return ReflectedKernels(bandwidths, self.cells, self.first, len(self.weight))
+
+
+MIN_CELLS = 512
 
 
 def cells_of(least: float) -> int:
@@ -80,7 +72,7 @@ def cells_of(least: float) -> int:
     >>> cells_of(100), cells_of(600.5)
     (512, 1024)
     """
-    return max(512, 1 << int(np.ceil(np.log2(least))))
+    return max(MIN_CELLS, 1 << int(np.ceil(np.log2(least))))
 
 
 def grids_of(scores: np.ndarray, weights: np.ndarray) -> Callable[[int], GridPositions]:
@@ -93,10 +85,10 @@ def bandwidth_of(
 ) -> Callable[[np.ndarray], float]:
     """The bandwidth with the least leave-one-out squared error, as a function of what happened; of equals the smoothest."""
     bandwidths, unit = np.clip(CANDIDATES * _spread(scores, weights), MIN_BANDWIDTH, MAX_BANDWIDTH), _unit(weights)
-    coarse, rounding = grids(cells_of(COARSE / bandwidths[-1])), 1e-12 * weights.sum()
+    left_out, rounding = _LeftOut(grids(cells_of(COARSE / bandwidths[-1])), bandwidths, unit), 1e-12 * weights.sum()
 
     def choose(observed: np.ndarray) -> float:
-        errors = _left_out_errors(coarse.grid(observed), bandwidths, unit)
+        errors = left_out.errors(observed)
         equal = errors <= errors.min() * (1 + 1e-9) + rounding
         return float(bandwidths[np.argmax(equal)])
 
@@ -109,24 +101,45 @@ def _unit(weights: np.ndarray) -> float:
 
 
 def _spread(scores: np.ndarray, weights: np.ndarray) -> float:
-    """Standard deviation of the scores; one where they are all equal, and no bandwidth matters."""
+    """Standard deviation of the scores, as pairs of rows show it; one where all are equal, and no bandwidth matters.
+
+    Deviations from a mean that lies on the row of most weight vanish. So their square is divided by the chance that two
+    rows drawn by weight are different ones, relative to equal weights: a row that outweighs all others leaves a width.
+    """
     if np.ptp(scores) == 0:
         return 1.0
-    mean = np.average(scores, weights=weights)
-    return float(np.sqrt(np.average((scores - mean) ** 2, weights=weights)))
+    shares, most = weights / weights.sum(), int(np.argmax(weights))
+    rest = np.delete(shares, most)
+    differ = rest.sum() * shares[most] + rest @ (1 - rest)
+    variance = shares @ (scores - shares @ scores) ** 2
+    return float(np.sqrt(variance * ((1 - 1 / len(scores)) / differ)))
 
 
-def _left_out_errors(grid: _SmoothingGrid, bandwidths: np.ndarray, unit: float) -> np.ndarray:
-    """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth."""
-    weight, event = grid.smoothed(bandwidths)
-    own = unit * grid.own(bandwidths)
-    others = weight - own
-    alone = others < ALONE * own
-    total = max(grid.weight.sum() - unit, unit)
-    others = np.where(alone, total, others)
-    missed = np.where(alone, grid.event.sum() - unit, event - own) / others  # the fit to the others, for an event
-    false = np.where(alone, grid.event.sum(), event) / others  # and for a row where it did not happen
-    return (1 - missed) ** 2 @ grid.event + false**2 @ (grid.weight - grid.event)
+@dataclass(frozen=True, eq=False)
+class _LeftOut:
+    """The curves of several bandwidths, each row's fitted to the others; ``unit`` is what a row weighs."""
+
+    rows: GridPositions
+    bandwidths: np.ndarray
+    unit: float
+
+    def errors(self, observed: np.ndarray) -> np.ndarray:
+        """Sum over rows of the squared error of the curve fitted to the others, one a bandwidth."""
+        weight, mass, unit = self.rows.weight, self.rows.event(observed), self.unit
+        kernels, own, others, alone = self._fixed
+        event = kernels(mass)
+        missed = np.where(alone, mass.sum() - unit, event - own) / others  # the fit to the others, for an event
+        false = np.where(alone, mass.sum(), event) / others  # and for a row where it did not happen
+        return (1 - missed) ** 2 @ mass + false**2 @ (weight - mass)
+
+    @cached_property
+    def _fixed(self) -> tuple[ReflectedKernels, np.ndarray, np.ndarray, np.ndarray]:
+        """The kernels, what a row adds at its place, what the others weigh there, and where they are far away."""
+        kernels = self.rows.kernels(self.bandwidths)
+        own = self.unit * kernels.own
+        others = kernels(self.rows.weight) - own
+        alone = others < ALONE * own
+        return kernels, own, np.where(alone, max(self.rows.weight.sum() - self.unit, self.unit), others), alone
 
 
 TRUSTED = 1e-9
@@ -225,9 +238,10 @@ class IsotonicCurve(Curve):
 
 @dataclass(frozen=True, eq=False)
 class SmoothCurve(FittedCurve):
-    """Values at equidistant nodes of [0, 1], joined by straight lines."""
+    """Values at equidistant nodes of [0, 1], joined by straight lines; constant beyond the first and the last."""
 
     rule: "KernelSmooth"
+    nodes: np.ndarray
     values: np.ndarray
 
     @property
@@ -238,7 +252,7 @@ class SmoothCurve(FittedCurve):
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """The value at each score."""
-        return np.interp(scores, np.linspace(0, 1, len(self.values)), self.values)
+        return np.interp(scores, self.nodes, self.values)
 
 
 @dataclass(frozen=True)
@@ -278,21 +292,42 @@ class KernelSmooth(Curve):
         rows = CurveRows.of(scores, np.zeros(len(scores)), weights)
         grids = grids_of(rows.scores, rows.weights)
         choose = bandwidth_of(rows.scores, rows.weights, grids) if self.bandwidth is None else None
-        return partial(self._smoothed, weights, grids, choose)
+        return partial(self._smoothed, weights, lru_cache(maxsize=4)(partial(_Smoothing.of, grids)), choose)
 
     def _smoothed(
         self,
         weights: np.ndarray | None,
-        grids: Callable[[int], GridPositions],
+        smoothing: "Callable[[float], _Smoothing]",
         choose: Callable[[np.ndarray], float] | None,
         y: np.ndarray,
     ) -> SmoothCurve:
         observed = CurveRows.of(y, y, weights).observed
         h = float(self.bandwidth) if choose is None else choose(observed)  # type: ignore[arg-type]
-        (weight, event) = grids(cells_of(FINE / h)).grid(observed).smoothed(np.array([h]))[:, 0]
+        return SmoothCurve(replace(self, bandwidth=h), *smoothing(h)(observed))
+
+
+class _Smoothing(NamedTuple):
+    """Rows on a grid, the kernel of one bandwidth, and the rows' smoothed weight at the nodes where it is known."""
+
+    rows: GridPositions
+    kernel: ReflectedKernels
+    known: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, grids: Callable[[int], GridPositions], bandwidth: float) -> Self:
+        """On a grid as fine as the bandwidth asks for."""
+        rows = grids(cells_of(FINE / bandwidth))
+        kernel = rows.kernels(np.array([bandwidth]))
+        weight = kernel(rows.weight)[0]
         known = np.flatnonzero(weight > TRUSTED * weight.max())
-        values = np.interp(np.arange(len(weight)), known, event[known] / weight[known])
-        return SmoothCurve(replace(self, bandwidth=h), np.clip(values, 0, 1))
+        return cls(rows, kernel, known, weight[known])
+
+    def __call__(self, observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes, and the curve at each."""
+        event, nodes = self.kernel(self.rows.event(observed))[0], np.arange(self.kernel.count)
+        values = np.interp(nodes, self.known, event[self.known] / self.weight)
+        return (self.rows.first + nodes) / self.rows.cells, np.clip(values, 0, 1)
 
 
 NAMES = {"mean": "ICI", "median": "E50", "p90": "E90", "max": "Emax"}

@@ -1,6 +1,6 @@
 """Several statistics in one exact test: no bandwidth to choose."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -111,7 +112,7 @@ class Pool:
 
     def pvalue(self, name: str, column: int = 0) -> float:
         """Of one statistic by itself."""
-        return float(self._ranks(name)[-1, column] / (self.n_resamples + 1))
+        return float(self._rank(name)(self.values[name][:, column])[-1] / (self.n_resamples + 1))
 
     def together(self, names: Sequence[str], families: Sequence[Sequence[str]] = ()) -> float:
         """One p-value for all: the smallest rank, ranked again, ties broken by how far a statistic stands out.
@@ -137,8 +138,10 @@ class Pool:
         return names[min(range(len(names)), key=key.__getitem__)]
 
     def _ranks(self, name: str) -> np.ndarray:
-        rank = nearer_tail if name in self.two_sided else at_least
-        return np.stack([rank(column) for column in self.values[name].T], axis=1)
+        return np.stack([self._rank(name)(column) for column in self.values[name].T], axis=1)
+
+    def _rank(self, name: str) -> Callable[[np.ndarray], np.ndarray]:
+        return nearer_tail if name in self.two_sided else at_least
 
     def _scores(self, names: Sequence[str]) -> np.ndarray:
         return np.concatenate([_standard(self.values[name], name in self.two_sided) for name in names], axis=1)
@@ -175,7 +178,7 @@ BINS = (2, 5, 15, 50)
 
 
 @dataclass(frozen=True)
-class AggregatedTest:
+class AggregatedTest(Settings):
     """The exact test with many statistics at once, by default kernel errors over a grid of length scales, and tails.
 
     Every statistic is ranked within the pool of the observed targets and their ``n_resamples`` resamples; the smallest rank

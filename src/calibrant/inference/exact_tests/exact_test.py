@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import Clusters, refuse_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.quantiles import check_whole
@@ -33,7 +34,7 @@ BUDGET = 2e11
 
 
 @dataclass(frozen=True)
-class ExactTest:
+class ExactTest(Settings):
     """Test that the targets could have come from the predictions, with any estimator as statistic.
 
     If the model is calibrated then, given the predictions, targets are independent draws from them. So resample them
@@ -213,7 +214,7 @@ BLIND = "PIT values that are uneven in all rows alike are not seen by this test:
 
 
 @dataclass(frozen=True)
-class ShuffleTest:
+class ShuffleTest(Settings):
     """Test that how outcomes lie in their forecasts has nothing to do with what was forecast, for rows in the order of time.
 
     The PIT values ``F_i(y_i)`` of ``block`` rows after each other are kept together and handed to other rows, at random; each

@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._clusters import refuse_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, as_array, check_count, check_fraction, check_one_of, check_same_length
 from calibrant.distributions.base import Distribution, as_numbers
 from calibrant.distributions.empirical.ensemble import Ensemble
@@ -23,7 +24,7 @@ Shape: TypeAlias = Literal["any", "slope", "convexity"]
 
 
 @dataclass(frozen=True)
-class RankTest:
+class RankTest(Settings):
     """Test that targets could be exchanged with the members of their ensembles, by the histogram of their ranks.
 
     A target that is as likely as any member has each of the ``m + 1`` ranks among them with the same chance; ties are broken

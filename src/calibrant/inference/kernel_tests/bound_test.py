@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._clusters import refuse_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
@@ -19,7 +20,7 @@ from calibrant.typing import ArrayLike, Engine, Seed
 
 
 @dataclass(frozen=True)
-class BoundTest:
+class BoundTest(Settings):
     """Test of calibration that assumes nothing but bounded kernels, and therefore rejects little.
 
     ``exp(-1/2 max(0, sqrt(n V / b) - 1)^2)`` for the biased estimator V; ``exp(-1/2 m floor(B/2) (U/b)^2)`` for m blocks of B

@@ -12,6 +12,7 @@ from calibrant._array import alike, on_gpu, to_numpy
 from calibrant._clusters import refuse_clusters
 from calibrant._compiled.choice import is_long
 from calibrant._pairwise import Moments, Pairwise
+from calibrant._spellings import Settings
 from calibrant._tasks import elsewhere
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
@@ -21,7 +22,7 @@ from calibrant.distributions.reading.conversion import Classes, as_weighted_prob
 from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, form_of, resolve_problem
 from calibrant.estimators.kernel_errors.kernel_resamples import STORED
 from calibrant.estimators.kernel_errors.kernel_sums import accelerated_matmul, moments_of, tile_of
-from calibrant.estimators.kernel_errors.skce import SKCE
+from calibrant.estimators.kernel_errors.skce import SKCE, entries
 from calibrant.inference.monte_carlo import at_least
 from calibrant.residuals.embedding import Route
 from calibrant.results import Estimate, TestResult
@@ -84,9 +85,7 @@ class KernelMatrix:
     @cached_property
     def dense(self) -> np.ndarray:
         """All entries, ``(n, n)``."""
-        tile, n = tile_of(self.rows), len(self)
-        panels = [self.rows[i : min(i + tile, n)] for i in range(0, n, tile)]
-        return np.block([[_on_host(self.form(a, b)) for b in panels] for a in panels])
+        return entries(self.form, self.rows, tile_of(self.rows))
 
     def __matmul__(self, v: np.ndarray) -> np.ndarray:
         """``H @ v`` for v ``(n, q)``: O(n q) for points on a line, else O(n^2 q)."""
@@ -232,7 +231,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class MatrixTest(ABC):
+class MatrixTest(Settings, ABC):
     """A test whose statistic is a function of the matrix; subclasses are frozen dataclasses that write :meth:`outcome`.
 
     Weights scale the terms: the matrix is that of the weighted residuals.

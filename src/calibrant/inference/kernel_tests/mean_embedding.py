@@ -9,6 +9,7 @@ from scipy.special import chdtrc, fdtrc
 
 from calibrant._array import matched, to_numpy
 from calibrant._clusters import refuse_clusters
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.quantiles import check_whole
@@ -26,7 +27,7 @@ NOTHING = "all residuals are zero: there is nothing to test"
 
 
 @dataclass(frozen=True)
-class CMETest:
+class CMETest(Settings):
     """Test of calibration by the mean embedding at J locations, in linear time.
 
     ``Q = n Zbar' S^-1 Zbar`` with the n values ``Z_i`` of :class:`~calibrant.estimators.UCME` at the locations and their

@@ -130,7 +130,7 @@ class ConfusionDisplay(PredictionDisplay):
         p, y = to_numpy(predictions.matrix), to_numpy(targets)
         favoured, cell = np.unique(p.argmax(axis=1), return_inverse=True)
         gaps = CellGaps.of(cell, p, weights)
-        adjusted = gaps.adjusted(y, predictions, gaps.standardised, resamples(n_resamples, len(p), WORK), rng, engine)
+        adjusted = gaps.adjusted(y, predictions, None, resamples(n_resamples, len(p), WORK), rng, engine)
         size = gaps.standardised(gaps.sums(y[None]))[0]
         kept = _standing_out(size, favoured, max_classes)
         rows, columns = np.flatnonzero(np.isin(favoured, kept)), np.array(kept)

@@ -56,7 +56,7 @@ class ComparisonDisplay(Display):
     """Several models of the same targets: values with their intervals, and the band that each would show if calibrated.
 
     Errors of finite data are never zero, and not equally far from it: a model is to be read against its own band. Marks are
-    diamonds where the exact test rejects at 5 %, each model by itself; :func:`calibrant.inference.compare` tests the
+    diamonds where the exact test rejects at 5 %, each model by itself; :func:`calibrant.inference.differences` tests the
     differences. ``tables`` hold ``models`` and ``settings``.
 
     >>> from calibrant import ECE

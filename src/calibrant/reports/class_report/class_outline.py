@@ -286,11 +286,11 @@ def measures_of(problem: ClassProblem) -> list[KeyMeasure]:
         KeyMeasure("Log loss", MEANINGS["log"], LogLoss(), "number", "log"),
     ]
     if problem.kind != "multi-class":
-        return [KeyMeasure("Calibration error", MEANINGS["event"], problem.error, "percent", "error"), *rest]
+        return [KeyMeasure("Calibration error", MEANINGS["event"], problem.error, "fraction", "error"), *rest]
     each = ECE(EqualMass(15), lens=ClassWise())
     return [
-        KeyMeasure("Calibration error of the confidence", MEANINGS["top"], problem.error, "percent", "error"),
-        KeyMeasure("Class-wise calibration error", MEANINGS["class"], each, "percent", "class-wise error"),
+        KeyMeasure("Calibration error of the confidence", MEANINGS["top"], problem.error, "fraction", "error"),
+        KeyMeasure("Class-wise calibration error", MEANINGS["class"], each, "fraction", "class-wise error"),
         *rest,
     ]
 

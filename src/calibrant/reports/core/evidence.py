@@ -204,7 +204,7 @@ def gather(
     )
 
 
-Unit: TypeAlias = Literal["percent", "number"]
+Unit: TypeAlias = Literal["fraction", "number"]
 
 
 class KeyMeasure(NamedTuple):

@@ -42,16 +42,17 @@ SCORES = ("brier", "log", "crps", "energy", "pinball")
 class KeyNumber:
     """One number that matters: its value, how sure it is, and what a calibrated model would show.
 
-    ``key`` says what is measured, for programs: ``label`` and ``meaning`` are for people. ``estimator`` is written with its
-    settings, ``estimator_name`` without. ``null_band`` and ``pvalue`` are ``None`` where resampling would take too long, the band
-    also where signs of clusters take its place;
+    ``key`` says what is measured, for programs: ``label`` and ``meaning`` are for people. Where ``unit`` is "fraction", values lie
+    between 0 and 1, and are shown in percent. ``estimator`` is written with its settings, ``estimator_name`` without.
+    ``null_band`` and ``pvalue`` are ``None`` where resampling would take too long, the band also where signs of clusters take its
+    place;
     ``withheld`` says why there is no interval where one might be expected.
     """
 
     label: str
     meaning: str
     value: float
-    unit: Literal["percent", "number"]
+    unit: Literal["fraction", "number"]
     interval: Interval | None
     null_band: Interval | None
     pvalue: float | None
@@ -72,7 +73,7 @@ class KeyNumber:
 
     def text(self, value: float) -> str:
         """A value in this number's unit."""
-        if self.unit == "percent":
+        if self.unit == "fraction":
             return percent(value)
         return f"{value:.3g}" if 0 < abs(value) < 0.0995 else f"{value:.3f}"
 

@@ -327,14 +327,14 @@ def _of_pit(problem: ForecastProblem) -> list[KeyMeasure]:
         label, within = f"Between the {low} and {high} quantiles", problem.pit.within
         return [
             KeyMeasure(
-                "Error at the levels given", MEANINGS["quantiles"], problem.pit.error, "percent", "quantile error"
+                "Error at the levels given", MEANINGS["quantiles"], problem.pit.error, "fraction", "quantile error"
             ),
-            KeyMeasure(label, MEANINGS["between"], within, "percent", f"between {low} and {high}"),
+            KeyMeasure(label, MEANINGS["between"], within, "fraction", f"between {low} and {high}"),
         ]
     within = problem.pit.within
     return [
-        KeyMeasure("PIT error", MEANINGS["pit_histogram"], problem.pit.error, "percent", "error"),
-        KeyMeasure(f"Within the central {100 * CENTRAL:g} %", MEANINGS["within"], within, "percent", "within"),
+        KeyMeasure("PIT error", MEANINGS["pit_histogram"], problem.pit.error, "fraction", "error"),
+        KeyMeasure(f"Within the central {100 * CENTRAL:g} %", MEANINGS["within"], within, "fraction", "within"),
     ]
 
 
