@@ -16,7 +16,7 @@ from calibrant import io
 from calibrant._files import check_name
 from calibrant._validate import InputError
 from calibrant.cli import console
-from calibrant.cli.pipes import DASH, is_stream, local
+from calibrant.cli.pipes import DASH, is_stream, local, name_of
 from calibrant.cli.program import DATA, OUTPUT, SETTINGS
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.io.layout import Layout
@@ -62,7 +62,7 @@ class Fields:
         return self._read(file)
 
     def _read(self, file: Source, exclude: Sequence[str] = ()) -> io.Dataset:
-        said = {name: value for name, value in asdict(self).items() if name not in (*exclude, "input_format")}
+        said = {name: value for name, value in asdict(self).items() if name not in (*exclude, "input_format", "shards")}
         found = io.read(self.local(file), **{**said, "y_pred": self.single(), "format": self.input_format})
         for note in found.notes:
             console.complain(f"Note: {note}.")
@@ -89,7 +89,7 @@ class Fields:
         """The words that name the file and its columns to other commands; of a pipe, a file to be saved first."""
         words = ["FILE" if is_stream(file) else str(file)]
         for f in fields(self):
-            if f.name == "by" or (value := getattr(self, f.name)) == f.default:
+            if f.name in ("by", "shards") or (value := getattr(self, f.name)) == f.default:
                 continue
             for one in value if isinstance(value, tuple) else (value,):
                 words += [f"--{f.name.replace('_', '-')}", *([] if one is True else [str(one)])]
@@ -141,12 +141,31 @@ class Data(ClusteredFields):
     by: Annotated[
         tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="", show_default=False)
     ] = ()
+    shards: Annotated[
+        bool,
+        Parameter(
+            help="the files are parts of one data set; a quoted pattern, 'part-*.csv', needs no --shards", negative=""
+        ),
+    ] = False
+
+    def together(self, file: Path, others: Sequence[Path]) -> Source:
+        """One file, or several that are parts of one data set."""
+        if not others:
+            return file
+        if not self.shards:
+            raise InputError(
+                f"{len(others) + 1} files: if they are parts of one data set, say --shards; calibrant report compares models of the same rows"
+            )
+        if streams := [path for path in (file, *others) if is_stream(path)]:
+            raise InputError(f"--shards takes files, and {name_of(streams[0])} is a pipe: cat the parts into one")
+        return [file, *others]
 
 
 File = Annotated[
     Path, Parameter(help="predictions and truth: text, Parquet, JSON, Excel, NPZ, a log; - reads from a pipe")
 ]
 Others = Annotated[Path, Parameter(help="further files of the same rows, one a model, to compare with", show=True)]
+Shards = Annotated[Path, Parameter(help="further files, with --shards", show=True)]
 Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or programs", group=OUTPUT)]
 Comment = Annotated[
     Literal["table", "json", "markdown"],
@@ -175,6 +194,11 @@ Place = Annotated[
     str | None,
     Parameter(name="--engine", help="where to work: threads:8, processes:4, gpus or dask://host:8786", group=SETTINGS),
 ]
+
+
+def sentences(notes: Sequence[str]) -> tuple[str, ...]:
+    """What was told of a file, as a page says it."""
+    return tuple(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
 
 def opened(engine: str | None) -> Any:

@@ -32,8 +32,9 @@ from calibrant.cli.reporting import check_place
 from calibrant.cli.settings import default_recalibrator, parse_recalibrator
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.io.columns import check_ending
+from calibrant.io.columns import ENDINGS, check_ending
 from calibrant.io.dataset import has_truth
+from calibrant.io.opening import kind_of
 from calibrant.io.rewriting import rewrite
 from calibrant.recalibration.base import HeldOut, Recalibration, Recalibrator, load_map, scores
 from calibrant.reports.before_after import BeforeAfter, before_and_after, in_words
@@ -348,7 +349,8 @@ def _target(out: Path | None, file: Path, data: Fields, format: str) -> Path:
         raise InputError("--apply needs --out: say where to write the rows with better predictions")
     if out == DASH:
         check_place(out, format)
-        return beside(f"better.{data.input_format}" if data.input_format else f"better{file.suffix}")
+        kind = kind_of(file, data.layout)
+        return beside(f"better{kind if kind in ENDINGS else '.csv'}")
     check_ending(out)
     return out
 

@@ -102,7 +102,7 @@ class ClassColumns:
         names, labels = cls.names_of(table, wish, usual, truth)
         if labels is None and truth is not None and len(names) > 1 and truth.dtype.kind not in "biuf":
             labels = labels_among(names, truth)
-        if wish is not None or is_part or scale is not FRACTION:
+        if wish is not None or is_part or scale != FRACTION:
             return cls(names, scale.values(table, names), labels)._checked(table, is_part, scale)
         values = table.values(names)
         if _are_probabilities(values) and not _are_decisions(values):
@@ -150,7 +150,8 @@ class ClassColumns:
     def _of_another_unit(self, table: Columns, odd: np.ndarray) -> str:
         row = int(odd.argmax())
         worst = float(self.values[row][np.abs(self.values[row] - 0.5).argmax()])
-        what = f"{table.path.name}: {_listed(self.names)} {'holds' if len(self.names) == 1 else 'hold'} {worst:g} in row {row + 1}, no probability"
+        verb = "holds" if len(self.names) == 1 else "hold"
+        what = f"{table.path.name}: {_listed(self.names)} {verb} {worst:g} in row {row + 1}, no probability"
         if odd.mean() <= FEW:
             return f"{what}: repair that row, or leave it out"
         low, high = self.values.min(), self.values.max()
@@ -184,11 +185,11 @@ class ClassColumns:
             )
         found = np.unique(truth)
         names = [str(label) for label in found]
-        numbers = [str(i) for i in range(len(self.names))]
+        numbers = [str(i) for i in range(self.values.shape[1])]
         known = set(self.labels or numbers)
         if set(names) <= known or (set(names) <= set(numbers) and truth.dtype.kind in "biuf"):
             return
-        if truth.dtype.kind == "f":
+        if truth.dtype.kind == "f" or len(self.names) != self.values.shape[1]:
             return  # refused with words of its own
         pairs = ",".join(f"{label}={name}" for label, name in zip(self._guess(names), self.names, strict=True))
         lacking = [name for name in names if name not in known]

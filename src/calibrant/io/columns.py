@@ -351,6 +351,10 @@ class FramePart(Frame):
         """The rows at hand."""
         return self.frame.lazy()
 
+    def without_value(self, name: str, gone: np.ndarray) -> str:
+        """What is wrong: who reads parts leaves such rows out, and counts them."""
+        return f"column {name!r} has missing values"
+
     def collected(self, names: Sequence[str]) -> "polars.DataFrame":
         """These columns as they are."""
         return self.frame.select(names)
