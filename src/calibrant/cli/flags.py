@@ -153,9 +153,8 @@ class Data(ClusteredFields):
         if not others:
             return file
         if not self.shards:
-            raise InputError(
-                f"{len(others) + 1} files: if they are parts of one data set, say --shards; calibrant report compares models of the same rows"
-            )
+            said = "if they are parts of one data set, say --shards; calibrant report compares models of the same rows"
+            raise InputError(f"{len(others) + 1} files: {said}")
         if streams := [path for path in (file, *others) if is_stream(path)]:
             raise InputError(f"--shards takes files, and {name_of(streams[0])} is a pipe: cat the parts into one")
         return [file, *others]

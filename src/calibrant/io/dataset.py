@@ -1,7 +1,8 @@
 """From a file to targets and predictions: CSV, Parquet, JSON lines and NPZ."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -25,6 +26,7 @@ from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.piecewise import Histogram
 from calibrant.distributions.empirical.quantiles import Quantiles
 from calibrant.distributions.multivariate import MultivariateNormal
+from calibrant.inference.suspicion import may_tell
 from calibrant.io.class_columns import ClassColumns, Scale, labels_among, stars
 from calibrant.io.columns import Columns
 from calibrant.io.layout import PLAIN, Layout
@@ -72,7 +74,8 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
 class Dataset:
     """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
 
-    ``clusters`` and ``time`` say which rows belong together. ``notes`` say how columns were read where that may surprise.
+    ``clusters`` and ``time`` say which rows belong together; ``columns`` are others that may say so by their names. ``notes`` say
+    how columns were read where that may surprise.
     """
 
     y_true: np.ndarray
@@ -82,6 +85,7 @@ class Dataset:
     source: str
     clusters: np.ndarray | None = field(default=None, kw_only=True)
     time: np.ndarray | None = field(default=None, kw_only=True)
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
@@ -192,6 +196,7 @@ def dataset_of(
         found = _family(predict, table)
         y, prediction, source, notes = truth, found.prediction, predict, found.notes
         prediction = _with_labels(prediction, found, truth)
+        names = [name for part in found.columns.values() for name in part]
     else:
         classes = ClassColumns.of(table, y_pred, PREDICTION_NAMES, truth, is_part=is_part, scale=Scale.parse(scale))
         classes = classes.normalised() if normalise else classes
@@ -200,6 +205,7 @@ def dataset_of(
         y, prediction = _classes(truth, classes, pos_label, is_part, table)
         names, notes = classes.names, classes.notes
         source = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+    told = (*table.notes, *notes)
     return Dataset(
         y_true=y,
         y_pred=prediction,
@@ -207,8 +213,9 @@ def dataset_of(
         sample_weight=None if sample_weight is None else table.single(sample_weight, "sample_weight"),
         clusters=None if clusters is None else table.single(clusters, "clusters"),
         time=None if time is None else table.single(time, "time"),
+        columns={} if is_part or clusters or time else _telling(table, {*truth_names, *names, sample_weight}, len(y)),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
-        notes=(*table.notes, *notes),
+        notes=told,
     )
 
 
@@ -242,6 +249,17 @@ def _complete(table: Columns, truth: list[str], numbers: list[str], others: Mapp
         role: Role = "number" if option == "sample_weight" else "group"
         roles |= {name: role for name in table.find(wish, (), option) if name not in roles}
     return table.complete(roles)
+
+
+def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.ndarray]:
+    """Other columns that may say, by their names, which rows belong together; those that cannot be read do not."""
+    found: dict[str, np.ndarray] = {}
+    for name in table.names:
+        if name not in taken and may_tell(name):
+            with suppress(InputError):
+                values = table.load([name], "group")
+                found |= {name: values[:, 0]} if values.shape == (n, 1) else {}
+    return found
 
 
 def read_predictions(

@@ -112,8 +112,8 @@ def _timed(handle: Readable, flush: float) -> Iterator[bytes]:
 
 
 def _pump(handle: Readable, arrived: "Queue[bytes | BaseException]") -> None:
-    read = getattr(handle, "read1", handle.read)
     try:
+        read = getattr(handle, "read1", handle.read)
         while chunk := read(READ):
             arrived.put(chunk)
         arrived.put(b"")
