@@ -192,7 +192,7 @@ class ClassColumns:
             return
         if truth.dtype.kind == "f" or len(self.names) != self.values.shape[1]:
             return  # refused with words of its own
-        lacking = [name for name in names if name not in known][0]
+        lacking = next(name for name in names if name not in known)
         what = f"the truth holds {lacking!r}, and no column is called after it"
         if known & set(names) and len(names) != len(self.names):
             raise InputError(f"{what}: repair those rows, leave them out, or name the column of that class, too")
