@@ -22,7 +22,7 @@ from calibrant.io.json_files import json_lines
 from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
 from calibrant.io.lines import BLOCK, line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
-from calibrant.io.written_numbers import Role, refuse_text, tidied
+from calibrant.io.written_numbers import Role, inferred, refuse_text, tidied
 from calibrant.results import how_many
 
 if TYPE_CHECKING:
@@ -287,7 +287,10 @@ class Frame(Columns):
         """These columns, text that says numbers as numbers."""
         frame = self.collected(names)
         frame = frame.with_columns([tidied(frame[n], self.decimal, role, self.notes) for n in names])
-        return frame if self.keep is None else frame.filter(self.keep)
+        if self.keep is None:
+            return frame
+        frame = frame.filter(self.keep)
+        return frame.with_columns([inferred(frame[n]) for n in names]) if self.kind == ".csv" else frame
 
     def are_missing(self, name: str, role: Role) -> np.ndarray:
         """Those that are empty, NaN or say so."""

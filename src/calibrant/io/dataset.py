@@ -191,7 +191,8 @@ def dataset_of(
         }
         numbers = prediction_names_of(table, y_pred, predict)
         table = _complete(table, truth_names, numbers, {**dict.fromkeys(by, "by"), **others})
-    truth = _truth(table, truth_names, y_true)
+    are_classes = predict is None or predict.startswith(("Categorical", "Bernoulli"))
+    truth = _truth(table, truth_names, y_true, "label" if are_classes else "number")
     if predict is not None:
         _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale, normalise="" if normalise else None)
         found = _family(predict, table)
@@ -227,12 +228,12 @@ def truth_names_of(table: Columns, wish: str | None) -> list[str]:
     return table.find(wish, TRUTH_NAMES, "y_true")
 
 
-def _truth(table: Columns, names: list[str], wish: str | None) -> np.ndarray:
+def _truth(table: Columns, names: list[str], wish: str | None, role: Role) -> np.ndarray:
     """The truth, ``(n,)``, or ``(n, labels)``; of ``answer==key`` whether they agree."""
     if wish is not None and "==" in wish and wish not in table.names:
         answer, key = (np.char.strip(table.values([name]).astype(str)[:, 0]) for name in names)
         return (answer == key) * 1
-    truth = _whole(table.values(names), names)
+    truth = _whole(table.values(names, role), names)
     return truth if truth.shape[1] > 1 else truth[:, 0]
 
 
