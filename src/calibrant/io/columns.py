@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from fnmatch import fnmatchcase
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -271,7 +272,7 @@ class Frame(Columns):
         except (polars_of(self.path).exceptions.PolarsError, OSError) as error:
             if self.kind == ".jsonl":
                 JsonLines().check(self.content or b"", None, 1, self.path.name)
-            if self.kind == ".csv" and self.content is None and not _is_utf8(self.path):
+            if self.kind == ".csv" and not _is_utf8(self.path if self.content is None else self.content):
                 raise InputError(f"{self.path.name} is no UTF-8 text: {other_encoding()}") from error
             raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
@@ -394,9 +395,9 @@ def _checked_text(path: Path, layout: FileLayout) -> tuple[list[str], bytes | No
     return names, b"".join(kept) if kept else None, commas.notes
 
 
-def _is_utf8(path: Path) -> bool:
+def _is_utf8(source: Path | bytes) -> bool:
     decoder = getincrementaldecoder("utf-8")()
-    with path.open("rb") as handle, suppress(UnicodeDecodeError):
+    with source.open("rb") if isinstance(source, Path) else BytesIO(source) as handle, suppress(UnicodeDecodeError):
         while block := handle.read(BLOCK):
             decoder.decode(block)
         return True
