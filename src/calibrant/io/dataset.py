@@ -48,6 +48,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Gamma": Gamma,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
+    "Interval": Quantiles.interval,
     "Laplace": Laplace,
     "Logistic": Logistic,
     "LogNormal": LogNormal,
