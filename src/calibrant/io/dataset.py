@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError, did_you_mean
+from calibrant._validate import InputError, check_is, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.composite.truncated import Censored, Truncated
@@ -72,8 +72,12 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
 class Dataset:
     """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
 
-    ``clusters`` and ``time`` say which rows belong together; ``columns`` are others that may say so by their names. ``notes`` say
-    how columns were read where that may surprise.
+    ``clusters`` and ``time`` say which rows belong together, ``folds`` which of several models predicted them; ``columns`` are
+    others that may say so by their names. ``notes`` say how columns were read where that may surprise.
+
+    >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
+    >>> len(data.y_true), list(data.by)
+    (1797, ['ink'])
     """
 
     y_true: np.ndarray
@@ -83,6 +87,7 @@ class Dataset:
     source: str
     clusters: np.ndarray | None = field(default=None, kw_only=True)
     time: np.ndarray | None = field(default=None, kw_only=True)
+    folds: np.ndarray | None = field(default=None, kw_only=True)
     columns: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -92,6 +97,10 @@ class Predictions:
     """What a file held of predictions: the name of their family, the columns of each of its parameters, and the file.
 
     Parameters that were given as a number have no columns.
+
+    >>> found = read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)")
+    >>> found.family, found.columns["loc"]
+    ('Normal', ['mu'])
     """
 
     prediction: Distribution
@@ -120,6 +129,7 @@ def read(
     sample_weight: str | None = None,
     clusters: str | None = None,
     time: str | None = None,
+    fold: str | None = None,
     pos_label: str | None = None,
     format: str | None = None,
 ) -> Dataset:
@@ -135,7 +145,7 @@ def read(
     <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
     return dataset_of(
-        open_columns(Path(path), format),
+        open_columns(path, format),
         y_true=y_true,
         y_pred=y_pred,
         predict=predict,
@@ -143,6 +153,7 @@ def read(
         sample_weight=sample_weight,
         clusters=clusters,
         time=time,
+        fold=fold,
         pos_label=pos_label,
     )
 
@@ -157,6 +168,7 @@ def dataset_of(
     sample_weight: str | None = None,
     clusters: str | None = None,
     time: str | None = None,
+    fold: str | None = None,
     pos_label: str | None = None,
     is_part: bool = False,
 ) -> Dataset:
@@ -181,14 +193,23 @@ def dataset_of(
     return Dataset(
         y_true=y,
         y_pred=prediction,
-        by={name: table.single(name, "--by") for name in by},
+        by={name: table.single(name, "--by") for name in names_of_groups(by)},
         sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
         clusters=None if clusters is None else table.single(clusters, "--clusters"),
         time=None if time is None else table.single(time, "--time"),
-        columns={} if is_part or clusters or time else _telling(table, {*truth_names, *names, sample_weight}, len(y)),
+        folds=None if fold is None else table.single(fold, "--fold"),
+        columns={}
+        if is_part or clusters or time
+        else _telling(table, {*truth_names, *names, sample_weight, fold}, len(y)),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
         notes=notes,
     )
+
+
+def names_of_groups(by: Sequence[str]) -> Sequence[str]:
+    """Names of columns; one may come alone."""
+    check_is(by, (str, list, tuple), "by", "a list of names of columns")
+    return [by] if isinstance(by, str) else by
 
 
 def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.ndarray]:
@@ -215,7 +236,7 @@ def read_predictions(
     >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
     {'loc': ['mu'], 'scale': ['sigma']}
     """
-    table = open_columns(Path(path), format)
+    table = open_columns(path, format)
     if predict is not None:
         _check_alone(y_pred, pos_label)
         return _family(predict, table)
@@ -320,6 +341,8 @@ def _against(truth: np.ndarray, pos_label: str | None, is_part: bool) -> np.ndar
 
 
 def _family(text: str, table: Columns) -> Predictions:
+    check_is(text, str, "predict", "a text such as 'Normal(mu, sigma)'")
+
     def columns(value: object) -> list[str]:
         if isinstance(value, str):
             return table.find(value, (), "--predict")
