@@ -276,7 +276,7 @@ def planned(
         problem = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
     plan: Any = outline_of_classes if isinstance(problem, ClassProblem) else outline_of_forecasts
     cautions = (
-        [] if labels is not None else cautions_of(problem, columns_of(beside, n, sample_weight, "columns") | columns)
+        [] if labels is not None else cautions_of(problem, columns_of(beside, n, sample_weight, "columns"), columns)
     )
     if folds is None:
         return problem, noted(plan(problem, columns), more, cautions)
@@ -290,12 +290,12 @@ def planned(
     return problem, noted(outline, more, cautions)
 
 
-def cautions_of(problem: ReportProblem, columns: Mapping[str, ArrayLike]) -> list[str]:
+def cautions_of(problem: ReportProblem, beside: Mapping[str, ArrayLike], by: Mapping[str, ArrayLike]) -> list[str]:
     """That rows look as if they belonged together, where nobody said so."""
     if problem.clusters is not None:
         return []
-    looked = {name: as_column(column, name) for name, column in columns.items()}
-    return [found.in_words() for found in suspicions(problem.targets, problem.predictions, looked)]
+    columns, slices = ({name: as_column(column, name) for name, column in part.items()} for part in (beside, by))
+    return [found.in_words() for found in suspicions(problem.targets, problem.predictions, columns, slices)]
 
 
 def _folds_of(clusters: Clusters, folds: Folds) -> np.ndarray:

@@ -162,7 +162,7 @@ def compare(
     cautions = (
         []
         if is_said
-        else cautions_of(first, columns_of(columns, len(first) + first.idle, sample_weight, "columns") | slicing)
+        else cautions_of(first, columns_of(columns, len(first) + first.idle, sample_weight, "columns"), slicing)
     )
     step, total = progress or silent, float(len(problems) + 1)
     reports = {}
