@@ -73,6 +73,10 @@ class Dataset:
 
     ``clusters`` and ``time`` say which rows belong together, ``folds`` which of several models predicted them; ``columns`` are
     others that may say so by their names. ``notes`` say how columns were read where that may surprise.
+
+    >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
+    >>> len(data.y_true), list(data.by)
+    (1797, ['ink'])
     """
 
     y_true: np.ndarray
@@ -92,6 +96,10 @@ class Predictions:
     """What a file held of predictions: the name of their family, the columns of each of its parameters, and the file.
 
     Parameters that were given as a number have no columns.
+
+    >>> found = read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)")
+    >>> found.family, found.columns["loc"]
+    ('Normal', ['mu'])
     """
 
     prediction: Distribution

@@ -41,6 +41,11 @@ class Report(ReportData):
 
     ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` one table of classes
     and one per column of slices. ``settings`` repeat the run.
+
+    >>> from calibrant import evaluate
+    >>> report = evaluate([0, 1] * 20, [0.1, 0.9] * 20, advice=False)
+    >>> report.n, report.verdict.tone, report.numbers[0].key
+    (40, 'unsure', 'error')
     """
 
     def to_html(self) -> str:
