@@ -17,7 +17,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from calibrant._files import replacing
-from calibrant._validate import InputError, check_names_once, did_you_mean
+from calibrant._validate import InputError, check_is, check_names_once, did_you_mean
 from calibrant._wording import said
 from calibrant.io.json_files import json_lines
 from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
@@ -89,6 +89,7 @@ class Columns(ABC):
             raise InputError(
                 f"{self.path.name} has columns {', '.join(self.names[:20])}: say which with {said(option)}"
             )
+        check_is(wish, str, said(option), "the name of a column")
         found = []
         for part in [wish] if wish in self.names else wish.split(","):
             matches = [name for name in self.names if name == part or fnmatchcase(name, part)]

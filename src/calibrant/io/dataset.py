@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant._validate import InputError, check_one_of, did_you_mean
+from calibrant._validate import InputError, check_is, check_one_of, did_you_mean
 from calibrant._wording import said
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.composite.mixture import Mixture
@@ -52,6 +52,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Gamma": Gamma,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
+    "Interval": Quantiles.interval,
     "Laplace": Laplace,
     "Logistic": Logistic,
     "LogNormal": LogNormal,
@@ -196,18 +197,10 @@ def dataset_of(
     check_one_of(missing, ("fail", "drop"), "missing")
     truth_names = truth_names_of(table, y_true)
     if missing == "drop":
-        others = {
-            name: option
-            for option, name in (
-                ("clusters", clusters),
-                ("time", time),
-                ("fold", fold),
-                ("sample_weight", sample_weight),
-            )
-            if name
-        }
+        options = {"clusters": clusters, "time": time, "fold": fold, "sample_weight": sample_weight}
+        others = {name: option for option, name in options.items() if name}
         numbers = prediction_names_of(table, y_pred, predict)
-        table = _complete(table, truth_names, numbers, {**dict.fromkeys(by, "by"), **others})
+        table = _complete(table, truth_names, numbers, {**dict.fromkeys(names_of_groups(by), "by"), **others})
     are_classes = predict is None or predict.startswith(("Categorical", "Bernoulli"))
     truth = _truth(table, truth_names, y_true, "label" if are_classes else "number")
     if predict is not None:
@@ -228,7 +221,7 @@ def dataset_of(
     return Dataset(
         y_true=y,
         y_pred=prediction,
-        by={name: table.single(name, "by") for name in by},
+        by={name: table.single(name, "by") for name in names_of_groups(by)},
         sample_weight=None if sample_weight is None else table.single(sample_weight, "sample_weight"),
         clusters=None if clusters is None else table.single(clusters, "clusters"),
         time=None if time is None else table.single(time, "time"),
@@ -271,6 +264,12 @@ def _complete(table: Columns, truth: list[str], numbers: list[str], others: Mapp
         role: Role = "number" if option == "sample_weight" else "group"
         roles |= {name: role for name in table.find(wish, (), option) if name not in roles}
     return table.complete(roles)
+
+
+def names_of_groups(by: Sequence[str]) -> Sequence[str]:
+    """Names of columns; one may come alone."""
+    check_is(by, (str, list, tuple), "by", "a list of names of columns")
+    return [by] if isinstance(by, str) else by
 
 
 def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.ndarray]:
@@ -380,6 +379,8 @@ def _against(truth: np.ndarray, pos_label: str | None, is_part: bool, table: Col
 
 
 def _family(text: str, table: Columns) -> Predictions:
+    check_is(text, str, "predict", "a text such as 'Normal(mu, sigma)'")
+
     def columns(value: object) -> list[str]:
         if isinstance(value, str):
             return table.find(value, (), "predict")
