@@ -20,7 +20,7 @@ from calibrant.inference.certificate import Certificate, check_margin, of_estima
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.inference.suspicion import suspicions
-from calibrant.planning.affordable import TEST_WORK, affordable
+from calibrant.planning.affordable import affordable_resamples
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
@@ -262,8 +262,7 @@ def planned(
         others = columns_of(beside, n, sample_weight, "columns") | columns
         looked = {name: as_column(column, name) for name, column in others.items()}
         cautions = [found.in_words() for found in suspicions(targets, predictions, looked)]
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
-    draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
+    draws = affordable_resamples(n_resamples, int(np.prod(targets.shape)))
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     if isinstance(predictions, Categorical | Bernoulli):
         classes = ClassProblem(*parts, idle=n - len(predictions), clusters=clusters)  # type: ignore[arg-type]

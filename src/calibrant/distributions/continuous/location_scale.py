@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import erf, expit, logit, ndtr, ndtri
 
 from calibrant._array import erfcx, matched, namespace, to_numpy
 from calibrant._validate import InputError, check_finite, check_same_length
@@ -122,9 +122,13 @@ class Normal(LocationScale):
         return self.scale
 
     def crps(self, y: Array) -> Array:
-        """``E|Y - y| - scale / sqrt(pi)``."""
+        """``E|Y - y| - scale / sqrt(pi)`` with ``|y - loc| erf(z / sqrt2) + scale sqrt(2 / pi) exp(-z^2 / 2)`` for the first."""
         loc, scale = self.host
-        return _mean_absolute(to_numpy(y) - loc, scale**2) - scale / np.pi**0.5
+        away = np.abs(to_numpy(y) - loc)
+        with np.errstate(over="ignore"):
+            z = away / scale
+            near = np.exp(-0.5 * z**2)
+        return away * erf(z * 0.5**0.5) + scale * ((2 / np.pi) ** 0.5 * near - np.pi**-0.5)
 
     def distance(self, other: Self) -> Array:
         """``E|Y - Y'|`` of a normal difference."""
