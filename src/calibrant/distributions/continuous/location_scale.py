@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import erf, expit, logit, ndtr, ndtri
 
 from calibrant._array import erfcx, matched, namespace, to_numpy
-from calibrant._validate import InputError, check_finite, check_same_length
+from calibrant._validate import MIN_NUMBER, InputError, check_finite, check_same_length
 from calibrant.distributions.base import as_numbers, check_temperature, one_a_row
 from calibrant.distributions.continuous.kernel_means import (
     gaussian_laplace_laplace,
@@ -126,7 +126,7 @@ class Normal(LocationScale):
         loc, scale = self.host
         away = np.abs(to_numpy(y) - loc)
         with np.errstate(over="ignore"):
-            z = away / scale
+            z = away / np.maximum(scale, MIN_NUMBER)  # a point has no spread
             near = np.exp(-0.5 * z**2)
         return away * erf(z * 0.5**0.5) + scale * ((2 / np.pi) ** 0.5 * near - np.pi**-0.5)
 
