@@ -125,7 +125,9 @@ def distance_from(members: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     array([1.        , 1.66666667])
     """
     if weights is None and members.ndim == 2:
-        parts = [[_mean_gap(members[rows], one[rows]) for rows in _blocks(members)] for one in y.reshape(-1, len(members))]
+        parts = [
+            [_mean_gap(members[rows], one[rows]) for rows in _blocks(members)] for one in y.reshape(-1, len(members))
+        ]
         return np.stack([np.concatenate(part) for part in parts]).reshape(y.shape)
     w = np.full(members.shape[:2], 1 / members.shape[1]) if weights is None else weights
     stack = y.reshape(-1, *y.shape[y.ndim - members.ndim + 1 :])
@@ -376,7 +378,9 @@ class Ensemble(Distribution):
         """The mean distances of members from targets, and of different members from each other."""
         members = to_numpy(self.members).astype(np.float64, copy=False)
         shares = None if self.weights is None else self.shares
-        return distance_from(members, to_numpy(y).astype(np.float64, copy=False), shares), mean_distance(members, shares)
+        return distance_from(members, to_numpy(y).astype(np.float64, copy=False), shares), mean_distance(
+            members, shares
+        )
 
     def quantile(self, u: Array) -> Any:
         """The member at each level: the least with ``cdf >= u``."""
