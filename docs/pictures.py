@@ -1,7 +1,7 @@
-"""Pictures of the pages in ``docs/users``, and of one guide: each page's own examples are run, and its data drawn.
+"""Pictures of the pages in ``docs/users``, of one guide and of the gallery: each page's own examples are run, and drawn.
 
-``python docs/pictures.py`` writes ``docs/images/users/*.svg`` and ``docs/images/monitoring.svg``; names choose pages:
-``python docs/pictures.py llm``.
+``python docs/pictures.py`` writes ``docs/images/users/*.svg``, ``docs/images/gallery/*.svg`` and ``docs/images/monitoring.svg``;
+names choose pages: ``python docs/pictures.py llm gallery``.
 """
 
 import doctest
@@ -109,18 +109,29 @@ PAGES = {
 }
 
 
+def gallery(page: dict[str, Any]) -> dict[str, Figure]:
+    """Every display of the page, by its name, which is that of its function."""
+    return {name: value.figure_ for name, value in page.items() if hasattr(value, "figure_")}
+
+
+def save(figure: Figure, name: str) -> None:
+    """Write a picture that has the same bytes each time."""
+    target = HERE / "images" / f"{name}.svg"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, metadata={"Date": None}, bbox_inches="tight")
+    plt.close(figure)
+
+
 def main(chosen: list[str]) -> None:
     """Draw the pictures of these pages, or of all."""
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "calibrant"
     for name, draw in PAGES.items():
-        if chosen and name.partition("/")[2] not in chosen:
-            continue
-        figure = draw(examples(HERE / f"{name}.md"))
-        target = HERE / "images" / f"{name.removeprefix('guide/')}.svg"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(target, metadata={"Date": None}, bbox_inches="tight")
-        plt.close(figure)
+        if not chosen or name.partition("/")[2] in chosen:
+            save(draw(examples(HERE / f"{name}.md")), name.removeprefix("guide/"))
+    if not chosen or "gallery" in chosen:
+        for name, figure in gallery(examples(HERE / "gallery.md")).items():
+            save(figure, f"gallery/{name}")
 
 
 if __name__ == "__main__":
