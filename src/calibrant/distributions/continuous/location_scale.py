@@ -123,8 +123,10 @@ class Normal(LocationScale):
 
     def crps(self, y: Array) -> Array:
         """``E|Y - y| - scale / sqrt(pi)`` with ``|y - loc| erf(z / sqrt2) + scale sqrt(2 / pi) exp(-z^2 / 2)`` for the first."""
-        (loc, scale), y, n = self.host, to_numpy(y), len(self)
-        parts = [slice(start, start + CACHED) for start in range(0, max(n, 1), CACHED)]
+        (loc, scale), y = self.host, to_numpy(y)
+        if y.shape[-1:] != loc.shape or len(loc) <= CACHED:
+            return _ranked(np.abs(y - loc), scale)
+        parts = [slice(start, start + CACHED) for start in range(0, len(loc), CACHED)]
         return np.concatenate([_ranked(np.abs(y[..., rows] - loc[rows]), scale[rows]) for rows in parts], axis=-1)
 
     def distance(self, other: Self) -> Array:

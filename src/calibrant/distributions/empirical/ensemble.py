@@ -95,7 +95,7 @@ def _blocks(members: np.ndarray) -> list[slice]:
 
 
 def _even_on_a_line(members: np.ndarray) -> np.ndarray:
-    """The same over ``m (m - 1)``, of members that count alike: sorted ones meet ``2 i - m + 1`` more below than above."""
+    """``sum_ij |x_i - x_j| / (m (m - 1))`` of members that count alike: in order, i of them lie below the i-th."""
     m = members.shape[1]
     x = np.sort(members, axis=1)
     x -= x[:, :1]  # which changes nothing but rounding
