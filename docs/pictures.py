@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
@@ -99,12 +100,29 @@ def monitoring(page: dict[str, Any]) -> Figure:
     return windows(page["monitor"]).figure_
 
 
+def dependence(page: dict[str, Any]) -> Figure:
+    """P-values of calibrated answers to five questions about each of 100 texts, in the order of their size."""
+    figure, ax = plt.subplots(figsize=(6.2, 4.2))
+    share = (np.arange(page["sets"]) + 1) / page["sets"]
+    looks = {"rows taken as independent": ("#b3261e", 2.2), "clusters=text": ("#1f5fa8", 2.2)}
+    for (label, (colour, width)), values in zip(looks.items(), zip(*page["pvalues"], strict=True), strict=True):
+        ax.step(np.sort(values), share, where="post", color=colour, linewidth=width, label=label)
+    ax.plot([0, 1], [0, 1], color="0.5", linewidth=1, dashes=(4, 3))
+    ax.axvline(0.05, color="0.7", linewidth=1)
+    ax.annotate("5 %", (0.05, 1.0), xytext=(4, -10), textcoords="offset points", color="0.4")
+    ax.set(xlabel="p-value", ylabel="share of calibrated data sets with a smaller one", xlim=(0, 1), ylim=(0, 1))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="lower right")
+    return figure
+
+
 PAGES = {
     "users/llm": llm,
     "users/clinician": clinician,
     "users/forecaster": forecaster,
     "users/credit": credit,
     "users/deep-learning": deep_learning,
+    "guide/dependent-rows": dependence,
     "guide/monitoring": monitoring,
 }
 

@@ -50,6 +50,11 @@ class Comparison(Page):
     ``reports`` has the report of each model without advice, slices and pictures: its numbers with intervals and null bands.
     ``differences`` has a row a measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
     the table (Holm). ``sections`` have the scores of slices.
+
+    >>> from calibrant import compare
+    >>> page = compare([0, 1] * 20, {"sure": [0.1, 0.9] * 20, "unsure": [0.4, 0.6] * 20})
+    >>> list(page.reports)
+    ['sure', 'unsure']
     """
 
     title: str
