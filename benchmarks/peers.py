@@ -490,9 +490,7 @@ REASONS = {
         "CRPS, normal",
         "uncertainty-toolbox",
     ): "a formula without checks; ours comes with its standard error and interval",
-    ("CRPS, 50 members", "properscoring"): "it does not look at what it is given",
-    ("CRPS, 50 members", "scoringrules"): "it does not look at what it is given",
-    ("CRPS, 50 members, fair", "scoringrules"): "it does not look at what it is given",
+    ("CRPS, 50 members", "properscoring"): "a compiled loop against NumPy's; on a million rows ours is faster",
     (
         "mean error of 98 quantiles",
         "uncertainty-toolbox",

@@ -148,8 +148,8 @@ def _updated(y: np.ndarray, p: np.ndarray) -> None:
 
 
 def _row(what: str, rows: int, seconds: float, peer: str, ratio: float | None, least: float | None) -> str:
-    beside = "–" if ratio is None else f"{ratio:.2g}"
-    limits = ("–", "–") if least is None else (_time(least), f"{seconds / least:.2g}")
+    beside = "–" if ratio is None else _times(ratio)
+    limits = ("–", "–") if least is None else (_time(least), _times(seconds / least))
     return f"| {what} | {rows:,} | {_time(seconds)} | {peer or '–'} | {beside} | {limits[0]} | {limits[1]} |"
 
 
@@ -158,7 +158,12 @@ def _time(seconds: float) -> str:
     for unit, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= unit:
             return f"{seconds / unit:.3g} {name}"
-    return f"{seconds / 1e-9:.2g} ns"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _times(ratio: float) -> str:
+    """Two digits."""
+    return f"{ratio:.2g}" if ratio < 99.5 else f"{round(ratio, 1 - int(np.log10(ratio))):,.0f}"
 
 
 HEADER = """| job | rows | ours | best peer | theirs / ours | limit | ours / limit |
@@ -240,9 +245,9 @@ def on_gpu(path: Path) -> list[str]:
     ]
     for name, found in record["times"].items():
         peer = found.get("torch tiles")
-        cells = ("torch tiles", f"{peer / found['seconds']:.2g}") if peer else ("–", "–")
+        cells = ("torch tiles", _times(peer / found["seconds"])) if peer else ("–", "–")
         limit = found["limit"]
-        limits = (_time(limit), f"{found['seconds'] / limit:.2g}") if limit else ("–", "–")
+        limits = (_time(limit), _times(found["seconds"] / limit)) if limit else ("–", "–")
         rows.append(f"| {name} | {_time(found['seconds'])} | {' | '.join((*cells, *limits))} |")
     return [*rows, ""]
 
