@@ -118,7 +118,7 @@ def caution(data: io.Dataset) -> None:
     """Tell of rows that look as if they belonged together, where nobody said so."""
     if data.clusters is None:
         targets, predictions = as_problem(data.y_true, data.y_pred)
-        for found in suspicions(targets, predictions, {**data.columns, **data.by}):
+        for found in suspicions(targets, predictions, dict(data.columns), dict(data.by)):
             complain(f"Note: {found.in_words()}")
 
 

@@ -118,7 +118,7 @@ def _smooth(problem: ClassProblem, _evidence: Evidence) -> Picture:
         "reliability",
         "The same without groups",
         "Observed frequency as a smooth curve of the prediction, which shows what groups may hide. A calibrated model leaves the "
-        f"band over about a twentieth of its length. It ends where few rows are left.{_scale(tables)}",
+        "band over about a twentieth of its length. It ends where few rows are left.",
         f"Smooth reliability curve, observed frequency against predicted probability at {_beyond(tables, 'point')}.",
         tables,
     )
@@ -140,8 +140,7 @@ def _panels(problem: ClassProblem, evidence: Evidence) -> Picture:
     return Picture(
         "classwise",
         f"Each {noun} by itself",
-        f"{which}: what was claimed for it, and how often it happened. On the dashed line, claims come true as often as stated."
-        f"{_scale(tables)}",
+        f"{which}: what was claimed for it, and how often it happened. On the dashed line, claims come true as often as stated.",
         f"Small reliability diagrams, one a {noun}; groups beyond what chance shows: {', '.join(counts)}.",
         tables,
     )
