@@ -143,9 +143,7 @@ class Data(ClusteredFields):
     ] = ()
     shards: Annotated[
         bool,
-        Parameter(
-            help="the files are parts of one data set; a quoted pattern, 'part-*.csv', needs no --shards", negative=""
-        ),
+        Parameter(help="the files are parts of one data set; a quoted pattern of names needs no --shards", negative=""),
     ] = False
 
     def together(self, file: Path, others: Sequence[Path]) -> Source:
