@@ -30,6 +30,7 @@ from calibrant.inference.suspicion import may_tell
 from calibrant.io.class_columns import ClassColumns, Scale, labels_among, stars
 from calibrant.io.columns import Columns
 from calibrant.io.layout import PLAIN, Layout
+from calibrant.io.long_format import LongFormat
 from calibrant.io.opening import Source, open_columns
 from calibrant.io.written_numbers import Role
 from calibrant.spec import parse
@@ -126,6 +127,8 @@ def read(
     missing: Literal["fail", "drop"] = "fail",
     scale: str | None = None,
     normalise: bool = False,
+    rearrange: bool = False,
+    forecast_id: str | None = None,
     format: str | None = None,
     sep: str | None = None,
     encoding: str | None = None,
@@ -139,7 +142,9 @@ def read(
     usual ones are looked for.
 
     ``missing="drop"`` leaves out rows without a value; ``scale`` says that probabilities are in ``percent``, their logarithms
-    (``log``), log-odds or logits (``logit``), or words: ``high=0.9,low=0.4``; ``normalise`` divides rows by their sums. ``format``
+    (``log``), log-odds or logits (``logit``), or words: ``high=0.9,low=0.4``; ``normalise`` divides rows by their sums;
+    ``rearrange`` sorts quantiles that cross. Where each member of an ensemble has a line, ``forecast_id`` names the columns that
+    the lines of a forecast share: ``predict="Ensemble(value)", forecast_id="day,station"``. ``format``
     is ``csv``, ``parquet``, ``jsonl``, ``json``, ``xlsx`` or ``npz`` where neither ending nor content says it; ``sep``,
     ``encoding`` and ``decimal`` are for text. What was read in another way than it is written is in ``notes``.
 
@@ -160,6 +165,8 @@ def read(
         missing=missing,
         scale=scale,
         normalise=normalise,
+        rearrange=rearrange,
+        forecast_id=forecast_id,
     )
 
 
@@ -177,10 +184,13 @@ def dataset_of(
     missing: Literal["fail", "drop"] = "fail",
     scale: str | None = None,
     normalise: bool = False,
+    rearrange: bool = False,
+    forecast_id: str | None = None,
     is_part: bool = False,
 ) -> Dataset:
     """Targets and predictions from columns, as for :func:`read`; in a part of a file the positive label may be missing."""
     check_one_of(missing, ("fail", "drop"), "missing")
+    table = table if forecast_id is None else LongFormat(table, forecast_id)
     truth_names = truth_names_of(table, y_true)
     if missing == "drop":
         others = {
@@ -193,7 +203,7 @@ def dataset_of(
     truth = _truth(table, truth_names, y_true)
     if predict is not None:
         _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale, normalise="" if normalise else None)
-        found = _family(predict, table)
+        found = _family(predict, table, rearrange)
         y, prediction, source, notes = truth, found.prediction, predict, found.notes
         prediction = _with_labels(prediction, found, truth)
         names = [name for part in found.columns.values() for name in part]
@@ -357,7 +367,7 @@ def _against(truth: np.ndarray, pos_label: str | None, is_part: bool, table: Col
     return truth
 
 
-def _family(text: str, table: Columns) -> Predictions:
+def _family(text: str, table: Columns, rearrange: bool = False) -> Predictions:
     def columns(value: object) -> list[str]:
         if isinstance(value, str):
             return table.find(value, (), "predict")
@@ -385,12 +395,34 @@ def _family(text: str, table: Columns) -> Predictions:
             given["levels"] = levels_of_names(named["values"], sum(map(table.width, named["values"])))
             pairs = zip(named["values"], given["levels"], strict=True)
             notes = (f"quantile levels read: {', '.join(f'{c} = {100 * u:g} %' for c, u in pairs)}",)
-        return Predictions(FAMILIES[name](**given), name, named, table, notes)
+        given, told = _rearranged(name, given, rearrange)
+        return Predictions(FAMILIES[name](**given), name, named, table, (*notes, *told))
 
     found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
     if not isinstance(found, Predictions):
         raise InputError(f"{said('predict')} {text!r} is not a family; known: {', '.join(FAMILIES)}")
     return found
+
+
+def _rearranged(name: str, given: dict[str, Any], rearrange: bool) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The arguments with quantiles that cross in their order where that is asked for, and how many did."""
+    ends = ("low", "high") if name == "Interval" else ("values",)
+    if name not in ("Interval", "Quantiles", "Quantiles.joined") or not all(end in given for end in ends):
+        if rearrange and name != "Quantiles.rearranged":
+            raise InputError(f"{said('rearrange', '')} goes with Quantiles and Interval, and {name} has none: leave it out")
+        return given, ()
+    fan = np.column_stack([given[end] for end in ends])
+    crossing = (np.diff(fan, axis=1) < 0).any(axis=1)
+    if not crossing.any():
+        return given, ()
+    rows = how_many(int(crossing.sum()), "row")
+    if not rearrange:
+        first = ", ".join(f"{x:g}" for x in fan[crossing][0][:9])
+        remedy = f"{said('rearrange', '')} sorts them"
+        raise InputError(f"quantiles cross in {rows}, first in row {int(crossing.argmax()) + 1} ({first}): {remedy}")
+    fan = np.sort(fan, axis=1)
+    ordered = {"values": fan} if name != "Interval" else {"low": fan[:, 0], "high": fan[:, 1]}
+    return {**given, **ordered}, (f"quantiles crossed in {rows} of {len(fan):,}, and were sorted",)
 
 
 def columns_of_family(text: str, table: Columns) -> list[str]:
