@@ -12,6 +12,7 @@ NEED_SKLEARN = [
     "src/calibrant/recalibration/stacking/learned.py",
     "docs/guide/recalibration.md",
     "docs/users/deep-learning.md",
+    "README.md",
 ]
 
 NEED_TORCH = [

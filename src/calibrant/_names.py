@@ -154,7 +154,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "plots.classification.simplex_plot": "SimplexDisplay simplex",
         "plots.comparisons.before_after_plot": "BeforeAfterDisplay before_after",
         "plots.comparisons.bias": "BiasDisplay bias",
-        "plots.comparisons.comparison": "ComparisonDisplay comparison",
+        "plots.comparisons.comparison": "ComparisonDisplay CurvesDisplay comparison curves",
         "plots.comparisons.null": "NullDisplay null",
         "plots.comparisons.witness_plot": "WitnessDisplay witness",
         "plots.forecasting.coverage": "CoverageDisplay coverage",
@@ -191,9 +191,14 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "checks.recalibrator": "check_recalibrator",
     },
     "sklearn": {
+        "sklearn.calibration_error": (
+            "calibration_error neg_l1_calibration_error neg_l2_calibration_error neg_l2_squared_calibration_error "
+            "neg_max_calibration_error"
+        ),
         "sklearn.classifier": "RecalibratedClassifier",
         "sklearn.held_out": "RecalibrationWarning",
         "sklearn.regressor": "RecalibratedRegressor",
+        "sklearn.model_report": "evaluate_model",
         "sklearn.scoring": "scorer",
     },
     "lab": {

@@ -31,8 +31,10 @@ def test_numbers_are_those_of_reports(data, compared):
     assert compared.reports["calm"].numbers == own.numbers
     table = compared.numbers
     rows = [row for row in table.rows() if row["model"] == "calm"]
-    assert [row["value"] for row in rows] == [x.value for x in own.numbers]
-    assert rows[0]["null_high"] == own.numbers[0].null_band.high
+    values = {x.label: x.value for x in own.numbers}
+    assert {row["number"]: row["value"] for row in rows} == values
+    assert [row["number"] for row in rows][:2] == ["Log loss", "Brier score"]
+    assert rows[2]["null_high"] == own.numbers[0].null_band.high
 
 
 def test_the_better_model_is_named(compared):

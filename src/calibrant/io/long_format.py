@@ -56,7 +56,7 @@ class LongFormat(Columns):
 
     def are_missing(self, name: str, role: Role) -> np.ndarray:
         """Forecasts in which a line has no value."""
-        return self.lines.are_missing(name, role)[self.places].any(axis=1)
+        return np.asarray(self.lines.are_missing(name, role)[self.places].any(axis=1))
 
     def of_rows(self, keep: np.ndarray) -> Self:
         """All lines of some forecasts."""
@@ -68,4 +68,6 @@ class LongFormat(Columns):
 
     def write(self, new: Mapping[str, np.ndarray], out: Path) -> None:
         """There is no line that a new value of a forecast belongs to."""
-        raise InputError(f"forecasts with a line a member cannot be written to {out.name}: --save the map and apply it in Python")
+        raise InputError(
+            f"forecasts with a line a member cannot be written to {out.name}: --save the map and apply it in Python"
+        )

@@ -5,6 +5,7 @@ import numpy as np
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay
 from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.evidence import Evidence
 from calibrant.reports.core.model import Picture
 from calibrant.results import percent
 
@@ -12,7 +13,7 @@ SHARE = 0.8
 """The share of answers that the words look at."""
 
 
-def answered(problem: ClassProblem) -> Picture:
+def answered(problem: ClassProblem, _evidence: Evidence) -> Picture:
     """The risk-coverage curve of the confidence, and the areas in words."""
     display = RiskCoverageDisplay.from_predictions(
         problem.targets, problem.predictions, lens=TopLabel(), sample_weight=problem.weights

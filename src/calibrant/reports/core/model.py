@@ -46,7 +46,8 @@ class KeyNumber:
     between 0 and 1, and are shown in percent. ``estimator`` is written with its settings, ``estimator_name`` without.
     ``null_band`` and ``pvalue`` are ``None`` where resampling would take too long, the band also where signs of clusters take its
     place;
-    ``withheld`` says why there is no interval where one might be expected.
+    ``withheld`` says why there is no interval where one might be expected, ``ideal`` what a calibrated model has, where that is
+    one number.
     """
 
     label: str
@@ -60,6 +61,12 @@ class KeyNumber:
     estimator_name: str
     key: str
     withheld: str | None = None
+    ideal: float | None = None
+
+    @property
+    def misses_ideal(self) -> bool:
+        """Whether the interval leaves out what a calibrated model has."""
+        return self.ideal is not None and self.interval is not None and self.ideal not in self.interval
 
     @property
     def is_score(self) -> bool:
@@ -103,6 +110,7 @@ class KeyNumber:
             "estimator_name": self.estimator_name,
             "meaning": self.meaning,
             "withheld": self.withheld,
+            "ideal": self.ideal,
         }
 
 

@@ -340,6 +340,11 @@ def by_column(
     return Section(title or f"By {slicing.name}", slicing.name, remark, table)
 
 
+def clearest_first(pool: Pool, key: str, pvalues: np.ndarray) -> np.ndarray:
+    """The order of groups by p-value, then by how far the error exceeds what chance shows on average."""
+    return np.lexsort([-pool.excess(key), pvalues])
+
+
 def ranked(
     pool: Pool,
     key: str,
@@ -357,8 +362,7 @@ def ranked(
     columns = range(len(groups))
     bands = [pool.null_band(key, i) for i in columns if errors is None]
     shown = [pool.observed(key, i) for i in columns] if errors is None else errors
-    excess = pool.excess(key)
-    order = np.lexsort([-excess, pvalues])
+    order = clearest_first(pool, key, pvalues)
     table = {
         "group": np.array(groups, dtype=object),
         "rows": np.array(rows),
@@ -370,7 +374,7 @@ def ranked(
             if bands
             else {}
         ),
-        "excess": excess,
+        "excess": pool.excess(key),
         "pvalue": pvalues,
         "pvalue_alone": np.array([pool.pvalue(key, i) for i in columns]),
     }
