@@ -1,10 +1,8 @@
 """Checks at the boundary: what the public calls refuse, and the words they refuse it with."""
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
-from contextvars import ContextVar
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
@@ -483,23 +481,3 @@ def check_names_once(names: Sequence[str], where: str) -> None:
     for name, count in Counter(names).items():
         if name and count > 1:
             raise InputError(f"{where} has {count} columns called {name!r}: give each column a name of its own")
-
-
-SPEAKS_OPTIONS: ContextVar[bool] = ContextVar("SPEAKS_OPTIONS", default=False)
-"""Whether the caller writes options of a command rather than arguments of Python."""
-
-
-def said(argument: str, value: str | None = None) -> str:
-    """An argument, or an argument with a value, as the caller writes it.
-
-    >>> said("y_true"), said("y_true", "my answer")
-    ('y_true', "y_true='my answer'")
-    >>> token = SPEAKS_OPTIONS.set(True)
-    >>> said("y_true"), said("y_true", "my answer"), said("normalise", "")
-    ('--y-true', "--y-true 'my answer'", '--normalise')
-    >>> SPEAKS_OPTIONS.reset(token)
-    """
-    if not SPEAKS_OPTIONS.get():
-        return argument if value is None else f"{argument}={value!r}" if value else f"{argument}=True"
-    option = "--input-format" if argument == "format" else f"--{argument.replace('_', '-')}"
-    return f"{option} {shlex.quote(value)}" if value else option

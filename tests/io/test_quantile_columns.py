@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from calibrant._validate import SPEAKS_OPTIONS, InputError
+from calibrant._validate import InputError
+from calibrant._wording import SPEAKS_OPTIONS
 from calibrant.io import read
 
 pytest.importorskip("polars")

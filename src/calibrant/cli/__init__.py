@@ -138,7 +138,7 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
         return MISTAKE
     from cyclopts import CycloptsError
 
-    from calibrant._validate import SPEAKS_OPTIONS
+    from calibrant._wording import SPEAKS_OPTIONS
 
     token = SPEAKS_OPTIONS.set(True)
     try:

@@ -19,7 +19,7 @@ from calibrant.cli import console
 from calibrant.cli.pipes import DASH, is_stream, local, name_of
 from calibrant.cli.program import DATA, OUTPUT, SETTINGS
 from calibrant.inference.dependence import TimeBlocks
-from calibrant.io.layout import Layout
+from calibrant.io.layout import FileLayout
 from calibrant.io.opening import Source
 from calibrant.results import jsonable
 
@@ -73,9 +73,9 @@ class Fields:
         return local(file, self.input_format) if isinstance(file, Path) else file
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> FileLayout:
         """How the file is written."""
-        return Layout(self.input_format, self.sep, self.encoding, self.decimal)
+        return FileLayout(self.input_format, self.sep, self.encoding, self.decimal)
 
     def single(self) -> str | None:
         """The column of predictions, or the pattern of several."""

@@ -2,19 +2,20 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from calibrant._validate import InputError, check_count, said
+from calibrant._validate import InputError, check_count
+from calibrant._wording import said
 from calibrant.distributions.reading.conversion import as_problem
 from calibrant.io.class_columns import Scale
 from calibrant.io.columns import Columns, FramePart, check_exists, polars_of
 from calibrant.io.dataset import Dataset, dataset_of, prediction_names_of, truth_names_of
-from calibrant.io.layout import Layout
+from calibrant.io.layout import FileLayout
 from calibrant.io.parts import Part, Parts, TextParts, parquet_parts
 from calibrant.io.records import BadLines, Needed
 from calibrant.results import how_many
@@ -94,7 +95,7 @@ class Batches:
             "pos_label": pos_label,
             "scale": scale,
         }
-        self.layout = Layout(kind, sep, encoding, decimal)
+        self.layout = FileLayout(kind, sep, encoding, decimal)
         self.bad = BadLines()
         self.n = 0
 
@@ -209,7 +210,7 @@ class Batches:
 
     def _wish(self, table: Columns) -> Needed:
         """The columns that data sets are made of."""
-        return needed_columns(table, **self.columns)
+        return replace(needed_columns(table, **self.columns), decimal=self.layout.decimal)
 
 
 def needed_columns(

@@ -6,7 +6,8 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from calibrant._validate import RANGE_SLACK, SUM_SLACK, InputError, did_you_mean, said
+from calibrant._validate import RANGE_SLACK, SUM_SLACK, InputError, did_you_mean
+from calibrant._wording import said
 from calibrant.io.columns import Columns
 
 UNITS = ("fraction", "percent", "log", "logit")

@@ -16,9 +16,10 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from calibrant._files import replacing
-from calibrant._validate import InputError, check_names_once, did_you_mean, said
+from calibrant._validate import InputError, check_names_once, did_you_mean
+from calibrant._wording import said
 from calibrant.io.json_files import json_lines
-from calibrant.io.layout import PLAIN, Commas, Layout, Utf8, other_encoding
+from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
 from calibrant.io.lines import BLOCK, line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
 from calibrant.io.written_numbers import Role, refuse_text, tidied
@@ -234,7 +235,7 @@ class Frame(Columns):
 
     decimal: str | None = None
 
-    def __init__(self, path: Path, kind: str, layout: Layout = PLAIN) -> None:
+    def __init__(self, path: Path, kind: str, layout: FileLayout = PLAIN) -> None:
         polars_of(path)
         super().__init__(path, ())
         self.kind, self.decimal = kind, layout.decimal
@@ -274,11 +275,6 @@ class Frame(Columns):
                 raise InputError(f"{self.path.name} is no UTF-8 text: {other_encoding()}") from error
             raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
-    def selected(self, names: Sequence[str]) -> "polars.DataFrame":
-        """These columns in memory, of the rows that are taken."""
-        found = self.collected(names)
-        return found if self.keep is None else found.filter(self.keep)
-
     def collected(self, names: Sequence[str]) -> "polars.DataFrame":
         """These columns in memory."""
         from polars.selectors import by_name
@@ -289,9 +285,9 @@ class Frame(Columns):
 
     def tidy(self, names: Sequence[str], role: Role) -> "polars.DataFrame":
         """These columns, text that says numbers as numbers."""
-        frame = self.selected(names)
-        columns = [tidied(frame[n], self.decimal, role, self.notes) for n in names]
-        return frame.with_columns(columns)
+        frame = self.collected(names)
+        frame = frame.with_columns([tidied(frame[n], self.decimal, role, self.notes) for n in names])
+        return frame if self.keep is None else frame.filter(self.keep)
 
     def are_missing(self, name: str, role: Role) -> np.ndarray:
         """Those that are empty, NaN or say so."""
@@ -369,7 +365,7 @@ def _flat(lazy: "polars.LazyFrame") -> "polars.LazyFrame":
     return lazy
 
 
-def _checked_text(path: Path, layout: Layout) -> tuple[list[str], bytes | None, list[str]]:
+def _checked_text(path: Path, layout: FileLayout) -> tuple[list[str], bytes | None, list[str]]:
     """The names in the first line of a CSV, of which every other line must have as many values.
 
     Where it is not ordinary, its content in ordinary text and what is to be told of it come with them.

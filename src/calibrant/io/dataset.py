@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant._validate import InputError, check_one_of, did_you_mean, said
+from calibrant._validate import InputError, check_one_of, did_you_mean
+from calibrant._wording import said
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.composite.truncated import Censored, Truncated
@@ -29,7 +30,7 @@ from calibrant.distributions.multivariate import MultivariateNormal
 from calibrant.inference.suspicion import may_tell
 from calibrant.io.class_columns import ClassColumns, Scale, labels_among, stars
 from calibrant.io.columns import Columns
-from calibrant.io.layout import PLAIN, Layout
+from calibrant.io.layout import PLAIN, FileLayout
 from calibrant.io.long_format import LongFormat
 from calibrant.io.opening import Source, open_columns
 from calibrant.io.quantile_columns import levels_of_names, rearranged
@@ -155,7 +156,7 @@ def read(
     <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
     return dataset_of(
-        open_columns(path, Layout(format, sep, encoding, decimal)),
+        open_columns(path, FileLayout(format, sep, encoding, decimal)),
         y_true=y_true,
         y_pred=y_pred,
         predict=predict,
@@ -281,7 +282,7 @@ def read_predictions(
     predict: str | None = None,
     pos_label: str | None = None,
     scale: str | None = None,
-    layout: Layout = PLAIN,
+    layout: FileLayout = PLAIN,
 ) -> Predictions:
     """Read predictions from a file that need not have the truth; columns are named as for :func:`read`.
 
@@ -299,7 +300,7 @@ def read_predictions(
     return Predictions(classes, "Categorical", {"probs": found.names}, table, (*table.notes, *found.notes, *written))
 
 
-def has_truth(path: Source, layout: Layout = PLAIN) -> bool:
+def has_truth(path: Source, layout: FileLayout = PLAIN) -> bool:
     """Whether a file has a column of a usual name for the truth."""
     return bool(open_columns(path, layout).usual(TRUTH_NAMES))
 

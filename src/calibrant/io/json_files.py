@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from calibrant._validate import InputError
-from calibrant.io.layout import Layout, Utf8
+from calibrant.io.layout import FileLayout, Utf8
 from calibrant.io.logs import harness_rows, inspect_rows, is_harness_record, is_inspect_log, read_inspect_archive
 from calibrant.io.records import check_text
 
@@ -15,7 +15,7 @@ Content = tuple[str, bytes, list[str]]
 """The kind of text, the text, and what is to be told of it."""
 
 
-def json_lines(path: Path, kind: str, layout: Layout) -> Content:
+def json_lines(path: Path, kind: str, layout: FileLayout) -> Content:
     """What a file holds as JSON lines, or as CSV where it is a spreadsheet."""
     if kind == ".xlsx":
         return ".csv", *spreadsheet(path)
@@ -27,13 +27,18 @@ def json_lines(path: Path, kind: str, layout: Layout) -> Content:
     check_text(content[:1024], path.name)
     content = content.removeprefix(b"\xef\xbb\xbf")
     first = _parsed(content.lstrip().partition(b"\n")[0])
-    if isinstance(first, dict) and (kind != ".json" or _has_more(content)):
-        if not is_harness_record(first):
-            return ".jsonl", content, []
+    if isinstance(first, dict) and is_harness_record(first):
         return ".jsonl", *_of_rows(*harness_rows(map(json.loads, content.splitlines()), path.name))
-    if kind != ".json":
+    if _are_lines(first, content) or (kind != ".json" and first is None):
         return ".jsonl", content, []
     return ".jsonl", *_of_document(content, path.name)
+
+
+def _are_lines(first: Any, content: bytes) -> bool:
+    """Whether there is a record a line; a single line may hold columns, or a whole log."""
+    if not isinstance(first, dict) or is_inspect_log(first):
+        return False
+    return len(content.strip().split(b"\n", 1)) > 1 or not all(isinstance(v, list | dict) for v in first.values())
 
 
 def _parsed(line: bytes) -> Any:
@@ -41,11 +46,6 @@ def _parsed(line: bytes) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
-
-
-def _has_more(content: bytes) -> bool:
-    """Whether there is a second line that is a record as well."""
-    return len(content.strip().split(b"\n", 1)) > 1
 
 
 def _of_document(content: bytes, name: str) -> tuple[bytes, list[str]]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import IO, Any
 
-from calibrant._validate import InputError, said
+from calibrant._validate import InputError
+from calibrant._wording import said
+from calibrant.io.lines import csv_rows
 
 HEAD_BYTES = 4
 """Bytes that tell how a file is packed, or that it is UTF-16."""
@@ -37,10 +39,10 @@ WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """How a file is written, where it does not say so itself: its format, separator, encoding and decimal sign.
 
-    >>> Layout(sep="tab").sep
+    >>> FileLayout(sep="tab").sep
     '\\t'
     """
 
@@ -63,7 +65,7 @@ class Layout:
             raise InputError(f"{said('encoding')} {self.encoding!r} is not known; {known}") from error
 
 
-PLAIN = Layout()
+PLAIN = FileLayout()
 """As the file itself says."""
 
 
@@ -75,7 +77,7 @@ class Utf8:
     'größe'
     """
 
-    def __init__(self, handle: IO[bytes], layout: Layout, name: str) -> None:
+    def __init__(self, handle: IO[bytes], layout: FileLayout, name: str) -> None:
         self.layout, self.name = layout, name
         self.source: Any = _Replayed(handle)
         self.decoder: codecs.IncrementalDecoder | None = None
@@ -157,7 +159,7 @@ class Commas:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, text: bytes, layout: Layout, name: str) -> "Commas":
+    def of(cls, text: bytes, layout: FileLayout, name: str) -> "Commas":
         """By what is said, or by what the first lines have in common; refused where that may be two things."""
         first = text.removeprefix(codecs.BOM_UTF8).partition(b"\n")[0].rstrip(b"\r")
         if layout.sep is not None:
@@ -189,8 +191,6 @@ class Commas:
         return text.replace(sep, b",")
 
     def _rewritten(self, text: bytes) -> bytes:
-        from calibrant.io.records import csv_rows
-
         parts, line = [], 0
         for place, row, raw in csv_rows(text, self.sep):
             parts += [

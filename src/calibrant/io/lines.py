@@ -1,5 +1,6 @@
 """Files and pipes as blocks of whole lines, whatever their length and however slowly they come."""
 
+import csv
 from collections.abc import Iterator
 from queue import Empty, Queue
 from threading import Thread
@@ -9,6 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from calibrant._validate import InputError
+
+CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, as tr '\\r' '\\n' does)"
+"""What is wrong with files of long ago, and with some that were put together from others."""
 
 
 class Readable(Protocol):
@@ -75,6 +79,32 @@ def line_feeds(text: bytes) -> int:
 def looks_like_csv(text: bytes) -> bool:
     """Whether a text does not begin with a JSON object."""
     return not text.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def csv_rows(text: bytes, sep: str = ",") -> Iterator[tuple[int, list[str] | str, bytes]]:
+    """Rows of CSV that are not blank: the place, the values or what is wrong with them, and the text."""
+    lines = text.split(b"\n")
+    if b'"' not in text:
+        for place, line in enumerate(lines):
+            if line := line.removesuffix(b"\r"):
+                row = CARRIAGE_RETURN if b"\r" in line else line.decode(errors="surrogateescape").split(sep)
+                yield place, row, line
+        return
+    reader, start = (
+        csv.reader((line.decode(errors="surrogateescape") + "\n" for line in lines), delimiter=sep, strict=True),
+        0,
+    )
+    while True:
+        found: list[str] | str | None
+        try:
+            found = next(reader, None)
+        except csv.Error as error:
+            found = str(error)
+        if found is None:
+            return
+        raw, place, start = b"\n".join(lines[start : reader.line_num]), start, reader.line_num
+        if found:
+            yield place, found, raw
 
 
 def _cut(text: bytes, quoted: bool) -> tuple[bytes, bytes]:

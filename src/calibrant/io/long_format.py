@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from calibrant._validate import InputError, said
+from calibrant._validate import InputError
+from calibrant._wording import said
 from calibrant.io.columns import Columns
 from calibrant.io.written_numbers import Role
 from calibrant.results import how_many

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from calibrant._validate import InputError, did_you_mean, said
+from calibrant._validate import InputError, did_you_mean
+from calibrant._wording import said
 from calibrant.io.columns import ENDINGS, Archive, Columns, Frame, check_exists
-from calibrant.io.layout import PLAIN, Layout, Utf8
+from calibrant.io.layout import PLAIN, FileLayout, Utf8
 
 if TYPE_CHECKING:
     import polars
@@ -21,7 +22,7 @@ PACKED_ENDINGS = (".gz", ".bz2", ".xz")
 """What follows the ending of packed files."""
 
 
-def open_columns(source: Source, layout: Layout = PLAIN) -> Columns:
+def open_columns(source: Source, layout: FileLayout = PLAIN) -> Columns:
     """The columns of a file, or of several that are parts of one, by their ending, their content or what is said."""
     paths = parts_of(source)
     tables = [_opened(path, layout) for path in paths]
@@ -41,7 +42,7 @@ def parts_of(source: Source) -> list[Path]:
     return found
 
 
-def _opened(path: Path, layout: Layout) -> Columns:
+def _opened(path: Path, layout: FileLayout) -> Columns:
     check_exists(path)
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: name the files in it, as {str(path / '*.csv')!r}")
@@ -51,7 +52,7 @@ def _opened(path: Path, layout: Layout) -> Columns:
     return Frame(path, kind, layout)
 
 
-def kind_of(path: Path, layout: Layout) -> str:
+def kind_of(path: Path, layout: FileLayout) -> str:
     """What a file is read as: what is said, what its ending says, or what it begins with."""
     if layout.format is not None:
         if f".{layout.format}" not in (*ENDINGS, *READABLE):
@@ -128,5 +129,5 @@ class Shards(Frame):
 
         if odd := [table.path.name for table in self.tables if not isinstance(table, Frame)]:
             raise InputError(f"{odd[0]}: parts of one data set are text, JSON, Excel or Parquet: read NPZ by itself")
-        frames = [table.selected(names) for table in self.tables if isinstance(table, Frame)]
+        frames = [table.collected(names) for table in self.tables if isinstance(table, Frame)]
         return self.reading(lambda: pl.concat(frames, how="vertical_relaxed"))

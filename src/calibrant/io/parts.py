@@ -6,7 +6,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant._validate import InputError, check_names_once
 from calibrant.io.columns import Columns, Frame, FramePart, is_too_long
-from calibrant.io.layout import PLAIN, Commas, Layout, Utf8
+from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8
 from calibrant.io.lines import line_feeds, looks_like_csv, whole_lines
 from calibrant.io.records import BadLines, CsvLines, Format, JsonLines, Needed, check_text, split_header
 from calibrant.io.written_numbers import tidied
@@ -68,7 +68,7 @@ def part_of(name: str, columns: Mapping[str, Any]) -> FramePart:
 class TextParts:
     """The rows of lines of JSON or CSV, a block of lines at a time; lines that cannot be used are counted."""
 
-    def __init__(self, path: Path, wish: Wish, bad: BadLines, layout: Layout = PLAIN) -> None:
+    def __init__(self, path: Path, wish: Wish, bad: BadLines, layout: FileLayout = PLAIN) -> None:
         self.path, self.wish, self.bad, self.layout = path, wish, bad, layout
         self.commas = Commas(",")
         self.line, self.is_begun = 1, False

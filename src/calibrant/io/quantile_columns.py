@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError, said
+from calibrant._validate import InputError
+from calibrant._wording import said
 from calibrant.results import how_many
 
 

@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError, said
+from calibrant._validate import InputError
+from calibrant._wording import said
 from calibrant.io.layout import other_encoding
+from calibrant.io.lines import csv_rows
+from calibrant.io.written_numbers import number_of
 from calibrant.results import how_many
 
 SHOWN = 5
@@ -33,9 +36,6 @@ NOT_QUOTES_OR_MARKS = bytes(set(NOT_MARKS) - set(b'"'))
 
 QUOTE, COMMA, LINE_FEED, RETURN = b'",\n\r'
 """Letters as numbers."""
-
-CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, as tr '\\r' '\\n' does)"
-"""What is wrong with files of long ago, and with some that were put together from others."""
 
 NO_TEXT = {
     b"PK\x03\x04": "a zip archive: unpack it first, unzip",
@@ -66,6 +66,7 @@ class Needed:
 
     names: tuple[str, ...]
     numbers: frozenset[str] = frozenset()
+    decimal: str | None = None
 
 
 @dataclass
@@ -146,7 +147,7 @@ def fault_of(record: dict[str, Any], needed: Needed) -> str:
         value = record.get(name)
         if value is None or value == "" or (isinstance(value, str | float) and str(value).lower() in NOT_NUMBERS):
             return f"without {name!r}"
-        if name in needed.numbers and not _is_number(value):
+        if name in needed.numbers and not _is_number(value, needed.decimal):
             return f"without a number {name!r}: {_shortened(repr(value))}"
         if isinstance(value, dict | list):
             return f"without one value {name!r}: {_shortened(repr(value))}"
@@ -165,9 +166,9 @@ def garbled(record: dict[str, Any], names: Sequence[str]) -> str:
     return ""
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object, decimal: str | None) -> bool:
     try:
-        return not isinstance(value, bool | dict | list) and math.isfinite(float(value))  # type: ignore[arg-type]
+        return not isinstance(value, bool | dict | list) and math.isfinite(number_of(value, decimal))
     except (ValueError, OverflowError):
         return False
 
@@ -252,7 +253,7 @@ class JsonLines(Format):
 
     def _plain(self, record: dict[str, Any], needed: Needed) -> dict[str, Any]:
         values = {name: record[name] for name in needed.names}
-        numbers = {name: float(values[name]) for name in needed.numbers}
+        numbers = {name: number_of(values[name], needed.decimal) for name in needed.numbers}
         truths = {name: int(value) for name, value in values.items() if isinstance(value, bool)}
         return {**values, **numbers, **truths}
 
@@ -332,32 +333,6 @@ def _outside_quotes(text: bytes) -> bytes | None:
     is_quote = marks == QUOTE
     is_inside = np.logical_xor.accumulate(is_quote)
     return marks[~(is_quote | is_inside)].tobytes()
-
-
-def csv_rows(text: bytes, sep: str = ",") -> Iterator[tuple[int, list[str] | str, bytes]]:
-    """Rows of CSV that are not blank: the place, the values or what is wrong with them, and the text."""
-    lines = text.split(b"\n")
-    if b'"' not in text:
-        for place, line in enumerate(lines):
-            if line := line.removesuffix(b"\r"):
-                row = CARRIAGE_RETURN if b"\r" in line else line.decode(errors="surrogateescape").split(sep)
-                yield place, row, line
-        return
-    reader, start = (
-        csv.reader((line.decode(errors="surrogateescape") + "\n" for line in lines), delimiter=sep, strict=True),
-        0,
-    )
-    while True:
-        found: list[str] | str | None
-        try:
-            found = next(reader, None)
-        except csv.Error as error:
-            found = str(error)
-        if found is None:
-            return
-        raw, place, start = b"\n".join(lines[start : reader.line_num]), start, reader.line_num
-        if found:
-            yield place, found, raw
 
 
 def split_header(text: bytes, name: str) -> tuple[list[str], bytes]:

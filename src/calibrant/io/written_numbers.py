@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from calibrant._validate import InputError, said
+from calibrant._validate import InputError
+from calibrant._wording import said
 
 if TYPE_CHECKING:
     import polars
@@ -52,14 +53,26 @@ def tidied(column: "polars.Series", decimal: str | None, role: Role, notes: dict
     if has_comma.any():
         bare, note = _points(bare, has_comma, decimal)
         said_here.append(note)
-    numbers = bare.cast(pl.Float64, strict=False)
+    shifted = pl.select(pl.when(is_percent).then(bare + "e-2").otherwise(bare).alias(column.name)).to_series()
+    numbers = shifted.cast(pl.Float64, strict=False)
     is_as_it_was = not said_here and text.null_count() == column.null_count()
     if numbers.null_count() > text.null_count() or (is_as_it_was and role != "number"):
         return column.set(text.is_null(), None)
     notes.update(dict.fromkeys(f"column {column.name!r} {note}" for note in said_here))
-    scaled = pl.select(pl.when(is_percent).then(numbers / 100).otherwise(numbers).alias(column.name)).to_series()
-    is_whole = role != "number" and bool((scaled.drop_nulls() == scaled.drop_nulls().round()).all())
-    return scaled.cast(pl.Int64, strict=False) if is_whole else scaled
+    is_whole = role != "number" and bool((numbers.drop_nulls() == numbers.drop_nulls().round()).all())
+    return numbers.cast(pl.Int64, strict=False) if is_whole else numbers
+
+
+def number_of(value: object, decimal: str | None) -> float:
+    """A single number as it is written, where commas are decimal only if that is said; ``ValueError`` where it is none.
+
+    >>> number_of("85%", None), number_of("0,5", ","), number_of(0.25, None)
+    (0.85, 0.5, 0.25)
+    """
+    if not isinstance(value, str):
+        return float(value)  # type: ignore[arg-type]
+    text = value.strip().replace(",", {",": ".", ".": ""}.get(decimal or "", ","))
+    return float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)
 
 
 def _points(bare: "polars.Series", has_comma: "polars.Series", decimal: str | None) -> tuple["polars.Series", str]:

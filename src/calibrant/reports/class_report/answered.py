@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from calibrant.estimators.scoring_rules.auc import AUC
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay
 from calibrant.reports.class_report.class_problem import ClassProblem
@@ -15,18 +16,26 @@ SHARE = 0.8
 
 def answered(problem: ClassProblem, _evidence: Evidence) -> Picture:
     """The risk-coverage curve of the confidence, and the areas in words."""
-    display = RiskCoverageDisplay.from_predictions(
+    tables = RiskCoverageDisplay.from_predictions(
         problem.targets, problem.predictions, lens=TopLabel(), sample_weight=problem.weights
-    )
-    curve, area = display.tables["curve"], display.tables["areas"]["value"][0]
+    ).tables
+    curve, area = tables["curve"], tables["areas"]["value"][0]
     risk = float(np.interp(SHARE, curve["coverage"], curve["risk"]))
-    wrong = percent(curve["risk"][-1])
+    wrong, ranked = percent(curve["risk"][-1]), _ranked(problem, float(curve["risk"][-1]))
     return Picture(
         "risk_coverage",
         "If only the surest answers count",
-        f"How often answers are wrong, against how many are given. Of all, {wrong} are wrong, of the surest "
-        f"{percent(SHARE)} {percent(risk)}; over all shares it is {percent(area)} on average (AURC). The dashed line "
-        "is what the confidences themselves claim: calibrated confidences lie on the curve.",
+        f"How often answers are wrong, against how many are given. Of all, {wrong} are wrong, of the surest {percent(SHARE)} "
+        f"{percent(risk)}; over all shares it is {percent(area)} on average (AURC)."
+        f"{ranked} The dashed line is what the confidences themselves claim: calibrated confidences lie on the curve.",
         f"Risk-coverage curve: {wrong} of all answers are wrong, and {percent(risk)} of the surest {percent(SHARE)}.",
-        display.tables,
+        tables,
     )
+
+
+def _ranked(problem: ClassProblem, wrong: float) -> str:
+    """How well the confidence ranks answers, where some are right and some are wrong."""
+    if not 0 < wrong < 1:
+        return ""
+    area = AUC(TopLabel())(problem.targets, problem.predictions, sample_weight=problem.weights).value
+    return f" A right answer is surer than a wrong one in {percent(area)} of pairs (AUROC)."
