@@ -69,7 +69,7 @@ def made(
             certify=certify,
             source=source,
         )
-    return replace(found, notes=(*sentences(data.notes), *found.notes))
+    return replace(found, notes=(*sentences(data.notes), *found.notes)) if data.notes else found
 
 
 def write(report: Report | Comparison, out: Path) -> None:

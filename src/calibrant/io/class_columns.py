@@ -192,12 +192,12 @@ class ClassColumns:
             return
         if truth.dtype.kind == "f" or len(self.names) != self.values.shape[1]:
             return  # refused with words of its own
+        lacking = next(name for name in names if name not in known)
+        what = f"the truth holds {lacking!r}, and no column is called after it"
+        if known & set(names) and len(names) != len(self.names):
+            raise InputError(f"{what}: repair those rows, leave them out, or name the column of that class, too")
         pairs = ",".join(f"{label}={name}" for label, name in zip(self._guess(names), self.names, strict=True))
-        lacking = [name for name in names if name not in known]
-        raise InputError(
-            f"the truth holds {lacking[0]!r}, and no column is called after it: say which column is which class, "
-            f"{said('y_pred', pairs)}"
-        )
+        raise InputError(f"{what}: say which column is which class, {said('y_pred', pairs)}")
 
     def _guess(self, names: list[str]) -> list[str]:
         """The classes in order where there are as many as columns, and places to fill in where not."""

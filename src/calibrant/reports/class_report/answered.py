@@ -6,7 +6,6 @@ from calibrant.estimators.scoring_rules.auc import AUC
 from calibrant.lenses.class_lenses import TopLabel
 from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay
 from calibrant.reports.class_report.class_problem import ClassProblem
-from calibrant.reports.core.evidence import Evidence
 from calibrant.reports.core.model import Picture
 from calibrant.results import percent
 
@@ -14,7 +13,7 @@ SHARE = 0.8
 """The share of answers that the words look at."""
 
 
-def answered(problem: ClassProblem, _evidence: Evidence) -> Picture:
+def answered(problem: ClassProblem, _evidence: object = None) -> Picture:
     """The risk-coverage curve of the confidence, and the areas in words."""
     tables = RiskCoverageDisplay.from_predictions(
         problem.targets, problem.predictions, lens=TopLabel(), sample_weight=problem.weights
@@ -37,5 +36,6 @@ def _ranked(problem: ClassProblem, wrong: float) -> str:
     """How well the confidence ranks answers, where some are right and some are wrong."""
     if not 0 < wrong < 1:
         return ""
-    area = AUC(TopLabel())(problem.targets, problem.predictions, sample_weight=problem.weights).value
+    ranks = AUC(TopLabel())
+    area = float(ranks(problem.targets, problem.predictions, sample_weight=problem.weights))
     return f" A right answer is surer than a wrong one in {percent(area)} of pairs (AUROC)."

@@ -80,7 +80,9 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
         found += [(Step("Risk and coverage"), answered)] if problem.kind == "multi-class" else []
     elif problem.kind == "multi-class":
         found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
+    if problem.kind == "multi-class":
         found.append((Step("Risk and coverage"), answered))
+    if problem.kind == "multi-class" and problem.clusters is None:
         found += [(Step("Map of three classes"), _simplex)] if _n_classes(problem) == 3 else []
     if problem.clusters is None and problem.kind != "multi-label":  # no mean over labels has an exact test
         found.append((Step("Resampled errors"), _null))
