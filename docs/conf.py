@@ -69,6 +69,8 @@ WITHOUT_SIDEBAR = [
     "coming-from",
     "changelog",
     "contributing",
+    "gallery",
+    "maintaining",
 ]
 html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SIDEBAR}
 

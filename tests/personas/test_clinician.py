@@ -1,68 +1,81 @@
-"""A clinician with a spreadsheet of a hospital: semicolons, decimal commas, patients without an outcome, and a page for colleagues."""
+"""A risk score from a hospital's export: semicolons, decimal commas, percentages, and rows without an outcome."""
 
 import json
-import shlex
 
 import numpy as np
 import pytest
 
-from calibrant.recalibration import load_map
+pytest.importorskip("cyclopts")
+pytest.importorskip("polars")
 
-for library in ("cyclopts", "polars", "matplotlib", "jinja2"):
-    pytest.importorskip(library)
+N = 300
+rng = np.random.default_rng(3)
+RISK = rng.uniform(0.02, 0.6, N).round(3)
+DIED = np.where(rng.random(N) < RISK / 2, "ja", "nein")
+DIED[rng.choice(N, 12, replace=False)] = "N/A"
+WARD = np.array(["Süd", "Nord"])[rng.integers(0, 2, N)]
 
 
 @pytest.fixture
-def cohort(tmp_path):
-    """600 patients as a spreadsheet saves them; twelve have no outcome, and risks are too low by 0.8 on the log-odds."""
-    rng = np.random.default_rng(1)
-    log_odds = rng.normal(-2.2, 1, 600)
-    died = rng.random(600) < 1 / (1 + np.exp(-log_odds - 0.8))
-    lines = ["patient;ward;died;risk"]
-    for i in range(600):
-        outcome = "" if i % 50 == 7 else "yes" if died[i] else "no"
-        risk = f"{1 / (1 + np.exp(-log_odds[i])):.4f}".replace(".", ",")
-        lines.append(f"{i};{'north' if i % 3 else 'south'};{outcome};{risk}")
-    (tmp_path / "cohort.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def export(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{d};{100 * r:.1f}".replace(".", ",") + f";{w}" for d, r, w in zip(DIED, RISK, WARD, strict=True)]
+    (tmp_path / "export.csv").write_bytes(("verstorben;risiko;station\n" + "\n".join(rows) + "\n").encode("latin-1"))
     return tmp_path
 
 
-LINE = "calibrant report cohort.csv --y-true died --y-pred risk --pos-label yes --by ward --n-resamples 99"
+def test_the_way_from_the_export_to_the_page(run, export):
+    """Every step is what the line before said."""
+    words = [
+        "report",
+        "export.csv",
+        "--y-true",
+        "verstorben",
+        "--y-pred",
+        "risiko",
+        "--by",
+        "station",
+        "--n-resamples",
+        "99",
+    ]
+    for advice, more in (
+        ("--encoding latin-1", ["--encoding", "latin-1"]),
+        ("first in row", ["--missing", "drop"]),
+        ("--scale percent", ["--scale", "percent"]),
+        ("--pos-label nein", ["--pos-label", "ja"]),
+    ):
+        code, _, err = run(*words)
+        assert (code, err.count("\n")) == (2, 1), err
+        assert advice in err
+        words += more
+    code, out, err = run(*words)
+    assert code == 0, err
+    assert "Note: column 'risiko' has decimal commas." in err
+    assert "Note: 12 rows of 300 left out, without a value in 'verstorben' (12)." in err
+    page = (export / "calibrant-report.html").read_text()
+    assert "12 rows of 300 left out" in page
+    assert "Nord" in page
+    assert "Süd" in page
+    assert "too high" in out
 
 
-def test_the_file_is_read_when_the_options_that_it_is_told_are_given(cohort, run):
-    code, said = run(f"{LINE} --out page.html")
-    assert code == 2
-    assert "--missing drop" in said
-    code, said = run(f"{LINE} --missing drop --out page.html")
-    assert code == 0, said
-    assert "they are too low" in said
-    assert "12 rows of 600 left out" in said
-    page = (cohort / "page.html").read_text("utf-8")
-    assert "588 rows" in page
-    assert "12 rows of 600 left out" in page
-
-
-def test_the_page_has_what_clinical_studies_report(cohort, run):
-    code, said = run(f"{LINE} --missing drop --out page.json")
-    assert code == 0, said
-    numbers = {x["key"]: x for x in json.loads((cohort / "page.json").read_text("utf-8"))["numbers"]}
-    ratio, intercept, slope, ici, auc = (numbers[key] for key in ("ratio", "intercept", "slope", "ici", "auc"))
-    assert ratio["interval"]["low"] > 1.2
-    assert 0.2 < intercept["interval"]["low"] < 0.8 < intercept["interval"]["high"] < 1.2
-    assert slope["interval"]["low"] < 1 < slope["interval"]["high"]
-    assert auc["interval"]["low"] < auc["value"] < auc["interval"]["high"] < 1
-    assert ici["interval"] is None
-    assert ici["withheld"] == "the bias of a fitted curve is not known"
-    for words in ("Observed over expected", "Calibration slope", "ICI", "AUC"):
-        assert words in said
-
-
-def test_the_advice_of_the_page_works_when_pasted(cohort, run):
-    code, said = run(f"{LINE} --missing drop --out page.json")
-    assert code == 0, said
-    command = json.loads((cohort / "page.json").read_text("utf-8"))["advice"]["command"]
-    code, said = run(command)
-    assert code == 0, said
-    words = shlex.split(command)
-    load_map(words[words.index("--save") + 1])
+def test_the_numbers_are_those_of_the_rows_that_are_whole(run, export):
+    words = [
+        "--y-true",
+        "verstorben",
+        "--y-pred",
+        "risiko",
+        "--encoding",
+        "latin-1",
+        "--scale",
+        "percent",
+        "--pos-label",
+        "ja",
+    ]
+    code, out, _ = run(
+        "estimate", "export.csv", *words, "--missing", "drop", "--estimator", "CalibrationRatio()", "--format", "json"
+    )
+    kept = DIED != "N/A"
+    assert code == 0
+    expected = (DIED[kept] == "ja").sum() / RISK[kept].sum()
+    assert json.loads(out)["estimates"][0]["value"] == pytest.approx(expected, rel=1e-6)

@@ -43,36 +43,36 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_quantiles_that_cross_name_the_option_that_sorts_them(folder, run):
+def test_quantiles_that_cross_name_the_option_that_sorts_them(folder, typed):
     line = 'calibrant report demand.csv --y-true load --predict "Quantiles(q_*)" --n-resamples 99 --out demand.html'
-    code, said = run(line)
+    code, said = typed(line)
     assert code == 2
     assert "quantiles cross in 1 row, first in row 8" in said
     assert "--rearrange sorts them" in said
-    code, said = run(f"{line} --rearrange")
+    code, said = typed(f"{line} --rearrange")
     assert code == 0
     assert "quantiles crossed in 1 row of 300, and were sorted" in said
     assert "These forecasts agree with what happened." in said
     assert "Judged at the levels given, 10 %, 50 %, 90 %" in (folder / "demand.html").read_text("utf-8")
 
 
-def test_an_ensemble_with_a_line_a_member(folder, run):
+def test_an_ensemble_with_a_line_a_member(folder, typed):
     line = 'calibrant report temperature.csv --y-true observed --predict "Ensemble(value)" --n-resamples 99 --out page.json'
-    code, said = run(f"{line} --forecast-id day --by station")
+    code, said = typed(f"{line} --forecast-id day --by station")
     assert code == 0, said
     assert "Do not take these forecasts at face value: they are too narrow." in said
     page = json.loads((folder / "page.json").read_text("utf-8"))
     assert page["n"] == 200
     advice = page["advice"]["command"]
     assert "--forecast-id day" in advice
-    code, said = run(advice)
+    code, said = typed(advice)
     assert code == 0, said
     words = shlex.split(advice)
     load_map(words[words.index("--save") + 1])
 
 
-def test_counts_and_intervals(folder, run):
-    code, said = run(
+def test_counts_and_intervals(folder, typed):
+    code, said = typed(
         'calibrant report cases.csv --y-true cases --predict "Poisson(rate)" --n-resamples 99 --out c.html'
     )
     assert code == 0
@@ -80,18 +80,18 @@ def test_counts_and_intervals(folder, run):
     line = (
         'calibrant report prices.csv --y-true price --predict "Interval(low, high, {})" --n-resamples 99 --out p.html'
     )
-    code, said = run(line.format(90))
+    code, said = typed(line.format(90))
     assert code == 2
     assert "level must lie strictly between 0 and 1; got 90" in said
-    code, said = run(line.format(0.9))
+    code, said = typed(line.format(0.9))
     assert code == 0
     assert "they are too narrow" in said
     assert "lie between the 5 % and 95 % quantiles, instead of 90.0 %" in said
 
 
-def test_days_that_are_alike_are_tested_in_blocks(folder, run):
+def test_days_that_are_alike_are_tested_in_blocks(folder, typed):
     """The forecast is calibrated, and its errors last some days: rows that are taken as independent would alarm."""
     line = 'calibrant test series.csv --y-true y --predict "Normal(mu, sigma)" --n-resamples 199'
-    code, said = run(f"{line} --time day")
+    code, said = typed(f"{line} --time day")
     assert code == 0, said
     assert "block" in said

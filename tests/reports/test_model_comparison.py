@@ -61,6 +61,18 @@ def test_plain_data(compared, tmp_path):
     assert "<script" not in compared.to_markdown()
 
 
+def test_json_says_in_which_unit_numbers_are(compared):
+    saved = json.loads(compared.to_json())
+    numbers = {(name, x["label"]): x for name, report in saved["reports"].items() for x in report["numbers"]}
+    assert {x["unit"] for x in numbers.values()} == {"fraction", "number"}
+    assert all(0 <= x["value"] <= x["interval"]["high"] <= 1 for x in numbers.values() if x["unit"] == "fraction")
+    error = numbers["calm", "Calibration error of the confidence"]
+    assert compared.reports["calm"].numbers[0].text(error["value"]) == f"{100 * error['value']:.3g} %"
+    drawn = {picture["settings"]["unit"][0]: picture["models"] for picture in saved["pictures"] if "models" in picture}
+    assert drawn["percent"]["value"][1] == pytest.approx(100 * error["value"])
+    assert drawn["number"]["value"][1] == numbers["calm", "Brier score"]["value"]
+
+
 def test_the_page_is_self_contained_and_hostile_names_are_safe(compared):
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")

@@ -72,9 +72,8 @@ class Gate:
 
     def check(self) -> None:
         """Refuse a limit that the number cannot reach, which would pass whatever happens."""
-        known = re.fullmatch(
-            r"(\w+)(?:\(.*\))?(?: of (?!.* - ).*)?", self.name
-        )  # differences of models have no such range
+        # ECE, ECE(...), ECE of a model; not of b - a, as differences may have either sign
+        known = re.fullmatch(r"(\w+)(?:\(.*\))?(?: of (?!.* - ).*)?", self.name)
         low, top = _range_of(known[1] if known else self.name)
         reaches = COMPARISONS[self.comparison]
         if not reaches(top if self.comparison in (">", ">=") else low, self.limit):
@@ -120,7 +119,7 @@ def caution(data: io.Dataset) -> None:
     """Tell of rows that look as if they belonged together, where nobody said so."""
     if data.clusters is None:
         targets, predictions = as_problem(data.y_true, data.y_pred)
-        for found in suspicions(targets, predictions, {**data.columns, **data.by}):
+        for found in suspicions(targets, predictions, dict(data.columns), dict(data.by)):
             complain(f"Note: {found.in_words()}")
 
 

@@ -55,6 +55,7 @@ def compared(
             by=first.by,
             sample_weight=first.sample_weight,
             clusters=first.clusters,
+            columns=first.columns,
             title=heading,
             n_resamples=n_resamples,
             rng=seed,

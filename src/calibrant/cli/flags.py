@@ -164,6 +164,16 @@ class Data(ClusteredFields):
         return [file, *others]
 
 
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class FoldedData(Data):
+    """The same, and which of several models, trained on other rows, made the prediction of each."""
+
+    fold: Annotated[
+        str | None, Parameter(help="column of folds: predictions are of several models, each trained without its fold")
+    ] = None
+
+
 File = Annotated[
     Path, Parameter(help="predictions and truth: text, Parquet, JSON, Excel, NPZ, a log; - reads from a pipe")
 ]

@@ -15,8 +15,8 @@ from calibrant.cli.commands import Gate, judge, judge_certificates
 from calibrant.cli.flags import (
     Certify,
     Comment,
-    Data,
     File,
+    FoldedData,
     Gates,
     Others,
     Place,
@@ -60,6 +60,7 @@ def made(
             by=data.by,
             sample_weight=data.sample_weight,
             clusters=data.clusters,
+            folds=data.folds,
             columns=data.columns,
             title=title,
             n_resamples=n_resamples,
@@ -112,7 +113,7 @@ def report(
     file: File,
     /,
     *others: Others,
-    data: Data = Data(),  # noqa: B008  # frozen
+    data: FoldedData = FoldedData(),  # noqa: B008  # frozen
     id: Annotated[str | None, Parameter(group=DATA)] = None,
     out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
     pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
@@ -153,6 +154,12 @@ def report(
     is_comparison = len(data.y_pred) > 1 or (bool(others) and not data.shards)
     if id is not None and not (others and is_comparison):
         raise InputError("--id aligns the rows of several files: leave it out with one")
+    if data.fold is not None and is_comparison:
+        raise InputError("--fold takes one model: ask for a page on each by itself")
+    if data.fold is not None and (data.by or certify is not None):
+        raise InputError(
+            "--fold cuts the rows by the models that predicted them: leave out --by, and --certify, which is about one model"
+        )
     if certify is not None and is_comparison:
         raise InputError("--certify takes one model: ask it of each by itself")
     if certify is not None:

@@ -1,7 +1,7 @@
 """Files and pipes of any length as data sets of some rows at a time, at constant memory."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import TextIOBase
 from pathlib import Path
@@ -14,7 +14,7 @@ from calibrant._wording import said
 from calibrant.distributions.reading.conversion import as_problem
 from calibrant.io.class_columns import Scale
 from calibrant.io.columns import Columns, FramePart, check_exists, polars_of
-from calibrant.io.dataset import Dataset, dataset_of, prediction_names_of, truth_names_of
+from calibrant.io.dataset import Dataset, dataset_of, names_of_groups, prediction_names_of, truth_names_of
 from calibrant.io.layout import FileLayout
 from calibrant.io.parts import Part, Parts, TextParts, parquet_parts
 from calibrant.io.records import BadLines, Needed
@@ -90,7 +90,7 @@ class Batches:
             "y_true": y_true,
             "y_pred": y_pred,
             "predict": predict,
-            "by": tuple(by),
+            "by": by if isinstance(by, str) else tuple(by) if isinstance(by, Iterable) else by,
             "sample_weight": sample_weight,
             "pos_label": pos_label,
             "scale": scale,
@@ -230,5 +230,5 @@ def needed_columns(
     is_in_words = bool(Scale.parse(scale).words)
     weights = [] if sample_weight is None else table.find(sample_weight, (), "sample_weight")
     numbers = [*([] if is_in_words else predictions), *weights]
-    sliced = [found for name in by for found in table.find(name, (), "by")]
+    sliced = [found for name in names_of_groups(by) for found in table.find(name, (), "by")]
     return Needed(tuple(dict.fromkeys([*truth, *predictions, *weights, *sliced])), frozenset(numbers))

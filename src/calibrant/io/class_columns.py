@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from calibrant._validate import RANGE_SLACK, SUM_SLACK, InputError, did_you_mean
+from calibrant._validate import RANGE_SLACK, SUM_SLACK, InputError, check_is, did_you_mean
 from calibrant._wording import said
 from calibrant.io.columns import Columns
 
@@ -31,6 +31,7 @@ class Scale:
     @classmethod
     def parse(cls, text: str | None) -> "Scale":
         """From the text of an option."""
+        check_is(text, (str, type(None)), said("scale"), "a text")
         if text is None or text in UNITS:
             return cls(text or "fraction")
         pairs = [part.rpartition("=") for part in text.split(",")]

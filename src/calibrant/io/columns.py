@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from fnmatch import fnmatchcase
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -16,13 +17,13 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from calibrant._files import replacing
-from calibrant._validate import InputError, check_names_once, did_you_mean
+from calibrant._validate import InputError, check_is, check_names_once, did_you_mean
 from calibrant._wording import said
 from calibrant.io.json_files import json_lines
 from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
 from calibrant.io.lines import BLOCK, line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
-from calibrant.io.written_numbers import Role, refuse_text, tidied
+from calibrant.io.written_numbers import Role, inferred, refuse_text, tidied
 from calibrant.results import how_many
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Columns(ABC):
             raise InputError(
                 f"{self.path.name} has columns {', '.join(self.names[:20])}: say which with {said(option)}"
             )
+        check_is(wish, str, said(option), "the name of a column")
         found = []
         for part in [wish] if wish in self.names else wish.split(","):
             matches = [name for name in self.names if name == part or fnmatchcase(name, part)]
@@ -271,7 +273,7 @@ class Frame(Columns):
         except (polars_of(self.path).exceptions.PolarsError, OSError) as error:
             if self.kind == ".jsonl":
                 JsonLines().check(self.content or b"", None, 1, self.path.name)
-            if self.kind == ".csv" and self.content is None and not _is_utf8(self.path):
+            if self.kind == ".csv" and not _is_utf8(self.path if self.content is None else self.content):
                 raise InputError(f"{self.path.name} is no UTF-8 text: {other_encoding()}") from error
             raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
@@ -287,7 +289,10 @@ class Frame(Columns):
         """These columns, text that says numbers as numbers."""
         frame = self.collected(names)
         frame = frame.with_columns([tidied(frame[n], self.decimal, role, self.notes) for n in names])
-        return frame if self.keep is None else frame.filter(self.keep)
+        if self.keep is None:
+            return frame
+        frame = frame.filter(self.keep)
+        return frame.with_columns([inferred(frame[n]) for n in names]) if self.kind == ".csv" else frame
 
     def are_missing(self, name: str, role: Role) -> np.ndarray:
         """Those that are empty, NaN or say so."""
@@ -391,9 +396,9 @@ def _checked_text(path: Path, layout: FileLayout) -> tuple[list[str], bytes | No
     return names, b"".join(kept) if kept else None, commas.notes
 
 
-def _is_utf8(path: Path) -> bool:
+def _is_utf8(source: Path | bytes) -> bool:
     decoder = getincrementaldecoder("utf-8")()
-    with path.open("rb") as handle, suppress(UnicodeDecodeError):
+    with source.open("rb") if isinstance(source, Path) else BytesIO(source) as handle, suppress(UnicodeDecodeError):
         while block := handle.read(BLOCK):
             decoder.decode(block)
         return True

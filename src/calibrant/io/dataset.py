@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant._validate import InputError, check_one_of, did_you_mean
+from calibrant._validate import InputError, check_is, check_one_of, did_you_mean
 from calibrant._wording import said
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.composite.mixture import Mixture
@@ -78,8 +78,12 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
 class Dataset:
     """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
 
-    ``clusters`` and ``time`` say which rows belong together; ``columns`` are others that may say so by their names. ``notes`` say
-    how columns were read where that may surprise.
+    ``clusters`` and ``time`` say which rows belong together, ``folds`` which of several models predicted them; ``columns`` are
+    others that may say so by their names. ``notes`` say how columns were read where that may surprise.
+
+    >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
+    >>> len(data.y_true), list(data.by)
+    (1797, ['ink'])
     """
 
     y_true: np.ndarray
@@ -89,6 +93,7 @@ class Dataset:
     source: str
     clusters: np.ndarray | None = field(default=None, kw_only=True)
     time: np.ndarray | None = field(default=None, kw_only=True)
+    folds: np.ndarray | None = field(default=None, kw_only=True)
     columns: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -98,6 +103,10 @@ class Predictions:
     """What a file held of predictions: the name of their family, the columns of each of its parameters, and the file.
 
     Parameters that were given as a number have no columns.
+
+    >>> found = read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)")
+    >>> found.family, found.columns["loc"]
+    ('Normal', ['mu'])
     """
 
     prediction: Distribution
@@ -126,6 +135,7 @@ def read(
     sample_weight: str | None = None,
     clusters: str | None = None,
     time: str | None = None,
+    fold: str | None = None,
     pos_label: str | None = None,
     missing: Literal["fail", "drop"] = "fail",
     scale: str | None = None,
@@ -164,6 +174,7 @@ def read(
         sample_weight=sample_weight,
         clusters=clusters,
         time=time,
+        fold=fold,
         pos_label=pos_label,
         missing=missing,
         scale=scale,
@@ -183,6 +194,7 @@ def dataset_of(
     sample_weight: str | None = None,
     clusters: str | None = None,
     time: str | None = None,
+    fold: str | None = None,
     pos_label: str | None = None,
     missing: Literal["fail", "drop"] = "fail",
     scale: str | None = None,
@@ -195,15 +207,15 @@ def dataset_of(
     check_one_of(missing, ("fail", "drop"), "missing")
     table = table if forecast_id is None else LongFormat(table, forecast_id)
     truth_names = truth_names_of(table, y_true)
+    if isinstance(table, LongFormat):
+        table.load(truth_names, "group")  # refuses a truth that differs within a forecast
     if missing == "drop":
-        others = {
-            name: option
-            for option, name in (("clusters", clusters), ("time", time), ("sample_weight", sample_weight))
-            if name
-        }
+        options = {"clusters": clusters, "time": time, "fold": fold, "sample_weight": sample_weight}
+        others = {name: option for option, name in options.items() if name}
         numbers = prediction_names_of(table, y_pred, predict)
-        table = _complete(table, truth_names, numbers, {**dict.fromkeys(by, "by"), **others})
-    truth = _truth(table, truth_names, y_true)
+        table = _complete(table, truth_names, numbers, {**dict.fromkeys(names_of_groups(by), "by"), **others})
+    are_classes = predict is None or predict.startswith(("Categorical", "Bernoulli"))
+    truth = _truth(table, truth_names, y_true, "label" if are_classes else "number")
     if predict is not None:
         _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale, normalise="" if normalise else None)
         found = _family(predict, table, rearrange)
@@ -222,11 +234,14 @@ def dataset_of(
     return Dataset(
         y_true=y,
         y_pred=prediction,
-        by={name: table.single(name, "by") for name in by},
+        by={name: table.single(name, "by") for name in names_of_groups(by)},
         sample_weight=None if sample_weight is None else table.single(sample_weight, "sample_weight"),
         clusters=None if clusters is None else table.single(clusters, "clusters"),
         time=None if time is None else table.single(time, "time"),
-        columns={} if is_part or clusters or time else _telling(table, {*truth_names, *names, sample_weight}, len(y)),
+        folds=None if fold is None else table.single(fold, "fold"),
+        columns={}
+        if is_part or clusters or time
+        else _telling(table, {*truth_names, *names, sample_weight, fold}, len(y)),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
         notes=told,
     )
@@ -239,12 +254,12 @@ def truth_names_of(table: Columns, wish: str | None) -> list[str]:
     return table.find(wish, TRUTH_NAMES, "y_true")
 
 
-def _truth(table: Columns, names: list[str], wish: str | None) -> np.ndarray:
+def _truth(table: Columns, names: list[str], wish: str | None, role: Role) -> np.ndarray:
     """The truth, ``(n,)``, or ``(n, labels)``; of ``answer==key`` whether they agree."""
     if wish is not None and "==" in wish and wish not in table.names:
         answer, key = (np.char.strip(table.values([name]).astype(str)[:, 0]) for name in names)
         return (answer == key) * 1
-    truth = _whole(table.values(names), names)
+    truth = _whole(table.values(names, role), names)
     return truth if truth.shape[1] > 1 else truth[:, 0]
 
 
@@ -262,6 +277,12 @@ def _complete(table: Columns, truth: list[str], numbers: list[str], others: Mapp
         role: Role = "number" if option == "sample_weight" else "group"
         roles |= {name: role for name in table.find(wish, (), option) if name not in roles}
     return table.complete(roles)
+
+
+def names_of_groups(by: Sequence[str]) -> Sequence[str]:
+    """Names of columns; one may come alone."""
+    check_is(by, (str, list, tuple), "by", "a list of names of columns")
+    return [by] if isinstance(by, str) else by
 
 
 def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.ndarray]:
@@ -371,6 +392,8 @@ def _against(truth: np.ndarray, pos_label: str | None, is_part: bool, table: Col
 
 
 def _family(text: str, table: Columns, rearrange: bool = False) -> Predictions:
+    check_is(text, str, "predict", "a text such as 'Normal(mu, sigma)'")
+
     def columns(value: object) -> list[str]:
         if isinstance(value, str):
             return table.find(value, (), "predict")

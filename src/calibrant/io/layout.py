@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from io import StringIO
 from typing import IO, Any
 
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_is
 from calibrant._wording import said
 from calibrant.io.lines import csv_rows
 
@@ -52,6 +52,8 @@ class FileLayout:
     decimal: str | None = None
 
     def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            check_is(value, (str, type(None)), said(name), "a text")
         if self.sep in ("tab", "\\t"):
             object.__setattr__(self, "sep", "\t")
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\n\r'):

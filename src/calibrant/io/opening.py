@@ -1,10 +1,11 @@
 """Which files are meant, and what they are read as: by their names, their content, or what is said."""
 
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from calibrant._validate import InputError, did_you_mean
+from calibrant._validate import InputError, check_is, did_you_mean
 from calibrant._wording import said
 from calibrant.io.columns import ENDINGS, Archive, Columns, Frame, check_exists
 from calibrant.io.layout import PLAIN, FileLayout, Utf8
@@ -12,7 +13,7 @@ from calibrant.io.layout import PLAIN, FileLayout, Utf8
 if TYPE_CHECKING:
     import polars
 
-Source: TypeAlias = str | Path | Sequence[str | Path]
+Source: TypeAlias = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file, a pattern of names, or several of them, which are parts of one data set."""
 
 READABLE = {".tsv": ".csv", ".tab": ".csv", ".json": ".json", ".eval": ".eval", ".xlsx": ".xlsx"}
@@ -31,9 +32,10 @@ def open_columns(source: Source, layout: FileLayout = PLAIN) -> Columns:
 
 def parts_of(source: Source) -> list[Path]:
     """The files of a list, of a pattern such as ``part-*.csv``, or of one name."""
-    if not isinstance(source, str | Path):
+    check_is(source, (str, PathLike, list, tuple), "path", "a path, or a list of paths")
+    if isinstance(source, list | tuple):
         return [path for part in source for path in parts_of(part)]
-    path = Path(source)
+    path = Path(source)  # type: ignore[arg-type]  # as was checked
     if not any(sign in path.name for sign in "*?[") or path.exists():
         return [path]
     found = sorted(path.parent.glob(path.name))

@@ -63,6 +63,16 @@ def tidied(column: "polars.Series", decimal: str | None, role: Role, notes: dict
     return numbers.cast(pl.Int64, strict=False) if is_whole else numbers
 
 
+def inferred(column: "polars.Series") -> "polars.Series":
+    """What text would have been read as without the rows that were left out: whole numbers, where it is nothing else."""
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return column
+    numbers = column.cast(pl.Int64, strict=False)
+    return column if numbers.null_count() > column.null_count() else numbers
+
+
 def number_of(value: object, decimal: str | None) -> float:
     """A single number as it is written, where commas are decimal only if that is said; ``ValueError`` where it is none.
 

@@ -146,6 +146,7 @@ def plain(value: Any) -> str:
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(["claimed", "happened", "error", "calibration_error", "null_low", "null_high"], percent),
+    **dict.fromkeys(["interval_low", "interval_high"], percent),
     "change": lambda v: f"{v:+.2g}" if v else "",
     "standard_error": lambda v: f"{v:.1g}" if v > 0 else "",
     "pvalue": pvalue,
@@ -154,6 +155,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 
 PAIRS = {
     "null_low": ("null_high", " to "),
+    "interval_low": ("interval_high", " to "),
     "change": ("standard_error", " ± "),
 }
 """Columns that are shown together with another one, and what stands between them."""
@@ -167,6 +169,7 @@ HIDDEN = ("excess", "pvalue_alone")
 HEADINGS = {
     "pvalue": "p",
     "null_low": "if calibrated",
+    "interval_low": "95 % interval",
 }
 """Columns that are called otherwise on the page."""
 
