@@ -6,7 +6,8 @@ import pytest
 
 from calibrant import ECE, Bernoulli, Categorical, io
 from calibrant._validate import InputError
-from calibrant.io.dataset import has_truth, levels_of_names
+from calibrant.io.dataset import has_truth
+from calibrant.io.quantile_columns import levels_of_names
 
 polars = pytest.importorskip("polars")
 
