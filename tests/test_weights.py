@@ -268,6 +268,7 @@ MAPS = {
             recalibration.VennAbers(),
             recalibration.Default(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
         ],
     ),
     "three": (
@@ -281,6 +282,7 @@ MAPS = {
             recalibration.SharedSpline(),
             recalibration.SimplexRidge(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
             recalibration.OneVsRest(recalibration.Isotonic(smoothed=True)),
             recalibration.Default(),
             recalibration.Stack((recalibration.Temperature(), recalibration.VectorScaling())),

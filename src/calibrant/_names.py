@@ -111,6 +111,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "recalibration.nonparametric.histogram_binning": "HistogramBinning ScalingBinning",
         "recalibration.nonparametric.isotonic": "Isotonic VennAbers",
         "recalibration.nonparametric.nadaraya_watson": "NadarayaWatson",
+        "recalibration.nonparametric.partition_wise": "PartitionWise",
         "recalibration.nonparametric.shared_spline": "SharedSpline",
         "recalibration.nonparametric.simplex_ridge": "SimplexRidge",
         "recalibration.nonparametric.spline": "SplineScaling",
