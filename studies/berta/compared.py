@@ -41,7 +41,7 @@ from calibrant.recalibration import (
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures
-from studies.berta.data import RUNS, SCENARIOS, Scenario, data_sets
+from studies.berta.data import RUNS, SCENARIOS, data_sets
 from studies.berta.methods import cross_fitted
 from studies.berta.recovery import MAX_DEVIATIONS, published
 from studies.layout import Section, beside, wide
