@@ -1,28 +1,53 @@
-"""Rows that belong together: how often tests with ``clusters=`` reject calibrated predictions, and what they cost in power.
+"""Rows that belong together: do tests and intervals with ``clusters=`` keep what they promise?
 
-``python -m studies.clusters`` draws calibrated data sets in worlds with 20, 50 and 200 clusters, equal and very unequal ones,
-whose latent normal variables are correlated by 0, .3 or .9 within a cluster, with predictions that are alike in a cluster or
-not. A refusal is counted as such: it never rejects.
+Calibrated predictions are drawn in worlds with 20, 50 and 200 clusters of 10 rows, or of 1 to 50, whose latent normal variables
+are correlated by 0, .3 or .9 within a cluster, with predictions that are alike in a cluster or not. `AggregatedTest` should reject
+at most 5 % of data sets; a refusal rejects nothing. Intervals of scores should hold the true score in 95 % of the data sets in
+which they are stated.
+
+Run ``python -m studies.clusters --keep FOLDER``; ``--family``, ``--clusters`` and ``--data-sets`` choose cells. Finished cells are
+kept in the folder, so a run that was broken off goes on where it stopped. ``--write`` puts all kept cells into
+docs/studies/clusters.md. Leaves with code 1 where a level, or an interval, does not hold.
 """
 
-import argparse
+import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from calibrant import AggregatedTest, Categorical, Ensemble, InputError, Normal
+from calibrant import CRPS, AggregatedTest, Brier, Categorical, Ensemble, InputError, Normal
 from calibrant.results import Table
 
-LEVEL = 0.05
+LEVEL, CERTAINTY = 0.05, 0.999
+"""The share of data sets that may fail, and of studies like this one that keep to the bound."""
 
 FAMILIES = ("binary", "confident", "rare", "ten classes", "normal", "ensemble")
+COUNTS = (20, 50, 200)
+
+PAGE = Path(__file__).parents[1] / "docs" / "studies" / "clusters.md"
+
+SCORES = {"normal": CRPS(), "ensemble": CRPS()}
+"""Whose intervals are tried; of classes Brier's."""
+
+TRUTHS = {
+    "binary": 1 / 6,
+    "confident": 5 / 42,
+    "rare": 49 / 2550,
+    "ten classes": 0.675,
+    "normal": 1.25 / np.pi**0.5,
+    "ensemble": 0.9 * 1.25 / np.pi**0.5,
+}
+"""Mean scores in endless data: ``ab / (a + b)(a + b + 1)`` of Beta laws, ``1 - (a + 1) / (10 a + 1)`` of Dirichlet's, and the
+spread, 1.25 on average, over the root of pi; ten members have nine tenths of it."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +103,7 @@ def _outcomes(family: str, rows: np.ndarray, z: np.ndarray, rng: np.random.Gener
     return members[np.arange(len(z)), np.minimum((10 * ndtr(z)).astype(int), 9)], Ensemble(members)
 
 
-def worlds(families: tuple[str, ...] = FAMILIES, counts: tuple[int, ...] = (20, 50, 200)) -> Iterator[ClusterWorld]:
+def worlds(families: Sequence[str] = FAMILIES, counts: Sequence[int] = COUNTS) -> Iterator[ClusterWorld]:
     """All worlds of the study."""
     cases = ((0.0, False), (0.3, False), (0.3, True), (0.9, False), (0.9, True))
     for family, count, (r, alike), unequal in product(families, counts, cases, (False, True)):
@@ -106,38 +131,139 @@ def world_number(world: ClusterWorld) -> tuple[int, ...]:
     return FAMILIES.index(world.family), world.count, int(100 * world.correlation), world.alike, world.unequal
 
 
-def levels(n_sets: int, families: tuple[str, ...], counts: tuple[int, ...]) -> Table:
-    """How often the aggregated test rejects in each world."""
-    rows = []
-    for world in worlds(families, counts):
-        rejected, refused = rejections(AggregatedTest(n_resamples=199), world, n_sets)
-        most = int(binom.ppf(0.999, n_sets, LEVEL))
-        rows.append(
-            {
-                "family": world.family,
-                "clusters": world.count,
-                "unequal": world.unequal,
-                "correlation": world.correlation,
-                "alike": world.alike,
-                "rejected": rejected / n_sets,
-                "refused": refused / n_sets,
-                "holds": rejected <= most,
-            }
-        )
-        print(rows[-1], file=sys.stderr, flush=True)
-    return Table({key: [row[key] for row in rows] for key in rows[0]})
+def misses(world: ClusterWorld, n_sets: int, seed: int = 0) -> tuple[int, int]:
+    """In how many data sets the interval of the score misses the truth, and in how many there is none."""
+    score, truth = SCORES.get(world.family, Brier()), TRUTHS[world.family]
+    missed = withheld = 0
+    for child in np.random.SeedSequence([seed, *world_number(world)]).spawn(n_sets):
+        y, p, clusters = world.draw(np.random.default_rng(child))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "class 0 never occurs")
+            found = score(y, p, clusters=clusters)
+        if found.has_interval:
+            low, high = found.confidence_interval()
+            missed += not low <= truth <= high
+        else:
+            withheld += 1
+    return missed, withheld
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """The table of levels; leaves with 1 where one does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def judged(world: ClusterWorld, n_sets: int) -> dict[str, Any]:
+    """How often the aggregated test rejects, and the interval of a score misses."""
+    rejected, refused = rejections(AggregatedTest(n_resamples=199), world, n_sets)
+    missed, withheld = misses(world, n_sets)
+    most, most_missed = (int(binom.ppf(CERTAINTY, count, LEVEL)) for count in (n_sets, n_sets - withheld))
+    return {
+        **asdict(world),
+        "data sets": n_sets,
+        "rejected": int(rejected),
+        "refused": refused,
+        "missed": int(missed),
+        "withheld": withheld,
+        "holds": bool(rejected <= most and missed <= most_missed),
+    }
+
+
+def kept(folder: Path, world: ClusterWorld, n_sets: int) -> dict[str, Any]:
+    """A cell, from the file of an earlier run with at least as many data sets where there is one."""
+    path = folder / f"{'-'.join(map(str, world_number(world)))}.json"
+    if path.exists() and (found := json.loads(path.read_text("utf-8")))["data sets"] >= n_sets:
+        return dict(found)
+    cell = judged(world, n_sets)
+    path.write_text(json.dumps(cell), "utf-8")
+    return cell
+
+
+def table(cells: Sequence[dict[str, Any]], what: str, silent: str) -> Table:
+    """A row a world, a column a number of clusters: the share of the data sets in which something is said, and of the others."""
+    rows: dict[tuple[Any, ...], dict[int, dict[str, Any]]] = {}
+    for cell in cells:
+        sizes, predictions = "1 to 50" if cell["unequal"] else "10", "alike" if cell["alike"] else "different"
+        rows.setdefault((cell["family"], cell["correlation"], predictions, sizes), {})[cell["count"]] = cell
+    names = ("family", "correlation", "predictions", "rows a cluster")
+    columns: dict[str, Any] = {name: [str(key[i]) for key in rows] for i, name in enumerate(names)}
+    for count in sorted({cell["count"] for cell in cells}):
+        columns[f"{count} clusters"] = [_share(row.get(count), what, silent) for row in rows.values()]
+    return Table(columns)
+
+
+def _share(cell: dict[str, Any] | None, what: str, silent: str) -> str:
+    """Of all data sets what is rejected, as a refusal rejects nothing; of intervals that are stated what misses."""
+    if cell is None:
+        return "not run"
+    if cell[silent] == cell["data sets"]:
+        return silent
+    of = cell["data sets"] - (cell[silent] if what == "missed" else 0)
+    more = f" ({100 * cell[silent] / cell['data sets']:.0f} % {silent})" if cell[silent] else ""
+    return f"{100 * cell[what] / of:.1f} %{more}"
+
+
+def page(cells: Sequence[dict[str, Any]]) -> str:
+    """The page of the documentation."""
+    title, _, text = (__doc__ or "").strip().partition("\n\n")
+    sets = Table(
+        {
+            "family": list(FAMILIES),
+            **{f"{count} clusters": [_sets(cells, family, count) for family in FAMILIES] for count in COUNTS},
+        }
+    )
+    false = sum(not cell["holds"] for cell in cells)
+    seen = sorted({cell["data sets"] for cell in cells}, reverse=True)
+    bounds = ", ".join(f"{100 * float(binom.ppf(CERTAINTY, n, LEVEL)) / n:.1f} % of {n:,}" for n in seen)
+    return f"""# {title.rstrip("?").replace("``", "`")}?
+
+{text.split("Run ``python")[0].strip()}
+
+Two classes have probabilities from Beta(1, 1), confident ones from Beta(5, 1), rare events from Beta(1, 49), ten classes from
+Dirichlet(.3); ensembles have ten members. Repeat by `python -m studies.clusters --keep FOLDER --write`. The bound allows for what
+99.9 % of such studies would show: {bounds} data sets.
+
+Of {len(cells)} worlds {false or "none"} {"are" if false > 1 else "is"} beyond it. Data sets in each world of a
+family, and how many of all were rejected:
+
+{sets.to_markdown()}
+
+## Levels
+
+How often `AggregatedTest()(..., clusters=...)` rejects calibrated predictions at 5 %, and refuses to say.
+
+{table(cells, "rejected", "refused").to_markdown()}
+
+## Intervals of scores
+
+How often the 95 % interval of `Brier()`, of numbers of `CRPS()`, misses the true score where it is stated.
+
+{table(cells, "missed", "withheld").to_markdown()}
+"""
+
+
+def _sets(cells: Sequence[dict[str, Any]], family: str, count: int) -> str:
+    """How many data sets there are in each world, and how often they were rejected in all worlds together."""
+    found = [cell for cell in cells if (cell["family"], cell["count"]) == (family, count)]
+    if not found:
+        return "not run"
+    sets = " or ".join(f"{n:,}" for n in sorted({cell["data sets"] for cell in found}))
+    return f"{sets}; {100 * sum(c['rejected'] for c in found) / sum(c['data sets'] for c in found):.1f} %"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Draw, print, and leave with 1 where something does not hold."""
+    parser = ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data-sets", type=int, default=400)
     parser.add_argument("--family", choices=FAMILIES, action="append")
     parser.add_argument("--clusters", type=int, action="append")
+    parser.add_argument("--keep", type=Path, default=Path("build/clusters"), help="folder for finished cells")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args(arguments)
-    table = levels(options.data_sets, tuple(options.family or FAMILIES), tuple(options.clusters or (20, 50, 200)))
-    print(table)
-    return int(not all(table["holds"]))
+    options.keep.mkdir(parents=True, exist_ok=True)
+    chosen = [
+        kept(options.keep, w, options.data_sets) for w in worlds(options.family or FAMILIES, options.clusters or COUNTS)
+    ]
+    print(page(chosen))
+    if options.write:
+        found = [options.keep / f"{'-'.join(map(str, world_number(world)))}.json" for world in worlds()]
+        PAGE.write_text(page([json.loads(path.read_text("utf-8")) for path in found if path.exists()]), "utf-8")
+    return int(not all(cell["holds"] for cell in chosen))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import datetime
 import numpy as np
 import pytest
 
-from calibrant import ECE, AggregatedTest, Brier, ExactTest, InputError
+from calibrant import ECE, AggregatedTest, Brier, ExactTest, InputError, Monitor, certify
 from calibrant._clusters import Clusters, as_clusters
 from calibrant.inference import (
     BlockTest,
@@ -13,9 +13,11 @@ from calibrant.inference import (
     CMETest,
     GammaTest,
     HosmerLemeshow,
+    LocalErrors,
     Spiegelhalter,
     WildBootstrapTest,
 )
+from calibrant.plots import ComparisonDisplay, ConfusionDisplay, SimplexDisplay, SpreadDisplay, WitnessDisplay
 
 Y, P = np.tile([0, 1], 30), np.tile([0.4, 0.6], 30)
 
@@ -130,3 +132,26 @@ def test_tests_of_independent_rows_name_those_that_take_clusters(test):
         InputError, match=r"takes no clusters, as it is for independent rows: use AggregatedTest\(\)\(y_true"
     ):
         test(Y, P, clusters=np.arange(60) // 3)
+
+
+def of_models(y, p, **options):
+    return ComparisonDisplay.from_predictions(ECE(), y, {"a": p}, **options)
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        (certify, "certify takes no clusters.*take one row of each cluster"),
+        (Monitor().update, "Monitor takes no clusters.*give it one row of each cluster"),
+        (of_models, "ComparisonDisplay takes no clusters.*use calibrant.compare"),
+        (ConfusionDisplay.from_predictions, "ConfusionDisplay takes no clusters.*use plots.reliability"),
+        (SimplexDisplay.from_predictions, "SimplexDisplay takes no clusters.*use plots.reliability"),
+        (SpreadDisplay.from_predictions, "SpreadDisplay takes no clusters.*plots.pit_histogram of numbers"),
+        (WitnessDisplay.from_predictions, "WitnessDisplay takes no clusters.*use plots.reliability"),
+        (LocalErrors(), r"LocalErrors takes no clusters.*use ReliabilityCurve"),
+    ],
+    ids=lambda x: None if isinstance(x, str) else getattr(x, "__qualname__", type(x).__name__),
+)
+def test_what_is_for_independent_rows_says_so(measure, words):
+    with pytest.raises(InputError, match=words):
+        measure(Y, P, clusters=np.arange(60) // 3)

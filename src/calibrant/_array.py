@@ -31,6 +31,66 @@ def row_sums(x: Array) -> Array:
     return np.einsum("ij->i", x) if isinstance(x, np.ndarray) else namespace(x).sum(x, axis=1)
 
 
+def row_products(x: Array, y: Array) -> Array:
+    """The inner product of each row of one array with that of another."""
+    return np.einsum("ij,ij->i", x, y) if isinstance(x, np.ndarray) else namespace(x).sum(x * y, axis=1)
+
+
+def column_products(x: Array, y: Array) -> Array:
+    """The inner product of each column of one array with that of another."""
+    return np.einsum("ij,ij->j", x, y) if isinstance(x, np.ndarray) else namespace(x).sum(x * y, axis=0)
+
+
+def rows_of(x: Array, rows: slice | Array) -> Array:
+    """Some rows: those of a slice, of row numbers, or of truth values; numbers of the host do for every library."""
+    if isinstance(x, np.ndarray) or not isinstance(rows, np.ndarray):
+        return x[rows, ...]
+    return namespace(x).take(x, matched(np.flatnonzero(rows) if rows.dtype == bool else rows, x), axis=0)
+
+
+def picked(x: Array, columns: np.ndarray) -> Array:
+    """One entry of each row ``(n, k)``, that of its own column ``(n,)``, or those of a stack of columns ``(..., n)``.
+
+    >>> picked(np.array([[0.2, 0.8], [0.4, 0.6]]), np.array([1, 0]))
+    array([0.8, 0.4])
+    """
+    if isinstance(x, np.ndarray):
+        return x[np.arange(len(x)), columns]
+    xp, (n, k) = namespace(x), x.shape
+    places = matched((np.arange(n) * k + columns).reshape(-1), x)
+    return xp.reshape(xp.take(xp.reshape(x, (-1,)), places, axis=0), columns.shape)
+
+
+def add_to_picked(x: Array, columns: np.ndarray, values: Array) -> Array:
+    """The array with numbers ``(n,)`` added to one entry of each row ``(n, k)``, in place where arrays can be changed.
+
+    >>> add_to_picked(np.zeros((2, 2)), np.array([1, 0]), np.array([3.0, 4.0]))
+    array([[0., 3.],
+           [4., 0.]])
+    """
+    if isinstance(x, np.ndarray):
+        x[np.arange(len(x)), columns] += values
+        return x
+    xp, classes = namespace(x), matched(np.arange(x.shape[1]), x)
+    x += xp.where(matched(columns, x)[:, None] == classes, values[:, None], xp.zeros_like(x))
+    return x
+
+
+CACHED, HELD = 1 << 16, 1 << 26
+"""Numbers that stay in the cache of a processor, and numbers that a GPU holds beside others."""
+
+
+def row_slices(x: Array) -> Iterator[slice]:
+    """Parts of the rows ``(n, k)`` that are worked on at a time: on the host they stay in the cache.
+
+    >>> [rows.start for rows in row_slices(np.ones((40_000, 4)))]
+    [0, 16384, 32768]
+    """
+    n, k = x.shape
+    size = max((CACHED if isinstance(x, np.ndarray) else HELD) // k, 1)
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
 def row_maxima(x: Array) -> tuple[Array, Array]:
     """The largest value of each row, and the first place where it stands.
 
@@ -209,6 +269,12 @@ def as_double(x: Array) -> Array:
 
         return xp.astype(x, canonicalize_dtype(np.float64), copy=False)
     return xp.astype(x, xp.float64, copy=False)
+
+
+def as_double_rows(x: Array) -> Array:
+    """The same with each row in one piece, so that sums over rows are fast, and their digits do not depend on how x was made."""
+    found = as_double(x)
+    return np.ascontiguousarray(found) if isinstance(found, np.ndarray) else found
 
 
 def erfcx(x: Array) -> Array:

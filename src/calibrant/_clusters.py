@@ -13,6 +13,9 @@ from calibrant.typing import ArrayLike
 TESTS = "use AggregatedTest()(y_true, y_pred, clusters=...), ExactTest or WildBootstrapTest, which draw signs of whole clusters"
 """The remedy of tests that are for independent rows."""
 
+PICTURES = "use plots.reliability(y_true, y_pred, clusters=...), or plots.pit_histogram of numbers, whose bands allow for clusters"
+"""The remedy of pictures whose bands and marks are for independent rows."""
+
 REMEDY = "give it a column that says which rows belong together, or leave it out if rows are independent"
 
 
@@ -92,7 +95,8 @@ def refuse_clusters(asker: object, clusters: ArrayLike | None, remedy: str = TES
     object takes no clusters, as it is for independent rows: use WildBootstrapTest
     """
     if clusters is not None:
-        raise InputError(f"{type(asker).__name__} takes no clusters, as it is for independent rows: {remedy}")
+        name = getattr(asker, "__name__", type(asker).__name__)
+        raise InputError(f"{name} takes no clusters, as it is for independent rows: {remedy}")
 
 
 def _labels(clusters: Any, name: str) -> np.ndarray:

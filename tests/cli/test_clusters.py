@@ -130,3 +130,27 @@ def test_missing_labels_are_refused(run, tmp_path):
     code, _, err = run("test", str(path), "--clusters", "id")
     assert code == 2
     assert "column 'id' has missing values in 1 of its rows; drop or fill them" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("words", [["monitor", "--clusters", "text_id"], ["simulate", "--time", "day"]], ids=" ".join)
+def test_commands_without_clusters_name_those_that_take_them(run, answers, words):
+    code, _, err = run(words[0], answers, *words[1:])
+    assert code == 2
+    assert "report, estimate, test and recalibrate take --clusters, --time and --block" in " ".join(err.split())
+
+
+def test_an_option_without_its_column_is_told_as_such(run, answers):
+    assert "Rows are taken to be independent" not in run("test", answers, "--clusters")[2]
+
+
+def test_what_nobody_said_is_told_beside_the_verdict(run, answers, tmp_path):
+    """In the panel of the terminal, on the page, and by commands without a page; not where it was said."""
+    page = tmp_path / "page.json"
+    said = "Rows with the same text_id err alike (correlation +0."
+    quick = ["--n-resamples", "99"]
+    out = " ".join(run("report", answers, *quick, "--out", str(page))[1].replace("│", " ").split())
+    assert said in out.partition("All tests together")[0]
+    assert json.loads(page.read_text())["notes"][0].startswith(said)
+    for command in (["test", *quick], ["estimate"]):
+        assert said in " ".join(run(command[0], answers, *command[1:])[2].split())
+        assert "Rows with the same" not in run(command[0], answers, *command[1:], "--clusters", "text_id")[2]

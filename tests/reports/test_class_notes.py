@@ -30,14 +30,6 @@ def test_constant_predictions(problem_of):
     )
 
 
-def test_rows_that_err_alike_are_warned_of(rng, problem_of):
-    p = np.repeat(rng.random(100), 5) + 0
-    y = np.repeat((rng.random(100) < p[::5]) * 1, 5)
-    assert any(
-        "correlation" in note and "of their errors" in note for note in class_notes(problem_of(y, Categorical(p)))
-    )
-
-
 def test_labels_say_how_they_are_tested(rng, problem_of):
     p = rng.random((100, 2))
     y = (rng.random((100, 2)) < p * [1, 0.02]) * 1

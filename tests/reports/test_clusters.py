@@ -265,3 +265,18 @@ def test_models_are_compared_by_sums_over_clusters(rng):
     assert result.reports["a"].settings["clusters"] == 80
     assert len(result.sections) == 1
     result.to_html()
+
+
+def test_columns_are_looked_through_for_clusters(rng):
+    text = np.repeat(np.arange(60), 5)
+    p, z = rng.random(300), rng.normal(size=60)[text]
+    y = (ndtr(0.9**0.5 * z + 0.1**0.5 * rng.normal(size=300)) < p) * 1
+    quick = {"n_resamples": 99, "rng": 0, "advice": False}
+    report = evaluate(y, p, columns={"text": text, "user": rng.permutation(300)}, **quick)
+    assert report.verdict.evidence[0].startswith("Rows with the same text err alike")
+    assert report.notes[0] == report.verdict.evidence[0]
+    told = evaluate(y, p, by={"text": text}, **quick)
+    assert told.notes[0] == report.notes[0]
+    assert not any("err alike" in note for note in evaluate(y, p, clusters=text, columns={"text": text}, **quick).notes)
+    with pytest.raises(InputError, match=r"columns\['text'\] has 2 rows and y_true has 300"):
+        evaluate(y, p, columns={"text": [1, 2]}, **quick)

@@ -145,7 +145,7 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
     except OSError as error:
         return _fail(_told(error), name)
     except CycloptsError as error:
-        return _fail(f"{error} (see {app.name[0]} --help)", name)
+        return _fail(f"{error}{_hint(str(error))} (see {app.name[0]} --help)", name)
     except MemoryError:
         return _fail("there is not enough memory: take fewer rows, or a machine with more", name)
     except Exception as error:
@@ -156,6 +156,13 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
         traceback.print_exc()  # a bug of ours: show it, and leave with a code that no gate uses
         return MISTAKE
     return code if isinstance(code, int) else 0
+
+
+def _hint(error: str) -> str:
+    """Where options for rows that belong together are known, if they are not here."""
+    if re.match(r"Unknown option: .*--(clusters|time|block)\b", error) is None:
+        return ""
+    return " Rows are taken to be independent here: report, estimate, test and recalibrate take --clusters, --time and --block"
 
 
 def _renamed(arguments: Sequence[str]) -> list[str]:

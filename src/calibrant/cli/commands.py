@@ -30,9 +30,11 @@ from calibrant.cli.flags import (
     print_json,
 )
 from calibrant.cli.settings import ESTIMATORS, default_set, parse_estimator, parse_test
+from calibrant.distributions.reading.conversion import as_problem
 from calibrant.inference.certificate import Certifiable, Certificate, check_margin, of_estimate, points
 from calibrant.inference.exact_tests.aggregated import AggregatedTest
 from calibrant.inference.intervals import WithInterval
+from calibrant.inference.suspicion import suspicions
 from calibrant.lenses.class_lenses import groups
 from calibrant.results import Estimate, Table, TestResult, brief, number
 from calibrant.results.text import escaped, table
@@ -113,6 +115,14 @@ def judge(gates: Sequence[Gate], numbers: Mapping[str, float]) -> int:
     return 1 if failed else 0
 
 
+def caution(data: io.Dataset) -> None:
+    """Tell of rows that look as if they belonged together, where nobody said so."""
+    if data.clusters is None:
+        targets, predictions = as_problem(data.y_true, data.y_pred)
+        for found in suspicions(targets, predictions, {**data.columns, **data.by}):
+            complain(f"Note: {found.in_words()}")
+
+
 def certificates_of(estimates: Sequence[Estimate], margin: float | None, weights: Any) -> list[Certificate]:
     """Of those that can be certified, by the intervals that are shown; refused where there is none."""
     if margin is None:
@@ -186,6 +196,7 @@ def estimate(
     """
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(file)
+    caution(read)
     chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
     with opened(engine) as place:
         measures = [_Seeded(WithInterval(e), seed, place) if interval else partial(e, engine=place) for e in chosen]
@@ -241,6 +252,7 @@ def exact_test(
     gates = [Gate.parse(text) for text in fail_if]
     check_fraction(alpha, "--alpha")
     read = data.read(file)
+    caution(read)
     chosen = AggregatedTest(n_resamples=n_resamples) if test is None else parse_test(test)
     with opened(engine) as place:
         measure = _Seeded(chosen, seed, place)

@@ -58,6 +58,7 @@ def made(
             by=data.by,
             sample_weight=data.sample_weight,
             clusters=data.clusters,
+            columns=data.columns,
             title=title,
             n_resamples=n_resamples,
             rng=seed,

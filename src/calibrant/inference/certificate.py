@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -29,6 +30,9 @@ Certifiable: TypeAlias = ECE | DebiasedECE | MonotoneECE | PITError
 INDEPENDENT = "rows are independent"
 MONOTONE = "the calibration curve does not fall"
 EVEN_CELLS = "true frequencies vary little within a cell"
+
+NO_LIMIT = "no upper limit is known to hold where rows depend on each other; take one row of each cluster"
+"""The remedy where rows belong together."""
 
 SMALLEST_PVALUE = 1e-9
 """P-values are not told apart below."""
@@ -84,7 +88,7 @@ class Certificate(Result):
 
         >>> found = certify([0, 1] * 3000, [0.5] * 6000, 0.05)
         >>> found.sentence("the calibration error")
-        'Certified to within 5 points: the calibration error is at most 1.06 % (upper end of its 90 % interval).'
+        'Certified to within 5 points: the calibration error is at most 1.51 % (upper end of its 90 % interval).'
         """
         margin, limit = points(self.margin), f"upper end of its {100 * (2 * self.confidence_level - 1):.4g} % interval"
         if self.certified:
@@ -165,6 +169,7 @@ def certify(
     error: Certifiable | None = None,
     confidence_level: float = 0.95,
     sample_weight: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> Certificate:
@@ -191,6 +196,7 @@ def certify(
     >>> certify(y, p, 0.02).certified, certify(y, p, 0.01).certified
     (True, False)
     """
+    refuse_clusters(certify, clusters, NO_LIMIT)
     check_margin(margin, "margin")
     check_fraction(confidence_level, "confidence_level")
     if confidence_level <= 0.5:

@@ -108,7 +108,7 @@ class TimeBlocks:
         n = len(predictions)
         if block is not None:
             check_count(block, "block")
-        step = np.arange(n) if time is None else _steps(time, n)
+        step = np.arange(n) if time is None else steps_of(time, n)
         memory = max((_of_steps(x, step) for x in _scores(targets, predictions)), key=lambda m: abs(m.correlation))
         length = memory.block if block is None else block
         count = max(int(step.max() + 1) // length, 1)
@@ -179,7 +179,7 @@ def _of_steps(scores: np.ndarray, step: np.ndarray) -> Memory:
     return Memory.of_scores(np.bincount(step, scores) / np.bincount(step))
 
 
-def _steps(time: ArrayLike, n: int) -> np.ndarray:
+def steps_of(time: ArrayLike, n: int) -> np.ndarray:
     """The number of the step of each row, from 0 on."""
     values = _comparable(to_numpy(as_array(time, "time")))
     if values.ndim != 1:

@@ -74,6 +74,8 @@ class Batches:
         if not flush > 0:
             raise InputError(f"flush must be a positive number of seconds; got {flush!r}")
         self.source = Path(source) if isinstance(source, str) else source
+        if not isinstance(self.source, Path) and not callable(getattr(self.source, "read", None)):
+            raise InputError(f"source must be a path or an open file; got a {type(source).__name__}")
         if isinstance(self.source, TextIOBase) and not hasattr(self.source, "buffer"):
             raise InputError("source gives text: open it in binary mode, or give its bytes, as sys.stdin.buffer does")
         self.rows, self.flush, self.strict, self.kind = rows, flush, strict, kind

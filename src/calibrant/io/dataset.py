@@ -1,7 +1,8 @@
 """From a file to targets and predictions: CSV, Parquet, JSON lines and NPZ."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -26,6 +27,7 @@ from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.piecewise import Histogram
 from calibrant.distributions.empirical.quantiles import Quantiles
 from calibrant.distributions.multivariate import MultivariateNormal
+from calibrant.inference.suspicion import may_tell
 from calibrant.io.columns import Columns, open_columns
 from calibrant.spec import parse
 
@@ -69,7 +71,8 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
 class Dataset:
     """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
 
-    ``clusters`` and ``time`` say which rows belong together. ``notes`` say how columns were read where that may surprise.
+    ``clusters`` and ``time`` say which rows belong together; ``columns`` are others that may say so by their names. ``notes`` say
+    how columns were read where that may surprise.
     """
 
     y_true: np.ndarray
@@ -79,6 +82,7 @@ class Dataset:
     source: str
     clusters: np.ndarray | None = field(default=None, kw_only=True)
     time: np.ndarray | None = field(default=None, kw_only=True)
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
@@ -163,6 +167,7 @@ def dataset_of(
         _check_alone(y_pred, pos_label)
         found = _family(predict, table)
         y, prediction, source, notes = truth, found.prediction, predict, found.notes
+        names = [name for part in found.columns.values() for name in part]
     else:
         classes = _ClassColumns.of(table, y_pred, is_part)
         names, probs, notes = classes.names, classes.values, classes.notes
@@ -179,9 +184,21 @@ def dataset_of(
         sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
         clusters=None if clusters is None else table.single(clusters, "--clusters"),
         time=None if time is None else table.single(time, "--time"),
+        columns={} if is_part or clusters or time else _telling(table, {*truth_names, *names, sample_weight}, len(y)),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
         notes=notes,
     )
+
+
+def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.ndarray]:
+    """Other columns that may say, by their names, which rows belong together; those that cannot be read do not."""
+    found: dict[str, np.ndarray] = {}
+    for name in table.names:
+        if name not in taken and may_tell(name):
+            with suppress(InputError):
+                values = table.load([name])
+                found |= {name: values[:, 0]} if values.shape == (n, 1) else {}
+    return found
 
 
 def read_predictions(

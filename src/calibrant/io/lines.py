@@ -104,8 +104,8 @@ def _timed(handle: IO[bytes], flush: float) -> Iterator[bytes]:
 
 
 def _pump(handle: IO[bytes], arrived: "Queue[bytes | BaseException]") -> None:
-    read = getattr(handle, "read1", handle.read)
     try:
+        read = getattr(handle, "read1", handle.read)
         while chunk := read(READ):
             arrived.put(chunk)
         arrived.put(b"")

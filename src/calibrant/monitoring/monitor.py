@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -166,9 +167,18 @@ class Monitor(Result):
         check_count(self.window, "window")
 
     def update(
-        self, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, pos_label: Any = None
+        self,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        clusters: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
     ) -> Self:
         """The monitor after these rows too."""
+        refuse_clusters(
+            self, clusters, "give it one row of each cluster, or test batches by AggregatedTest, which takes them"
+        )
         targets, predictions = as_problem(y_true, y_pred, Classes(labels, pos_label), in_parts=True)
         bets = self._bets(predictions)
         history = self.history or History.fresh(bets, self.window, self.n)

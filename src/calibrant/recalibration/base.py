@@ -112,9 +112,13 @@ def held_out(
     weights: np.ndarray | None,
     fold: np.ndarray,
     engine: Engine | None = None,
+    known: Map | None = None,
 ) -> tuple[HeldOut, ...]:
-    """Each fold, seen through the map of all other rows; rows in folds below 0 are never held out. A fold is a task."""
-    task = partial(_held_out, recalibrator, targets, predictions, weights, fold)
+    """Each fold, seen through the map of all other rows; rows in folds below 0 are never held out. A fold is a task.
+
+    Searches may start from a ``known`` map of all rows; where they end does not depend on it.
+    """
+    task = partial(_held_out, recalibrator, targets, predictions, weights, fold, known)
     return tuple(mapping(elsewhere(engine))(task, np.unique(fold[fold >= 0]).tolist()))
 
 
@@ -124,11 +128,12 @@ def _held_out(
     predictions: Distribution,
     weights: np.ndarray | None,
     fold: np.ndarray,
+    known: Map | None,
     k: int,
 ) -> HeldOut:
     learn, rest = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
     w = None if weights is None else weights[learn]
-    found = recalibrator.find(targets[learn], predictions[learn], w).map
+    found = recalibrator.find_near(known, targets[learn], predictions[learn], w).map
     return HeldOut(rest, found.apply(predictions[rest]))
 
 
@@ -340,6 +345,16 @@ class Recalibrator(Settings, ABC):
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """The map for a checked problem, targets on the host."""
 
+    def find_near(
+        self,
+        known: Map | None,
+        targets: np.ndarray,
+        predictions: Distribution,
+        weights: np.ndarray | None,
+    ) -> Found:
+        """The same map; a search may start from one that is known of rows alike, such as all of which these are a part."""
+        return self.find(targets, predictions, weights)
+
     def fit(
         self,
         y_true: ArrayLike,
@@ -367,7 +382,7 @@ class Recalibrator(Settings, ABC):
         tried: tuple[HeldOut, ...] = ()
         if folds != 0:
             fold = folds_of_rows(len(y), folds, seed, together)
-            tried = held_out(self, y, predictions, weights, fold, engine)
+            tried = held_out(self, y, predictions, weights, fold, engine, found.map)
         table = scores(y, predictions, weights, tried, together) if tried else None
         zeros = impossible(y, predictions, weights, tried) if tried else ()
         return Recalibration(
@@ -380,6 +395,20 @@ class Recalibrator(Settings, ABC):
             predictions.class_names if isinstance(predictions, Categorical) and predictions.labels else None,
             tried,
         )
+
+
+class Searching(Recalibrator):
+    """A recalibrator whose search may start from a known map: it writes :meth:`find_near`."""
+
+    def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
+        """The map for a checked problem, from the start that suits most."""
+        return self.find_near(None, targets, predictions, weights)
+
+    @abstractmethod
+    def find_near(
+        self, known: Map | None, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
+    ) -> Found:
+        """The same from the start that is known, if one is."""
 
 
 @dataclass(frozen=True, repr=False)

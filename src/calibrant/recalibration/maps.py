@@ -11,7 +11,7 @@ from typing import Any, ClassVar, get_type_hints
 
 import numpy as np
 
-from calibrant._array import to_numpy
+from calibrant._array import as_double_rows, matched, namespace, to_numpy
 from calibrant._validate import MAX_COUNT, InputError, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -19,7 +19,7 @@ from calibrant.distributions.reading.conversion import as_distribution
 from calibrant.results import brief
 from calibrant.results import text as markup
 from calibrant.results.result import jsonable
-from calibrant.typing import ArrayLike
+from calibrant.typing import Array, ArrayLike
 
 
 class Map(ABC):
@@ -125,17 +125,19 @@ class ClassMap(Map):
     """A map of class probabilities; subclasses have the field ``n_classes`` and write :meth:`probabilities`."""
 
     n_classes: int
+    stays: ClassVar[bool] = False
+    """Whether :meth:`probabilities` takes arrays of any library, and leaves them where they are; else they come to the host."""
 
     @abstractmethod
-    def probabilities(self, p: np.ndarray) -> np.ndarray:
+    def probabilities(self, p: Array) -> Array:
         """Probabilities ``(n, k)`` from probabilities ``(n, k)``, both in double precision."""
 
     def apply(self, predictions: Distribution) -> Categorical:
         """The same classes with other probabilities."""
         assert isinstance(predictions, Categorical)
-        p = to_numpy(predictions.matrix).astype(np.float64)
-        found = np.clip(self.probabilities(p), 0.0, 1.0)  # rounding
-        return predictions.alike(found)
+        p = predictions.matrix if self.stays else to_numpy(predictions.matrix)
+        found = self.probabilities(as_double_rows(p))
+        return predictions.alike(namespace(found).clip(found, 0.0, 1.0))  # rounding
 
     def check(self, predictions: Distribution) -> None:
         """Refuse other families, and other numbers of classes."""
@@ -176,10 +178,10 @@ class NamedClasses(Map):
         """The inner map of the columns in its own order; columns without names are taken as they stand."""
         if not isinstance(predictions, Categorical) or predictions.labels is None:
             return self.inner.apply(predictions)
-        order = [predictions.class_names.index(label) for label in self.labels]
-        found = self.inner.apply(Categorical.trusted(to_numpy(predictions.matrix)[:, order]))
+        order = np.array([predictions.class_names.index(label) for label in self.labels])
+        found = self.inner.apply(Categorical.trusted(_columns(predictions.matrix, order)))
         assert isinstance(found, Categorical)
-        return predictions.alike(to_numpy(found.matrix)[:, np.argsort(order)])
+        return predictions.alike(_columns(found.matrix, np.argsort(order)))
 
     def check(self, predictions: Distribution) -> None:
         """Refuse what the inner map refuses, and other names."""
@@ -191,6 +193,11 @@ class NamedClasses(Map):
                     f"this map was fitted on the classes {_few(self.labels)} and y_pred has {_few(other)}: fit it on "
                     "predictions of the same model"
                 )
+
+
+def _columns(x: Array, order: np.ndarray) -> Array:
+    """Columns in another order, rows still one after the other, so that sums over them have the same digits."""
+    return namespace(x).take(x, matched(order, x), axis=1)
 
 
 def _told(value: object) -> str:
@@ -223,7 +230,7 @@ def two_classes(predictions: Distribution, asker: str) -> Categorical:
     )
 
 
-def least_probability(p: np.ndarray, rows: float) -> float:
+def least_probability(p: Array, rows: float) -> float:
     """What 0 counts as in probabilities ``(n, k)``: half the smallest other one, as half a vote of the trees of a forest.
 
     Where none of them is 0, and one of other rows may be, the smallest, at most ``1 / (2 k rows)`` of so many rows.
@@ -231,8 +238,11 @@ def least_probability(p: np.ndarray, rows: float) -> float:
     >>> least_probability(np.array([[0.0, 1.0], [0.1, 0.9]]), 50.0), least_probability(np.array([[0.1, 0.9]]), 50.0)
     (0.05, 0.005)
     """
-    smallest = float(p[p > 0].min())
-    return min(smallest / 2, 0.25 / (p.shape[1] - 1)) if np.any(p == 0) else min(0.5 / (p.shape[1] * rows), smallest)
+    xp, k = namespace(p), p.shape[1]
+    smallest = float(xp.min(p))
+    if smallest > 0:
+        return min(0.5 / (k * rows), smallest)
+    return min(float(xp.min(xp.where(p > 0, p, xp.ones_like(p)))) / 2, 0.25 / (k - 1))
 
 
 def check_least(least: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 import calibrant
-from calibrant._validate import InputError, check_count
+from calibrant._validate import InputError, as_column, check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import UNNAMED, Classes, as_clustered_problem
@@ -19,6 +19,7 @@ from calibrant.estimators.base import SINGLE
 from calibrant.inference.certificate import Certificate, check_margin, of_estimate
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
+from calibrant.inference.suspicion import suspicions
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
@@ -71,6 +72,7 @@ def evaluate(
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    columns: ArrayLike | Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     title: str = "Calibration report",
@@ -88,7 +90,10 @@ def evaluate(
     targets are names. ``by`` slices the rows: a column, a data frame, or a mapping of names to columns. ``clusters`` has one label
     a row: rows with the same label may depend on each other in any way, such as questions about one text. ``time``, numbers or
     dates, orders the rows: blocks of them that are as long as their memory asks for are clusters, or ``block`` steps; ``block``
-    alone takes the rows in their order. Large data get fewer resamples than ``n_resamples``, and the report says how many.
+    alone takes the rows in their order. Where none of these is given, rows that look as if they belonged together are told;
+    ``columns``, such as a data frame, are looked through for labels of such rows.
+
+    Large data get fewer resamples than ``n_resamples``, and the report says how many.
     ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help; ``source`` are the words of a
     command that name the file and its columns, for the one that learns it. ``certify=0.02`` asks whether the calibration error is
     certified to be below 2 points, by the upper end of the interval that the report shows.
@@ -110,6 +115,7 @@ def evaluate(
         engine,
         Together(clusters, time, block),
         Classes(labels, pos_label),
+        columns,
     )
     certificate = None if certify is None else certificate_of(problem, certify)
     advise = partial(advise_on, problem, source=source) if advice else None
@@ -126,6 +132,7 @@ def report(
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    columns: ArrayLike | Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     title: str = "Calibration report",
@@ -154,6 +161,7 @@ def report(
         clusters=clusters,
         time=time,
         block=block,
+        columns=columns,
         labels=labels,
         pos_label=pos_label,
         title=title,
@@ -239,8 +247,9 @@ def planned(
     engine: Engine | None,
     together: Together = APART,
     names: Classes = UNNAMED,
+    beside: ArrayLike | Mapping[str, ArrayLike] | None = None,
 ) -> tuple[ReportProblem, Outline[Any]]:
-    """The checked problem, and what its report consists of."""
+    """The checked problem, and what its report consists of; columns ``beside`` it may be labels of rows that belong together."""
     check_count(n_resamples, "n_resamples", least=99)
     labels, more = together.of(y_true, y_pred, names)
     targets, predictions, weights, clusters = as_clustered_problem(y_true, y_pred, sample_weight, labels, names)
@@ -248,23 +257,32 @@ def planned(
         clusters, more = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
     n = len(predictions) if sample_weight is None else len(sample_weight)
     columns = columns_of(by, n, sample_weight)
+    cautions: list[str] = []
+    if labels is None:
+        others = columns_of(beside, n, sample_weight, "columns") | columns
+        looked = {name: as_column(column, name) for name, column in others.items()}
+        cautions = [found.in_words() for found in suspicions(targets, predictions, looked)]
     draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
     draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     if isinstance(predictions, Categorical | Bernoulli):
         classes = ClassProblem(*parts, idle=n - len(predictions), clusters=clusters)  # type: ignore[arg-type]
-        return classes, noted(outline_of_classes(classes, columns), more)
+        return classes, noted(outline_of_classes(classes, columns), more, cautions)
     forecasts = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
-    return forecasts, noted(outline_of_forecasts(forecasts, columns), more)
+    return forecasts, noted(outline_of_forecasts(forecasts, columns), more, cautions)
 
 
-def noted(outline: Outline[Any], more: Sequence[str]) -> Outline[Any]:
-    """The outline with more notes."""
-    return replace(outline, notes=partial(_notes, outline, more)) if more else outline
+def noted(outline: Outline[Any], more: Sequence[str], cautions: Sequence[str]) -> Outline[Any]:
+    """The outline with more notes; cautions are also said beside the verdict, which they put in doubt."""
 
+    def notes() -> Sequence[str]:
+        return [*cautions, *more, *outline.notes()]
 
-def _notes(outline: Outline[Any], more: Sequence[str]) -> Sequence[str]:
-    return [*more, *outline.notes()]
+    def judge(evidence: Any, numbers: Sequence[KeyNumber]) -> Verdict:
+        verdict = outline.judge(evidence, numbers)
+        return replace(verdict, evidence=(*cautions, *verdict.evidence))
+
+    return replace(outline, notes=notes, judge=judge) if more or cautions else outline
 
 
 def report_of(

@@ -9,7 +9,6 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
-from calibrant.inference.dependence import Memory, error_series
 from calibrant.inference.exact_tests.cluster_signs import DOUBTFUL, SIGNS
 from calibrant.recalibration.base import floor_of
 from calibrant.reports.class_report.class_problem import ClassProblem
@@ -126,7 +125,6 @@ def class_notes(problem: ClassProblem) -> Sequence[str]:
         *_certainty(problem, p),
         *duplicated(p if p.ndim == 2 and p.shape[1] != 2 else p.reshape(len(p), -1)[:, -1:], "predictions"),
         *precision(p),
-        *([] if problem.clusters is not None else _order(problem)),
     ]
     if isinstance(problem.predictions, Bernoulli) and problem.clusters is None:
         found.append(
@@ -183,21 +181,12 @@ def _certainty(problem: ClassProblem, p: np.ndarray) -> list[str]:
     return notes
 
 
-def _order(problem: ClassProblem) -> list[str]:
-    """Whether rows after each other err alike."""
-    memory = Memory.of(error_series(problem.targets, problem.predictions))
-    return [memory.in_words("errors")] if memory.is_beyond_chance else []
-
-
 def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
     """Order, weights, doubles, ends, and what members are taken for."""
     levels, fan = middle_levels(problem), problem.fan
     coords = to_numpy(problem.predictions.coords) if fan is None else fan.quantiles
     found = [] if fan is None else [f"{judged_at(fan).capitalize()}."]
     found += cluster_notes(problem)
-    memory = Memory.of(levels)
-    if memory.is_beyond_chance and problem.clusters is None:
-        found.append(memory.in_words())
     if problem.is_ensemble:
         found.append(
             "Members are taken as draws from the forecast: under calibration the outcome is one more of them. Scores and "

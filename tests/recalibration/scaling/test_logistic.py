@@ -34,6 +34,30 @@ def test_curvature_is_the_change_of_the_gradient(loss, rng):
     np.testing.assert_allclose(loss.at(at).curvature(towards), change, atol=1e-8)
 
 
+def test_rows_in_parts_add_up(loss, rng, monkeypatch):
+    at, towards = rng.normal(size=(2, *loss.penalty.shape))
+    whole = loss.at(at)
+    monkeypatch.setattr("calibrant._array.CACHED", 7 * K)
+    parts = loss.at(at)
+    assert parts.loss == pytest.approx(whole.loss, rel=1e-13)
+    np.testing.assert_allclose(parts.gradient, whole.gradient, atol=1e-14)
+    np.testing.assert_allclose(parts.curvature(towards), whole.curvature(towards), atol=1e-14)
+    np.testing.assert_allclose(parts.rough_inverse(towards), whole.rough_inverse(towards), rtol=1e-10)
+
+
+def test_products_in_single_precision_are_near(loss, rng, monkeypatch):
+    at, towards = rng.normal(size=(2, *loss.penalty.shape))
+    double = loss.at(at)
+    monkeypatch.setattr("calibrant.recalibration.scaling.softmax_regression.MIN_NUMBERS", 0)
+    single = loss.at(at)
+    assert single.is_single
+    assert not double.is_single
+    assert single.loss == double.loss
+    np.testing.assert_array_equal(single.gradient, double.gradient)
+    off = np.abs(single.curvature(towards) - double.curvature(towards))
+    assert 0 < off.max() < 1e-6
+
+
 def test_rough_inverse_is_exact_for_single_classes(rng):
     """With one variance a class in all rows, the block of each class is what is inverted."""
     x, w = rng.normal(size=(N, K)), np.full(N, 1 / N)
@@ -41,12 +65,13 @@ def test_rough_inverse_is_exact_for_single_classes(rng):
     columns = np.column_stack([x, np.ones(N)])
     ridge = np.full((K, K + 1), 0.3)
     ridge[:, K], ridge[np.arange(K), np.arange(K)] = 0.02, 0.0
-    divided = FullForm(x, w).rough_inverse(w[:, None] * level, ridge)
+    full, diagonal, rows = FullForm(x, w), DiagonalForm(x), slice(None)
+    divided = full.rough_inverse(full.spread(rows, w[:, None] * level), ridge)
     rest = rng.normal(size=(K, K + 1))
     for c in range(K):
         block = level[c] * (columns.T * w) @ columns + np.diag(ridge[c])
         np.testing.assert_allclose(divided(rest)[c], np.linalg.solve(block, rest[c]), rtol=1e-6)
-    two = DiagonalForm(x).rough_inverse(w[:, None] * level, ridge[:, :2])(rest[:, :2])
+    two = diagonal.rough_inverse(diagonal.spread(rows, w[:, None] * level), ridge[:, :2])(rest[:, :2])
     for c in range(K):
         own = columns[:, [c, K]]
         block = level[c] * (own.T * w) @ own + np.diag(ridge[c, :2])

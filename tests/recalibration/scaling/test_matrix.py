@@ -258,6 +258,35 @@ def test_predictions_that_are_sure_and_wrong(recalibrator, rng):
     assert log_loss(y, fitted(softmax(z, axis=1))) < np.log(3) + 0.1
 
 
+@every
+@pytest.mark.parametrize("kind", ["plain", "a class that never happens", "separable"])
+def test_a_known_map_moves_only_the_start(recalibrator, kind, rng):
+    """Where the optimum is at infinity, and where the search stops depends on its start, not even a digit."""
+    y, p = drawn(rng)
+    rows = np.arange(450)
+    if kind == "a class that never happens":
+        y = np.where((y == 2) & (np.arange(600) < 599), 1, y)
+        y[599] = 2
+    if kind == "separable":
+        y = p.argmax(axis=1)
+        y[599] = (y[599] + 1) % 4
+    known = recalibrator.find(y, Categorical(p), None).map
+    near, far = (recalibrator.find_near(map_, y[rows], Categorical(p[rows]), None) for map_ in (known, None))
+    assert near.notes == far.notes
+    np.testing.assert_allclose(near.map(p), far.map(p), atol=0 if far.notes else 1e-8)
+
+
+def test_large_problems_take_products_in_single_precision(rng, monkeypatch):
+    y, p = drawn(rng, 2_000)
+    for recalibrator in ALL:
+        double = recalibrator.find(y, Categorical(p), None)
+        with monkeypatch.context() as patch:
+            patch.setattr("calibrant.recalibration.scaling.softmax_regression.MIN_NUMBERS", 0)
+            single = recalibrator.find(y, Categorical(p), None)
+        assert single.is_converged
+        np.testing.assert_allclose(single.map(p), double.map(p), atol=1e-8)
+
+
 def test_zero_stays_the_smallest():
     linear = LinearLogits(3, np.full(3, 0.7), np.zeros(3))
     found = linear([[0.0, 1e-8, 1 - 1e-8], [0.0, 1e-20, 1.0]])

@@ -21,6 +21,7 @@ from calibrant.distributions import Beta
 from calibrant.lab import Tempered
 from calibrant.recalibration import Temperature
 from calibrant.recalibration.maps import Map
+from calibrant.recalibration.scaling.temperature import Here, PowerLoss, likeliest_power
 
 
 @pytest.mark.parametrize("k", [2, 3, 50])
@@ -46,6 +47,81 @@ def test_it_minimises_the_log_loss(rng):
 
     expected = minimize_scalar(loss, bounds=(0.1, 10), method="bounded", options={"xatol": 1e-10}).x
     assert Temperature().fit(y, p, sample_weight=w, folds=0).map.temperature == pytest.approx(expected, rel=1e-6)
+
+
+def losses_of_powers(y, p, b):
+    """The log losses of ``p^b``, straight from the definition."""
+    powers = p ** np.asarray(b)[..., None, None]
+    return -np.log(powers[..., np.arange(len(y)), y] / powers.sum(axis=-1)).mean(axis=-1)
+
+
+def test_the_slope_is_0_there(rng):
+    """More exact than a search by values can be: its last digits are rounding, those of slopes are not."""
+    y, p = Tempered(4, 1.7).draw(500, rng)
+    b = 1 / Temperature().fit(y, p, folds=0).map.temperature
+    d = np.log(p.matrix)
+    share = np.exp(b * d)
+    share /= share.sum(axis=1, keepdims=True)
+    assert abs(((share * d).sum(axis=1) - d[np.arange(500), y]).mean()) < 1e-14
+
+
+def test_derivatives_are_those_of_the_loss(rng):
+    y, p = Tempered(5, 1.7).draw(60, rng)
+    logs = np.log(p.matrix)
+    logs -= logs.max(axis=1, keepdims=True)
+    at = PowerLoss(logs, logs[np.arange(60), y], np.full(60, 1 / 60)).at
+    h = 1e-4
+    losses = losses_of_powers(y, p.matrix, [0.8 - h, 0.8, 0.8 + h])
+    assert at(0.8).loss == pytest.approx(losses[1], rel=1e-12)
+    assert at(0.8).slope == pytest.approx((losses[2] - losses[0]) / (2 * h), rel=1e-6)
+    assert at(0.8).curvature == pytest.approx((losses[2] - 2 * losses[1] + losses[0]) / h**2, rel=1e-6)
+
+
+class Counting:
+    """A function of a power that counts how often it was asked."""
+
+    def __init__(self, slope, curvature):
+        self.slope, self.curvature, self.asked = slope, curvature, 0
+
+    def __call__(self, b):
+        self.asked += 1
+        return Here(0.0, float(self.slope(b)), float(self.curvature(b)))
+
+
+@pytest.mark.parametrize("best", [1e-2, 0.3, 1.0, 5.0, 900.0])
+def test_newton_inside_a_bracket(best):
+    for slope, curvature in (
+        (lambda b: b - best, lambda _: 1.0),
+        (lambda b: np.arctan(50 * (b - best)), lambda b: 50 / (1 + 2500 * (b - best) ** 2)),  # plain steps leave it
+        (lambda b: np.log(b / best), lambda b: 1 / b),
+        (lambda b: np.sign(b - best) * 1e-3 + (b - best) * 1e-9, lambda _: 1e-9),  # a kink
+    ):
+        at = Counting(slope, curvature)
+        found = likeliest_power(at, 1.0)
+        assert found.is_converged
+        assert not found.is_end
+        assert found.power == pytest.approx(best, rel=1e-6)
+        assert at.asked < 60
+
+
+def test_an_optimum_at_the_end_is_found_at_once():
+    falling = Counting(lambda b: -np.exp(-2 * b), lambda b: 2 * np.exp(-2 * b))
+    assert likeliest_power(falling, 1.0).power == pytest.approx(np.exp(7))
+    assert falling.asked <= 5
+    rising = Counting(lambda b: 1 + b, lambda _: 1.0)
+    assert likeliest_power(rising, 1.0).power == pytest.approx(np.exp(-7))
+
+
+def test_few_passes_over_the_rows(rng, monkeypatch):
+    """Newton's method: five or so from the predictions, three from a temperature that is near."""
+    y, p = Tempered(10, 1.7).draw(5_000, rng)
+    asked, at = [], PowerLoss.at
+    monkeypatch.setattr(PowerLoss, "at", lambda self, b: asked.append(b) or at(self, b))
+    fitted = Temperature().fit(y, p, folds=0)
+    assert len(asked) <= 6
+    asked.clear()
+    Temperature().find_near(fitted.map, y[:4_000], p[:4_000], None)
+    assert len(asked) <= 3
 
 
 @pytest.mark.parametrize(

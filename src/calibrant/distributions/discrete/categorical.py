@@ -6,7 +6,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from calibrant._array import is_floating, is_integer, is_traced, matched, namespace, on_gpu, to_numpy
+from calibrant._array import (
+    as_double,
+    is_floating,
+    is_integer,
+    is_traced,
+    matched,
+    namespace,
+    on_gpu,
+    picked,
+    row_products,
+    rows_of,
+    to_numpy,
+)
 from calibrant._validate import (
     InputError,
     as_array,
@@ -221,7 +233,7 @@ class Categorical(Distribution):
         return int(self.probs.shape[0])
 
     def __getitem__(self, rows: slice | Array) -> Self:
-        return self.alike(self.probs[rows, ...], is_checked=self._is_checked)
+        return self.alike(rows_of(self.probs, rows), is_checked=self._is_checked)
 
     def __repr__(self) -> str:
         names = "" if self.labels is None else f", labels={self.labels}"
@@ -404,8 +416,8 @@ class Categorical(Distribution):
     def log_prob(self, targets: Array) -> Array:
         """Log probability of each target; ``-inf`` where what happened had been called impossible."""
         with np.errstate(divide="ignore"):
-            table = np.log(to_numpy(self.matrix).astype(np.float64))
-        return table[np.arange(len(self)), to_numpy(targets)]
+            logs: np.ndarray = np.log(to_numpy(picked(self.matrix, to_numpy(targets))).astype(np.float64))
+        return logs
 
     @property
     def mean(self) -> Any:
@@ -423,9 +435,10 @@ class Categorical(Distribution):
 
     def squared_error(self, targets: Array) -> Array:
         """Squared distance of the probabilities from what happened; halved for two classes, as scikit-learn does."""
-        p = to_numpy(self.matrix).astype(np.float64)
-        table = (p**2).sum(axis=1, keepdims=True) - 2 * p + 1
-        return (table / 2 if self.n_classes == 2 else table)[np.arange(len(self)), to_numpy(targets)]
+        p = as_double(self.matrix)
+        own, squares = picked(p, to_numpy(targets)), row_products(p, p)
+        found: np.ndarray = to_numpy(squares - 2 * own + 1)
+        return found / 2 if self.n_classes == 2 else found
 
     @classmethod
     def example(cls, rng: np.random.Generator, n: int) -> Self:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import PICTURES, refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
@@ -117,12 +118,14 @@ class ConfusionDisplay(PredictionDisplay):
         max_classes: int = 10,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """The gaps of all classes, or of the ``max_classes`` that stand out most."""
+        refuse_clusters(cls, clusters, PICTURES)
         check_count(max_classes, "max_classes", least=2)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         if not isinstance(predictions, Categorical):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import PICTURES, refuse_clusters
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
@@ -108,12 +109,14 @@ class SimplexDisplay(PredictionDisplay):
         min_rows: int = 10,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """Cells of width ``1 / n_cells`` along every class."""
+        refuse_clusters(cls, clusters, PICTURES)
         check_count(n_cells, "n_cells")
         check_count(min_rows, "min_rows")
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))

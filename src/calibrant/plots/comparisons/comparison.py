@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError
 from calibrant.distributions.reading.conversion import Classes, as_distribution
 from calibrant.inference.exact_tests.exact_test import ExactTest
@@ -83,12 +84,14 @@ class ComparisonDisplay(Display):
         *,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """The estimator of every model, tested by resamples and with its interval, where it has one."""
+        refuse_clusters(cls, clusters, "use calibrant.compare(y_true, models, clusters=...), which tests differences")
         if not isinstance(models, Mapping) or not models:
             raise InputError(f"models must be predictions by name, {{'name': y_pred}}; got {models!r}")
         tests, estimates = {}, {}

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logit
 
 from calibrant._array import to_numpy
+from calibrant._clusters import PICTURES, refuse_clusters
 from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution, needed
@@ -216,12 +217,14 @@ class WitnessDisplay(PredictionDisplay):
         max_classes: int = 10,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: Any = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """Of many classes, the ``max_classes`` with the largest standardised values."""
+        refuse_clusters(cls, clusters, PICTURES)
         check_count(max_classes, "max_classes")
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, "witness")

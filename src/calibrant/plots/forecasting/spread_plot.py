@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._clusters import PICTURES, refuse_clusters
 from calibrant._validate import check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.empirical.ensemble import Ensemble
@@ -82,10 +83,12 @@ class SpreadDisplay(PredictionDisplay):
         level: float = 0.95,
         n_resamples: int | None = None,
         sample_weight: ArrayLike | None = None,
+        clusters: ArrayLike | None = None,
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
         """The groups with their band."""
+        refuse_clusters(cls, clusters, PICTURES)
         check_fraction(level, "level")
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight)
         measure = ENCE(n_bins)

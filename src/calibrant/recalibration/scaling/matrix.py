@@ -1,27 +1,35 @@
 """Many classes put right by a linear map of their logits: vector, matrix, structured and Dirichlet calibration."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import log_softmax, softmax
 
-from calibrant._array import to_numpy
+from calibrant._array import as_double_rows, matched, namespace, row_sums, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.recalibration.base import Found, Recalibrator, shares
-from calibrant.recalibration.maps import ClassMap, check_classes, check_least, least_probability
-from calibrant.recalibration.scaling.softmax_regression import DiagonalForm, Form, FullForm, SoftmaxLoss, minimised
-from calibrant.recalibration.scaling.temperature import Temperature, Tempering
+from calibrant.recalibration.base import Found, Searching, shares
+from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_least, least_probability
+from calibrant.recalibration.scaling.softmax_regression import (
+    DiagonalForm,
+    Form,
+    FullForm,
+    Minimum,
+    Point,
+    SoftmaxLoss,
+    minimised,
+)
+from calibrant.recalibration.scaling.temperature import fitted_power
+from calibrant.typing import Array
 
 MIN_PROBABILITY = 1e-12
 """Smaller probabilities count as this one."""
 
 
 @dataclass(frozen=True)
-class VectorScaling(Recalibrator):
+class VectorScaling(Searching):
     """A slope and an intercept a class: ``softmax(w_c z_c + b_c)``, by maximum likelihood.
 
     The logits z are ``log p`` less its mean over classes, which is all that probabilities tell of them. A probability of 0
@@ -32,27 +40,34 @@ class VectorScaling(Recalibrator):
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(5_000, 3)) * 3
+    >>> from scipy.special import softmax
     >>> p = softmax(z, axis=1)
     >>> true = softmax(z * [0.5, 0.5, 1.0] + [0.0, 0.5, -0.5], axis=1)
     >>> VectorScaling().fit([rng.choice(3, p=row) for row in true], p).map.weights.round(1)
     array([0.5, 0.5, 0.9])
     """
 
-    def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
+    def find_near(
+        self, known: Map | None, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
+    ) -> Found:
         """Logistic regression on each logit less its mean, so that a constant one keeps its slope of 1."""
         problem = _problem(targets, predictions, weights, "VectorScaling")
         z = _centred(problem.log_p)
-        means = problem.w @ z
-        rest = _cleaned(z - means)
-        level = np.stack([-1.0 * rest.any(axis=0), -means], axis=1)
-        fit = problem.fitted(DiagonalForm(rest), z, np.zeros((z.shape[1], 2)), level)
+        there = problem.w @ z
+        rest, means = _cleaned(z - there), to_numpy(there)
+        level = np.stack([-1.0 * to_numpy(namespace(rest).any(rest != 0, axis=0)), -means], axis=1)
+        start = None
+        if isinstance(known, LinearLogits):
+            slopes = known.weights - 1
+            start = np.stack([slopes, known.intercepts + slopes * means], axis=1)
+        fit = problem.fitted(DiagonalForm(rest), z, np.zeros((z.shape[1], 2)), level, start)
         slopes, intercepts = fit.coefficients.T
         linear = LinearLogits(z.shape[1], 1 + slopes, intercepts - slopes * means, is_centred=True, least=problem.least)
         return fit.found(linear)
 
 
 @dataclass(frozen=True)
-class MatrixScaling(Recalibrator):
+class MatrixScaling(Searching):
     """A matrix and an intercept: ``softmax(W z + b)``, off-diagonals of W and b kept small.
 
     Minimises ``mean log loss + penalty/n (k(k - 1) |offdiag W|^2 + k |b|^2 + |diag W - 1|^2)``, with the logits z of
@@ -62,6 +77,7 @@ class MatrixScaling(Recalibrator):
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.normal(size=(5_000, 3)) * 3
+    >>> from scipy.special import softmax
     >>> true = softmax(z @ [[0.5, 0.0, 0.2], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]], axis=1)
     >>> fitted = MatrixScaling().fit([rng.choice(3, p=row) for row in true], softmax(z, axis=1))
     >>> bool(fitted.scores["change"][0] < 0)
@@ -73,14 +89,18 @@ class MatrixScaling(Recalibrator):
     def __post_init__(self) -> None:
         _check_penalty(self.penalty)
 
-    def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
+    def find_near(
+        self, known: Map | None, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
+    ) -> Found:
         """Penalised logistic regression on centred logits."""
         problem = _problem(targets, predictions, weights, "MatrixScaling")
-        return problem.penalised(_centred(problem.log_p), self.penalty, self.penalty).found_matrix(is_centred=True)
+        return problem.penalised(_centred(problem.log_p), self.penalty, self.penalty, _beyond(known)).found_matrix(
+            is_centred=True
+        )
 
 
 @dataclass(frozen=True)
-class Dirichlet(Recalibrator):
+class Dirichlet(Searching):
     """Dirichlet calibration: ``softmax(W log p + b)``, off-diagonals of W and b kept small.
 
     Exact, but for the penalty, where the predictions given each class have Dirichlet distributions. Objective, cost and
@@ -101,14 +121,16 @@ class Dirichlet(Recalibrator):
     def __post_init__(self) -> None:
         _check_penalty(self.penalty)
 
-    def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
+    def find_near(
+        self, known: Map | None, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
+    ) -> Found:
         """Penalised logistic regression on logarithms."""
         problem = _problem(targets, predictions, weights, "Dirichlet")
-        return problem.penalised(problem.log_p, self.penalty, self.penalty).found_matrix()
+        return problem.penalised(problem.log_p, self.penalty, self.penalty, _beyond(known)).found_matrix()
 
 
 @dataclass(frozen=True)
-class StructuredMatrix(Recalibrator):
+class StructuredMatrix(Searching):
     """Structured matrix scaling: a temperature, then ``softmax(x + D x + b)`` with x the logarithm of the result.
 
     Minimises ``mean log loss + k/n |b|^2 + k/n |diag D|^2 + k(k - 1)/n |offdiag D|^2``: the fewer rows, the
@@ -126,22 +148,33 @@ class StructuredMatrix(Recalibrator):
 
     diagonal: bool = False
 
-    def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
+    def find_near(
+        self, known: Map | None, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
+    ) -> Found:
         """A temperature, and a penalised logistic regression on top of it."""
         problem = _problem(targets, predictions, weights, "StructuredMatrix")
-        first = Temperature().find(targets, Categorical.trusted(softmax(problem.log_p, axis=1)), weights)
-        assert isinstance(first.map, Tempering)
-        temperature, k = first.map.temperature, problem.log_p.shape[1]
-        x = log_softmax(problem.log_p / temperature, axis=1)
+        power = 1 / known.temperature if isinstance(known, LinearLogits) else 1.0
+        first = fitted_power(problem.log_p, targets, problem.w, power)
+        temperature, k = 1 / first.power, problem.log_p.shape[1]
+        x = _log_softmax(problem.log_p / temperature)
         if self.diagonal:
-            fit = problem.fitted(DiagonalForm(x), x, np.full((k, 2), k / problem.rows), np.tile([-1.0, 0.0], (k, 1)))
+            penalty, level = np.full((k, 2), k / problem.rows), np.tile([-1.0, 0.0], (k, 1))
+            fit = problem.fitted(DiagonalForm(x), x, penalty, level, _beyond(known))
             found = fit.found(
                 LinearLogits(k, 1 + fit.coefficients[:, 0], fit.coefficients[:, 1], temperature, least=problem.least)
             )
         else:
-            fit = problem.penalised(x, 1.0, diagonal=float(k))
+            fit = problem.penalised(x, 1.0, diagonal=float(k), known=_beyond(known))
             found = fit.found_matrix(temperature)
         return Found(found.map, found.is_converged and first.is_converged, (*first.notes, *found.notes))
+
+
+def _beyond(known: Map | None) -> np.ndarray | None:
+    """The coefficients of a known map, less those of the identity."""
+    if not isinstance(known, LinearLogits):
+        return None
+    weights = known.weights - (1 if known.weights.ndim == 1 else np.eye(known.n_classes))
+    return np.column_stack([weights, known.intercepts])
 
 
 class _Fit(NamedTuple):
@@ -164,52 +197,79 @@ class _Fit(NamedTuple):
 class _Problem(NamedTuple):
     """Logarithms of probabilities, finite, ``(n, k)``; targets; weights that sum to 1, and for how many rows they stand."""
 
-    log_p: np.ndarray
+    log_p: Array
     targets: np.ndarray
-    w: np.ndarray
+    w: Array
     rows: float
     least: float
 
-    def penalised(self, x: np.ndarray, penalty: float, diagonal: float) -> _Fit:
+    def penalised(self, x: Array, penalty: float, diagonal: float, known: np.ndarray | None) -> _Fit:
         """A full matrix beyond the identity, its off-diagonals, intercepts and diagonal penalised each in its own way."""
         k = x.shape[1]
         sizes = np.full((k, k + 1), penalty * k * (k - 1) / self.rows)
         sizes[:, k] = penalty * k / self.rows
         np.fill_diagonal(sizes, diagonal / self.rows)
-        return self.fitted(FullForm(x, self.w), x, sizes, -np.eye(k, k + 1))
+        return self.fitted(FullForm(x, self.w), x, sizes, -np.eye(k, k + 1), known)
 
-    def fitted(self, form: Form, offset: np.ndarray, penalty: np.ndarray, level: np.ndarray) -> _Fit:
-        """The search from the identity on, or from ``level``, whose logits are 0, where the predictions are worse than that.
+    def fitted(
+        self, form: Form, offset: Array, penalty: np.ndarray, level: np.ndarray, known: np.ndarray | None
+    ) -> _Fit:
+        """The search from known coefficients, or from the identity on, or from ``level``, whose logits are 0, where that is better.
 
-        Predictions that are sure and wrong have a likelihood without curvature, in which Newton's method is lost.
+        Predictions that are sure and wrong have a likelihood without curvature, in which Newton's method is lost. Where the
+        optimum is at infinity, the point that is taken would depend on a known start, which is given up.
         """
         objective = SoftmaxLoss(form, offset, self.targets, self.w, penalty)
-        start = min(np.zeros(penalty.shape), level, key=lambda x: objective.at(x).loss)
-        end = minimised(objective, start, self.rows)
+        if known is not None:
+            end = _searched(objective, known, self.rows)
+            if end.is_converged and not end.is_infinite:
+                return _Fit(end.x, end.is_converged, end.notes, self.least)
+        start = np.zeros(penalty.shape)
+        here = objective.at(start)
+        if np.log(len(level)) + (penalty * level**2).sum() < here.loss:
+            start, here = level, objective.at(level)
+        end = _searched(objective, start, self.rows, here)
         return _Fit(end.x, end.is_converged, end.notes, self.least)
+
+
+def _searched(objective: SoftmaxLoss, start: np.ndarray, rows: float, here: Point | None = None) -> Minimum:
+    """The minimum; where steps of single precision lead nowhere, those of double precision go on."""
+    end = minimised(objective, start, rows, here)
+    return end if end.is_converged else minimised(replace(objective, is_exact=True), end.x, rows)
 
 
 def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> _Problem:
     check_classes(predictions, asker)
     assert isinstance(predictions, Categorical)
-    p = to_numpy(predictions.matrix).astype(np.float64)
+    p = as_double_rows(predictions.matrix)
     w, rows = shares(weights, len(targets))
     least = max(least_probability(p, rows), MIN_PROBABILITY)
-    return _Problem(_log_rows(p, least), targets, w, rows, least)
+    return _Problem(_log_rows(p, least), targets, matched(w, p), rows, least)
 
 
-def _log_rows(p: np.ndarray, least: float) -> np.ndarray:
+def _log_rows(p: Array, least: float) -> Array:
     """Logarithms of rows that sum to 1, from the least probability on."""
-    return np.log(np.maximum(p / p.sum(axis=1, keepdims=True), least))
+    xp = namespace(p)
+    found: Array = xp.log(xp.clip(p / row_sums(p)[:, None], least, None))
+    return found
 
 
-def _centred(log_p: np.ndarray) -> np.ndarray:
-    return log_p - log_p.mean(axis=1, keepdims=True)
+def _centred(log_p: Array) -> Array:
+    return log_p - namespace(log_p).mean(log_p, axis=1, keepdims=True)
 
 
-def _cleaned(deviations: np.ndarray) -> np.ndarray:
+def _log_softmax(logits: Array) -> Array:
+    xp = namespace(logits)
+    logits = logits - xp.max(logits, axis=1, keepdims=True)
+    logits -= xp.log(row_sums(xp.exp(logits)))[:, None]
+    return logits
+
+
+def _cleaned(deviations: Array) -> Array:
     """Columns that only rounding keeps from being constant, made so."""
-    return np.where(np.abs(deviations).max(axis=0) > 1e-9, deviations, 0.0)
+    xp = namespace(deviations)
+    varies = xp.max(xp.abs(deviations), axis=0) > 1e-9
+    return xp.where(varies, deviations, xp.zeros_like(deviations))
 
 
 def _check_penalty(penalty: float) -> None:
@@ -230,6 +290,7 @@ class LinearLogits(ClassMap):
     temperature: float = 1.0
     is_centred: bool = False
     least: float = MIN_PROBABILITY
+    stays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_least(self.least)
@@ -244,9 +305,13 @@ class LinearLogits(ClassMap):
         ):
             raise InputError("weights and intercepts must be finite, the temperature positive")
 
-    def probabilities(self, p: np.ndarray) -> np.ndarray:
+    def probabilities(self, p: Array) -> Array:
         """A linear map of the logits."""
-        log_p = _log_rows(p, self.least)
-        x = _centred(log_p) if self.is_centred else log_softmax(log_p / self.temperature, axis=1)
-        moved = x * self.weights if self.weights.ndim == 1 else x @ self.weights.T
-        return softmax(moved + self.intercepts, axis=1)
+        log_p, weights = _log_rows(p, self.least), matched(self.weights, p)
+        x = _centred(log_p) if self.is_centred else _log_softmax(log_p / self.temperature)
+        moved = x * weights if weights.ndim == 1 else x @ namespace(p).permute_dims(weights, (1, 0))
+        moved += matched(self.intercepts, p)
+        moved -= namespace(p).max(moved, axis=1, keepdims=True)
+        odds = namespace(p).exp(moved)
+        odds /= row_sums(odds)[:, None]
+        return odds

@@ -6,7 +6,20 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import expit, log_softmax
+from scipy.special import expit
+
+from calibrant._array import (
+    add_to_picked,
+    column_products,
+    matched,
+    namespace,
+    picked,
+    row_products,
+    row_slices,
+    row_sums,
+    to_numpy,
+)
+from calibrant.typing import Array
 
 TOLERANCE = 1e-10
 """Length of the gradient of a mean loss at which a search has arrived."""
@@ -14,8 +27,11 @@ TOLERANCE = 1e-10
 ROUNDING = 1e-13
 """Length of a gradient below which only rounding is left of it."""
 
-FLAT = 1e-13
-"""A direction bends this little, against what its rough inverse expects, by rounding only."""
+FLAT = 1e-13, 1e-6
+"""A direction bends this little, against what its rough inverse expects, by rounding only: in double and in single precision."""
+
+MIN_NUMBERS, MIN_VARIANCE = 1 << 20, 1e-3
+"""Of so many numbers, and of rows with so much variance left, products with the Hessian are taken in single precision."""
 
 STEPS = 200
 """Newton steps at most; ten do for most problems, some thirty where the optimum is at infinity."""
@@ -31,12 +47,16 @@ SLOW = 0.2
 
 
 class Point(NamedTuple):
-    """A function near one of its arguments: value, gradient, product of the Hessian with a direction, and its rough inverse."""
+    """A function near one of its arguments: value, gradient, product of the Hessian with a direction, and its rough inverse.
+
+    The product may have the precision of single numbers: steps then end where they would, by a few more of them.
+    """
 
     loss: float
     gradient: np.ndarray
     curvature: Callable[[np.ndarray], np.ndarray]
     rough_inverse: Callable[[np.ndarray], np.ndarray]
+    is_single: bool = False
 
 
 class Objective(Protocol):
@@ -64,20 +84,23 @@ class Minimum(NamedTuple):
         return ("the best coefficients are infinite, or nearly: the fit stops where half a nat is left to gain",)
 
 
-def minimised(objective: Objective, start: np.ndarray, rows: float) -> Minimum:
-    """The minimum of a mean loss over ``rows`` rows.
+def minimised(objective: Objective, start: np.ndarray, rows: float, here: Point | None = None) -> Minimum:
+    """The minimum of a mean loss over ``rows`` rows; ``here`` is the objective at the start, where it is known.
 
     Logistic losses of separable data fall towards a limit at infinity, by a factor of e a step. Then the point is taken
     where half a nat, of all rows together, was left to gain: no data ask for more, and a class that never happens gets a
     probability of about 1/(2n).
     """
-    x, here, before, slow = start, objective.at(start), start, 0
+    x, before, slow = start, start, 0
+    here = objective.at(start) if here is None else here
     for _ in range(STEPS):
         size = float(np.linalg.norm(here.gradient))
-        step = _newton_step(here) if size else here.gradient
+        if size <= 10 * ROUNDING and slow <= 2:
+            return Minimum(x, here.loss, size, is_converged=True)
+        step = _newton_step(here)
         left = -rows * float(np.vdot(here.gradient, step))
         before = x if left > SHORT else before
-        if slow > 2 or (10 * ROUNDING < size <= TOLERANCE and _is_slow(objective.at(x + step), size)):
+        if slow > 2 or (size <= TOLERANCE and _is_slow(objective.at(x + step), size)):
             return _nearer(objective, before, x, here.loss + SHORT / rows)
         if size <= TOLERANCE:
             return Minimum(x, here.loss, size, is_converged=True)
@@ -117,7 +140,7 @@ def _newton_step(here: Point) -> np.ndarray:
     for _ in range(10 + 2 * rest.size):
         bent = here.curvature(towards)
         bend = np.vdot(towards, bent)
-        if bend <= FLAT * length:
+        if bend <= FLAT[here.is_single] * length:
             break
         step = step + gain / bend * towards
         rest = rest - gain / bend * bent
@@ -213,18 +236,26 @@ class _LogLoss:
 
 
 class Form(Protocol):
-    """Logits as linear functions of coefficients, ``(k, m)``."""
+    """Logits as linear functions of coefficients, ``(k, m)``; sums come back to the host."""
 
-    def logits(self, coefficients: np.ndarray) -> np.ndarray:
-        """Logits, ``(n, k)``."""
+    def logits(self, rows: slice, coefficients: np.ndarray) -> Array:
+        """Logits of some rows, ``(n, k)``."""
         ...
 
-    def adjoint(self, errors: np.ndarray) -> np.ndarray:
-        """Sums over rows of the errors of logits, ``(n, k)``, times what each coefficient multiplies, ``(k, m)``."""
+    def single(self) -> "Form":
+        """The same in single precision."""
         ...
 
-    def rough_inverse(self, variance: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """Division by Hessians of single classes, with variances ``w p (1 - p)``, ``(n, k)``, and ridge ``(k, m)``."""
+    def adjoint(self, rows: slice, errors: Array) -> np.ndarray:
+        """Sums over some rows of the errors of logits, ``(n, k)``, times what each coefficient multiplies, ``(k, m)``."""
+        ...
+
+    def spread(self, rows: slice, variance: Array) -> np.ndarray:
+        """Sums over some rows of variances ``w p (1 - p)``, ``(n, k)``, that the rough inverse asks for, ``(j, k)``."""
+        ...
+
+    def rough_inverse(self, spread: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        """Division by Hessians of single classes, with sums of variances, and ridge ``(k, m)``."""
         ...
 
 
@@ -232,20 +263,36 @@ class Form(Protocol):
 class DiagonalForm:
     """``d_c x_c + b_c``: two coefficients a class."""
 
-    x: np.ndarray
+    x: Array
 
-    def logits(self, coefficients: np.ndarray) -> np.ndarray:
-        """Logits, ``(n, k)``."""
-        return self.x * coefficients[:, 0] + coefficients[:, 1]
+    def single(self) -> "DiagonalForm":
+        """The same in single precision."""
+        return DiagonalForm(_shortened(self.x))
 
-    def adjoint(self, errors: np.ndarray) -> np.ndarray:
+    def logits(self, rows: slice, coefficients: np.ndarray) -> Array:
+        """Logits of some rows, ``(n, k)``."""
+        slopes, intercepts = (_as(part, self.x) for part in coefficients.T)
+        found = self.x[rows, :] * slopes
+        found += intercepts
+        return found
+
+    def adjoint(self, rows: slice, errors: Array) -> np.ndarray:
         """Sums of errors times x, and of errors."""
-        return np.stack([np.einsum("ij,ij->j", errors, self.x), errors.sum(axis=0)], axis=1)
+        xp = namespace(errors)
+        parts = column_products(errors, self.x[rows, :]), xp.sum(errors, axis=0)
+        return to_numpy(xp.stack(parts, axis=1))
 
-    def rough_inverse(self, variance: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def spread(self, rows: slice, variance: Array) -> np.ndarray:
+        """Sums of variances times 1, x and x^2."""
+        x, xp = self.x[rows, :], namespace(variance)
+        first = variance * x
+        parts = xp.sum(variance, axis=0), xp.sum(first, axis=0), column_products(first, x)
+        return to_numpy(xp.stack(parts))
+
+    def rough_inverse(self, spread: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """Exact for each class."""
-        second, first = np.einsum("ij,ij,ij->j", variance, self.x, self.x), np.einsum("ij,ij->j", variance, self.x)
-        a, d = second + ridge[:, 0], variance.sum(axis=0) + ridge[:, 1]
+        level, first, second = spread
+        a, d = second + ridge[:, 0], level + ridge[:, 1]
         a, d = (np.maximum(part * (1 + 1e-9), 1e-9 * part.max() + 1e-100) for part in (a, d))
         scale = 1 / (a * d - first**2)
 
@@ -260,36 +307,50 @@ class DiagonalForm:
 class FullForm:
     """``sum_j D_cj x_j + b_c``: k + 1 coefficients a class."""
 
-    x: np.ndarray
-    w: np.ndarray
+    x: Array
+    w: Array
 
-    @cached_property
-    def columns(self) -> np.ndarray:
-        """x and a column of ones."""
-        return np.column_stack([self.x, np.ones(len(self.x))])
+    def single(self) -> "FullForm":
+        """The same in single precision."""
+        return FullForm(_shortened(self.x), self.w)
 
     @cached_property
     def _axes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Squared lengths, 0 where only rounding keeps them from it, and directions of the principal axes of the columns."""
-        squares, axes = np.linalg.eigh((self.columns.T * self.w) @ self.columns)
+        """Squared lengths, 0 where only rounding keeps them from it, and directions of the principal axes of x and a one."""
+        k = self.x.shape[1]
+        moments = np.zeros((k + 1, k + 1))
+        for rows in row_slices(self.x):
+            x = self.x[rows, :]
+            moments[:k] += self.adjoint(rows, x * self.w[rows, None])
+            moments[k, k] += float(namespace(x).sum(self.w[rows]))
+        moments[k, :k] = moments[:k, k]
+        squares, axes = np.linalg.eigh(moments)
         return np.where(squares > 1e-14 * squares[-1], squares, 0.0), axes
 
-    def logits(self, coefficients: np.ndarray) -> np.ndarray:
-        """Logits, ``(n, k)``."""
-        return self.columns @ coefficients.T
+    def logits(self, rows: slice, coefficients: np.ndarray) -> Array:
+        """Logits of some rows, ``(n, k)``."""
+        found = self.x[rows, :] @ _as(coefficients[:, :-1].T, self.x)
+        found += _as(coefficients[:, -1], self.x)
+        return found
 
-    def adjoint(self, errors: np.ndarray) -> np.ndarray:
+    def adjoint(self, rows: slice, errors: Array) -> np.ndarray:
         """Sums of errors times x, and of errors."""
-        return errors.T @ self.columns
+        xp = namespace(errors)
+        sums = xp.permute_dims(errors, (1, 0)) @ self.x[rows, :], xp.sum(errors, axis=0)[:, None]
+        return to_numpy(xp.concat(sums, axis=1))
 
-    def rough_inverse(self, variance: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    def spread(self, rows: slice, variance: Array) -> np.ndarray:
+        """Sums of variances."""
+        return to_numpy(namespace(variance).sum(variance, axis=0))[None, :]
+
+    def rough_inverse(self, spread: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """As if the variance of a class were the same in all rows.
 
         Off-diagonals have one ridge; the diagonal and the intercept have others, by Woodbury's formula. Directions that
         neither data nor ridge bend are left out: no gradient points there.
         """
         squares, axes = self._axes
-        level, k = variance.sum(axis=0), variance.shape[1]
+        level, k = spread[0], spread.shape[1]
         common = ridge[0, 1]
         divisor = np.maximum(level, 1e-9 * level.max() + 1e-100)[:, None] * squares + common
         share = np.divide(1, divisor, where=divisor > 0, out=np.zeros_like(divisor))
@@ -309,30 +370,65 @@ class FullForm:
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxLoss:
-    """Mean log loss of ``softmax(offset + form(coefficients))`` plus ``sum penalty coefficients^2``."""
+    """Mean log loss of ``softmax(offset + form(coefficients))`` plus ``sum penalty coefficients^2``.
+
+    Rows are where their arrays are, and are passed over some at a time; what has the size of the coefficients is on the host.
+    """
 
     form: Form
-    offset: np.ndarray
+    offset: Array
     targets: np.ndarray
-    w: np.ndarray
+    w: Array
     penalty: np.ndarray
+    is_exact: bool = False
+
+    @cached_property
+    def _single(self) -> Form:
+        return self.form.single()
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient, Hessian."""
-        rows, ridge = np.arange(len(self.w)), 2 * self.penalty
-        log_p = log_softmax(self.offset + self.form.logits(x), axis=1)
-        p = np.exp(log_p)
-        loss = float((self.penalty * x**2).sum() - self.w @ log_p[rows, self.targets])
-        errors = p * self.w[:, None]
-        variance = errors * (1 - p)
+        xp, ridge = namespace(self.offset), 2 * self.penalty
+        loss, gradient, parts = float((self.penalty * x**2).sum()), ridge * x, []
+        spreads: list[np.ndarray] = []
+        for rows in row_slices(self.offset):
+            p = self.offset[rows, :] + self.form.logits(rows, x)
+            p -= xp.max(p, axis=1, keepdims=True)
+            w, own = self.w[rows], picked(p, self.targets[rows])
+            p = xp.exp(p)
+            size = row_sums(p)
+            p /= size[:, None]
+            loss += float((xp.log(size) - own) @ w)
+            errors = p * w[:, None]
+            spreads.append(self.form.spread(rows, errors * (1 - p)))
+            errors = add_to_picked(errors, self.targets[rows], -w)
+            gradient += self.form.adjoint(rows, errors)
+            parts.append((rows, p, w[:, None]))
+        spread = np.sum(spreads, axis=0)
+        is_single = not self.is_exact and spread.shape[1] * len(self.targets) >= MIN_NUMBERS
+        is_single = is_single and bool(spread[0].sum() >= MIN_VARIANCE)
+        form = self._single if is_single else self.form
+        if is_single:
+            parts = [(rows, _shortened(p), _shortened(w)) for rows, p, w in parts]
 
         def curvature(direction: np.ndarray) -> np.ndarray:
-            moved = self.form.logits(direction)
-            moved -= np.einsum("ij,ij->i", p, moved)[:, None]
-            moved *= p
-            moved *= self.w[:, None]
-            return self.form.adjoint(moved) + ridge * direction
+            found = ridge * direction
+            for rows, p, w in parts:
+                moved = form.logits(rows, direction)
+                moved -= row_products(p, moved)[:, None]
+                moved *= p
+                moved *= w
+                found += form.adjoint(rows, moved)
+            return found
 
-        errors[rows, self.targets] -= self.w
-        gradient = self.form.adjoint(errors) + ridge * x
-        return Point(loss, gradient, curvature, self.form.rough_inverse(variance, ridge))
+        return Point(loss, gradient, curvature, self.form.rough_inverse(spread, ridge), is_single)
+
+
+def _as(x: np.ndarray, like: Array) -> Array:
+    """Numbers of the host where another array is, in its precision."""
+    return namespace(like).astype(matched(x, like), like.dtype, copy=False)
+
+
+def _shortened(x: Array) -> Array:
+    xp = namespace(x)
+    return xp.astype(x, xp.float32)

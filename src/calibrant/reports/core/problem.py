@@ -254,17 +254,17 @@ def told_apart(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def columns_of(
-    by: ArrayLike | Mapping[str, ArrayLike] | None, n: int, sample_weight: ArrayLike | None
+    by: ArrayLike | Mapping[str, ArrayLike] | None, n: int, sample_weight: ArrayLike | None, argument: str = "by"
 ) -> dict[str, ArrayLike]:
-    """The columns of the caller, n values each, without those of rows that have no weight.
+    """The columns of the caller, n values each, without those of rows that have no weight; ``argument`` is what holds them.
 
     >>> columns_of({"site": ["a", "b", "c"]}, 3, [1.0, 0.0, 2.0])["site"].tolist()
     ['a', 'c']
     """
-    given = named_columns(by, n, "by")
+    given = named_columns(by, n, argument)
     columns = {name: as_column(column, name) for name, column in given.items()}
     for name, column in columns.items():
-        check_same_length(len(column), n, f"by[{name!r}]", "y_true")
+        check_same_length(len(column), n, f"{argument}[{name!r}]", "y_true")
     weights = as_weights(sample_weight, n)
     if weights is None or weights.min() > 0:
         return given

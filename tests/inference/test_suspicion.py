@@ -1,0 +1,134 @@
+"""Rows that belong together are found by their errors, and independent rows hardly ever."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+from scipy.stats import binom
+
+from calibrant import Bernoulli, Categorical, Ensemble, Normal
+from calibrant.inference.dependence import Memory
+from calibrant.inference.suspicion import Errors, Sign, Suspicion, equal_predictions, is_label, suspicions
+
+TEXT = np.repeat(np.arange(60), 5)
+
+
+def signs(y, p, **columns):
+    return [found.sign for found in suspicions(y, p, columns)]
+
+
+def alike(rng, correlation, p, labels=TEXT):
+    """Calibrated outcomes whose latent variables are correlated within labels."""
+    common, own = rng.normal(size=labels.max() + 1)[labels], rng.normal(size=len(labels))
+    return (ndtr(correlation**0.5 * common + (1 - correlation) ** 0.5 * own) < p) * 1
+
+
+def independent(family, rng, n):
+    p = np.sort(rng.beta(*{"rare": (1, 99), "even": (1, 1), "wrong": (1, 1)}.get(family, (1, 1)), n))
+    if family == "labels":
+        probs = rng.beta(1, 4, (n, 3))
+        return (rng.random((n, 3)) < probs) * 1, Bernoulli(probs)
+    if family == "numbers":
+        loc = np.sort(rng.normal(size=n))
+        return 0.5 * loc + 2 * rng.normal(size=n), Normal(loc, 1.0)
+    if family == "members":
+        members = np.sort(rng.normal(size=(n, 9)), axis=1)
+        return members[np.arange(n), rng.integers(0, 9, n)], Ensemble(members)
+    return (rng.random(n) < (expit(3 * np.log(p / (1 - p))) if family == "wrong" else p)) * 1, Categorical(p)
+
+
+@pytest.mark.parametrize("family", ["even", "rare", "wrong", "labels", "numbers", "members"])
+def test_independent_rows_are_hardly_ever_accused(family):
+    """Rows in the order of their predictions, calibrated or not: each of three looks accuses one of a thousand."""
+    accused = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        y, p = independent(family, rng, 300)
+        found = signs(y, p, user=np.arange(300) // 5, text_id=rng.integers(0, 40, 300))
+        accused += any(sign is not Sign.LABELS for sign in found)
+    assert accused <= binom.ppf(0.9999, 100, 0.004)
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_a_column_whose_rows_err_alike(rng, is_sorted):
+    p = rng.random(300)
+    y = alike(rng, 0.9, p)
+    order = np.arange(300) if is_sorted else rng.permutation(300)
+    (found,) = suspicions(y[order], Categorical(p[order]), {"text": TEXT[order], "user": rng.integers(0, 50, 300)})
+    assert (found.sign, found.column, found.count) == (Sign.COLUMN, "text", 60)
+    assert "--clusters text, in Python clusters=." in found.in_words()
+
+
+def test_rows_with_equal_predictions_that_err_alike(rng):
+    p = rng.random(60)[TEXT]
+    found = suspicions(alike(rng, 0.9, p), Categorical(p), {})
+    assert [s.sign for s in found] == [Sign.PREDICTIONS]
+    assert "Rows with the same prediction err alike (correlation +0." in found[0].in_words()
+
+
+def test_memory_in_the_order_of_the_rows_or_of_time(rng):
+    z = np.repeat(rng.normal(size=100), 4)
+    loc = rng.normal(size=400)
+    assert signs(loc + z, Normal(loc, 1.0)) == [Sign.ORDER]
+    order = rng.permutation(400)
+    days = np.datetime64("2024-01-01") + order
+    found = suspicions((loc + z)[order], Normal(loc, 1.0)[order], {"day": days})
+    assert [s.sign for s in found] == [Sign.TIME]
+    assert "--time day, in Python time=." in found[0].in_words()
+    assert signs((loc + z)[order], Normal(loc, 1.0)[order], day=np.full(400, "soon")) == []
+
+
+def test_the_correlation_is_that_of_residuals(rng):
+    z = rng.normal(size=(200, 4)) * 0.6 + rng.normal(size=(200, 1)) * 0.8
+    errors = Errors(z.ravel(), np.ones(800), np.zeros(800))
+    ((memory, count),) = errors.within(np.arange(800) // 4)
+    products = [z[:, i] @ z[:, j] for i in range(4) for j in range(i)]
+    assert count == 200
+    assert memory.correlation == pytest.approx(sum(products) / (6 * 200))
+
+
+def test_moments_of_the_sum_of_products(rng):
+    """Of skewed independent errors, by simulation: the threshold is exceeded as seldom as it says."""
+    labels, p = np.repeat(np.arange(30), 4), np.repeat([0.1, 0.3], 60)
+    draws = (rng.random((4000, 120)) < p) - p
+    variance, third = p * (1 - p), p * (1 - p) * (1 - 2 * p)
+    accused = sum(bool(Errors(values, variance, third).within(labels)) for values in draws)
+    assert accused <= binom.ppf(0.9999, 4000, 0.002)
+
+
+def test_a_name_alone_is_told_as_such(rng):
+    p = rng.random(300)
+    found = suspicions((rng.random(300) < p) * 1, Categorical(p), {"patient_id": rng.integers(0, 100, 300)})
+    assert [s.sign for s in found] == [Sign.LABELS]
+    assert found[0].in_words().startswith("patient_id looks like a label of rows that belong together")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("questionId", np.arange(60) // 2, True),
+        ("question", np.array([f"Who was {i // 2}?" for i in range(60)]), True),
+        ("note", np.array([f"n{i // 2}" for i in range(60)], dtype=object), True),
+        ("note", np.array([f"n{i % 2}" for i in range(600)]), False),
+        ("user", np.arange(60), False),
+        ("user", np.arange(60) % 3, False),
+        ("age", np.arange(60) // 2, False),
+        ("patient_score", np.linspace(0, 1, 30).repeat(2), False),
+        ("visit_day", np.arange(60) // 2, False),
+    ],
+)
+def test_what_looks_like_a_label(name, values, expected):
+    assert is_label(name, values) == expected
+
+
+def test_rounded_predictions_are_no_clusters():
+    assert len(np.unique(equal_predictions(Categorical(np.tile([0.2, 0.4], 60))))) == 120
+    assert len(np.unique(equal_predictions(Normal(np.tile(np.arange(60.0), 2), 1.0)))) == 60
+
+
+def test_few_rows_accuse_nothing(rng):
+    assert suspicions(np.zeros(20, dtype=int), Categorical(rng.random(20)), {"id": np.arange(20) // 2}) == []
+
+
+def test_every_sign_has_its_words():
+    said = {Suspicion(sign, Memory(0.5, 100), "a", 50).in_words() for sign in Sign}
+    assert len(said) == len(Sign)
