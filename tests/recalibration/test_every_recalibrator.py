@@ -95,6 +95,7 @@ ANY = [
     Dirichlet(),
     StructuredMatrix(),
     StructuredMatrix(diagonal=True),
+    StructuredMatrix(mixed=True),
     SharedSpline(),
     SimplexRidge(),
     NadarayaWatson(),
