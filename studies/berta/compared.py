@@ -101,7 +101,7 @@ def study(
     path = None if folder is None else Path(folder)
     first = None if path is None else StudyRecord(path / "berta-methods.jsonl", {"cells": cells, "sizes": list(sizes)})
     values = resumed(partial(_experiment, tuple(sizes)), cells, first, engine)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for i, name in enumerate(SCENARIOS):
         rows += _published_rows(name, sizes, np.stack(values[i * n_sets : (i + 1) * n_sets]), is_same=seed == 0)
     tasks = [(name, s) for name in task_names() for s in range(seed, seed + runs)]

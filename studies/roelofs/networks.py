@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from calibrant import ECE, EqualWidth, Sweep, TopLabel, io
-from calibrant.distributions import Categorical
+from calibrant.distributions import Categorical, Distribution
 from calibrant.recalibration import HistogramBinning, Isotonic, OneVsRest, Recalibrator, Temperature
 from calibrant.results import Table
 
@@ -44,7 +44,7 @@ def errors(predictions: Categorical, y: np.ndarray, rows: np.ndarray) -> np.ndar
     fitted, tested = np.array_split(rows, 2)
     found = []
     for recalibrator in RECALIBRATIONS.values():
-        after = predictions[tested]
+        after: Distribution = predictions[tested]
         if recalibrator is not None:
             after = recalibrator.fit(y[fitted], predictions[fitted], folds=0).map.apply(after)
         found.append([100 * float(estimator(y[tested], after)) for estimator in ESTIMATORS.values()])

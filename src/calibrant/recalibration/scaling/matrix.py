@@ -163,14 +163,13 @@ class StructuredMatrix(Searching):
         if self.diagonal:
             penalty, level = np.full((k, 2), k / problem.rows), np.tile([-1.0, 0.0], (k, 1))
             fit = problem.fitted(DiagonalForm(x), x, penalty, level, _beyond(known))
-            found = fit.found(
-                LinearLogits(k, 1 + fit.coefficients[:, 0], fit.coefficients[:, 1], temperature, least=problem.least)
-            )
+            slopes, intercepts = 1 + fit.coefficients[:, 0], fit.coefficients[:, 1]
+            linear = LinearLogits(k, slopes, intercepts, temperature, least=problem.least, uniform=uniform)
+            found = fit.found(linear)
         else:
             fit = problem.penalised(x, 1.0, diagonal=float(k), known=_beyond(known))
-            found = fit.found_matrix(temperature)
-        linear = replace(found.map, uniform=uniform) if self.mixed else found.map
-        return Found(linear, found.is_converged and first.is_converged, (*first.notes, *found.notes))
+            found = fit.found_matrix(temperature, uniform=uniform)
+        return Found(found.map, found.is_converged and first.is_converged, (*first.notes, *found.notes))
 
 
 def _mixed(log_p: Array, uniform: float) -> Array:
@@ -200,10 +199,12 @@ class _Fit(NamedTuple):
     def found(self, map_: ClassMap) -> Found:
         return Found(map_, self.is_converged, self.notes)
 
-    def found_matrix(self, temperature: float = 1.0, *, is_centred: bool = False) -> Found:
+    def found_matrix(self, temperature: float = 1.0, *, is_centred: bool = False, uniform: float = 0.0) -> Found:
         k = len(self.coefficients)
         matrix = np.eye(k) + self.coefficients[:, :k]
-        return self.found(LinearLogits(k, matrix, self.coefficients[:, k], temperature, is_centred, self.least))
+        return self.found(
+            LinearLogits(k, matrix, self.coefficients[:, k], temperature, is_centred, self.least, uniform)
+        )
 
 
 class _Problem(NamedTuple):
@@ -293,7 +294,8 @@ def _check_penalty(penalty: float) -> None:
 class LinearLogits(ClassMap):
     """``softmax(weights x + intercepts)`` with x the logarithm of ``p^(1/temperature)``, normalised, or centred.
 
-    A share ``uniform`` of what x is the logarithm of is spread evenly. ``weights`` is a matrix ``(k, k)``, or its diagonal ``(k,)``. Probabilities below ``least`` count as that.
+    A share ``uniform`` of what x is the logarithm of is spread evenly. ``weights`` is a matrix ``(k, k)``, or its diagonal
+    ``(k,)``. Probabilities below ``least`` count as that.
     """
 
     n_classes: int
