@@ -1,10 +1,12 @@
 """Figures 1, 6 to 8 and 15, and tables 1 to 3 of Roelofs, Cain, Shlens & Mozer (2022) from the published fits.
 
 Errors are in points (hundredths), p = 2. The paper prints no numbers for its figures: what can be checked are its
-statements, and these hold. Over all fits and sizes of figure 6 the mean size of the bias is 0.33 points for the sweep with
+statements, and all but one hold. Over all fits and sizes of figure 6 the mean size of the bias is 0.33 points for the sweep with
 equal mass (EM), 0.49 debiased, 0.67 for fifteen bins of equal mass, 2.0 for as many of equal width (EW) and 3.9 for the
-sweep with equal width; KDE is the estimate of Zhang, Kailkhura & Han (2020), on a tenth of the data sets, and the paper says
-that its bias is much higher than all others'. In figure 8 the sweep with equal mass misses least wherever anything is missed.
+sweep with equal width. In figure 8 the sweep with equal mass misses least wherever anything is missed.
+
+KDE is the estimate of Zhang, Kailkhura & Han (2020), on fewer data sets as it takes one after the other. The paper says that its
+bias is much higher than that of all others. It is 1.6 points on average: more than with equal mass, less than with equal width.
 """
 
 from calibrant.results import Table
@@ -30,7 +32,7 @@ def sections(n_sets: int = 1000, *, seed: int = 0, engine: Engine | None = None)
         Section(
             "figure-1",
             "Figure 1: what is found in 200 rows of a calibrated model",
-            Table({key: one[key] for key in ("error", "share")}),
+            Table({key: one[key][:-1] for key in ("error", "share")}),
             text=f"The mean is {one['middle'][-1]:.2f} points, where the truth is 0.",
         ),
         Section(
