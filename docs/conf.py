@@ -58,7 +58,20 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-WITHOUT_SIDEBAR = ("index", "tour", "features", "glossary", "theory", "choose", "peers", "changelog", "contributing")
+WITHOUT_SIDEBAR = [
+    "index",
+    "tour",
+    "features",
+    "glossary",
+    "theory",
+    "choose",
+    "peers",
+    "coming-from",
+    "changelog",
+    "contributing",
+    "gallery",
+    "maintaining",
+]
 html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SIDEBAR}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant import ECE, SKCE, EqualMass, ExactTest, Normal, TopLabel, cli, io
+from calibrant import ECE, SKCE, EqualMass, ExactTest, Normal, TopLabel, __version__, cli, io
 from calibrant.kernels import Exponential, Gaussian
 
 pytest.importorskip("cyclopts")
@@ -203,7 +203,7 @@ def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
     assert "calibrant demo" in out
-    assert run("--version")[1].strip() == "0.1.0"
+    assert run("--version")[1].strip() == __version__
 
 
 def test_without_the_extra_the_remedy_is_named(monkeypatch, capsys):

@@ -14,6 +14,7 @@ from calibrant.plots import (
     ComparisonDisplay,
     ConfusionDisplay,
     CoverageDisplay,
+    CurvesDisplay,
     DriftDisplay,
     EvidenceDisplay,
     FanDisplay,
@@ -118,6 +119,7 @@ MAKERS = {
     "drift of classes": lambda: DriftDisplay.from_monitor(watched(classes(12)), **few),
     "drift of numbers": lambda: DriftDisplay.from_monitor(watched(numbers(1.0)), **few),
     "comparison": lambda: ComparisonDisplay.from_predictions(ECE(), *models(3), **few),
+    "curves": lambda: CurvesDisplay.from_predictions(*models(3)),
     "comparison of many": lambda: ComparisonDisplay.from_predictions(ECE(), *models(9), **few),
 }
 

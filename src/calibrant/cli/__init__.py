@@ -160,6 +160,8 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
 
 def _hint(error: str) -> str:
     """Where options for rows that belong together are known, if they are not here."""
+    if re.match(r"Unknown option: .*--fold\b", error) is not None:
+        return " Cross-validated predictions are judged by report, which takes --fold"
     if re.match(r"Unknown option: .*--(clusters|time|block)\b", error) is None:
         return ""
     return " Rows are taken to be independent here: report, estimate, test and recalibrate take --clusters, --time and --block"

@@ -94,6 +94,16 @@ class Data(ClusteredFields):
     ] = ()
 
 
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class FoldedData(Data):
+    """The same, and which of several models, trained on other rows, made the prediction of each."""
+
+    fold: Annotated[
+        str | None, Parameter(help="column of folds: predictions are of several models, each trained without its fold")
+    ] = None
+
+
 File = Annotated[Path, Parameter(help="predictions and truth: CSV, Parquet, JSONL or NPZ; - reads from a pipe")]
 Others = Annotated[Path, Parameter(help="further files of the same rows, one a model, to compare with", show=True)]
 Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or programs", group=OUTPUT)]

@@ -14,8 +14,8 @@ from calibrant.cli.commands import Gate, judge, judge_certificates
 from calibrant.cli.flags import (
     Certify,
     Comment,
-    Data,
     File,
+    FoldedData,
     Gates,
     Others,
     Place,
@@ -58,6 +58,7 @@ def made(
             by=data.by,
             sample_weight=data.sample_weight,
             clusters=data.clusters,
+            folds=data.folds,
             columns=data.columns,
             title=title,
             n_resamples=n_resamples,
@@ -109,7 +110,7 @@ def report(
     file: File,
     /,
     *others: Others,
-    data: Data = Data(),  # noqa: B008  # frozen
+    data: FoldedData = FoldedData(),  # noqa: B008  # frozen
     id: Annotated[str | None, Parameter(group=DATA)] = None,
     out: Annotated[Path, Parameter(group=OUTPUT)] = Path("calibrant-report.html"),
     pdf: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
@@ -148,6 +149,12 @@ def report(
     result: Report | Comparison
     if id is not None and not others:
         raise InputError("--id aligns the rows of several files: leave it out with one")
+    if data.fold is not None and others:
+        raise InputError("--fold takes one file: ask for a page on each model by itself")
+    if data.fold is not None and (data.by or certify is not None):
+        raise InputError(
+            "--fold cuts the rows by the models that predicted them: leave out --by, and --certify, which is about one model"
+        )
     if certify is not None and others:
         raise InputError("--certify takes one file: ask it of each model by itself")
     if certify is not None:

@@ -71,8 +71,12 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
 class Dataset:
     """What a file held: targets, predictions, columns to slice by, weights, and which columns were taken.
 
-    ``clusters`` and ``time`` say which rows belong together; ``columns`` are others that may say so by their names. ``notes`` say
-    how columns were read where that may surprise.
+    ``clusters`` and ``time`` say which rows belong together, ``folds`` which of several models predicted them; ``columns`` are
+    others that may say so by their names. ``notes`` say how columns were read where that may surprise.
+
+    >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
+    >>> len(data.y_true), list(data.by)
+    (1797, ['ink'])
     """
 
     y_true: np.ndarray
@@ -82,6 +86,7 @@ class Dataset:
     source: str
     clusters: np.ndarray | None = field(default=None, kw_only=True)
     time: np.ndarray | None = field(default=None, kw_only=True)
+    folds: np.ndarray | None = field(default=None, kw_only=True)
     columns: Mapping[str, np.ndarray] = field(default_factory=dict, kw_only=True)
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
@@ -91,6 +96,10 @@ class Predictions:
     """What a file held of predictions: the name of their family, the columns of each of its parameters, and the file.
 
     Parameters that were given as a number have no columns.
+
+    >>> found = read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)")
+    >>> found.family, found.columns["loc"]
+    ('Normal', ['mu'])
     """
 
     prediction: Distribution
@@ -119,6 +128,7 @@ def read(
     sample_weight: str | None = None,
     clusters: str | None = None,
     time: str | None = None,
+    fold: str | None = None,
     pos_label: str | None = None,
     format: str | None = None,
 ) -> Dataset:
@@ -142,6 +152,7 @@ def read(
         sample_weight=sample_weight,
         clusters=clusters,
         time=time,
+        fold=fold,
         pos_label=pos_label,
     )
 
@@ -156,6 +167,7 @@ def dataset_of(
     sample_weight: str | None = None,
     clusters: str | None = None,
     time: str | None = None,
+    fold: str | None = None,
     pos_label: str | None = None,
     is_part: bool = False,
 ) -> Dataset:
@@ -184,7 +196,10 @@ def dataset_of(
         sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
         clusters=None if clusters is None else table.single(clusters, "--clusters"),
         time=None if time is None else table.single(time, "--time"),
-        columns={} if is_part or clusters or time else _telling(table, {*truth_names, *names, sample_weight}, len(y)),
+        folds=None if fold is None else table.single(fold, "--fold"),
+        columns={}
+        if is_part or clusters or time
+        else _telling(table, {*truth_names, *names, sample_weight, fold}, len(y)),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
         notes=notes,
     )

@@ -13,7 +13,9 @@ from calibrant.plots.comparisons.before_after_plot import before_after as before
 from calibrant.plots.comparisons.bias import BiasDisplay as BiasDisplay
 from calibrant.plots.comparisons.bias import bias as bias
 from calibrant.plots.comparisons.comparison import ComparisonDisplay as ComparisonDisplay
+from calibrant.plots.comparisons.comparison import CurvesDisplay as CurvesDisplay
 from calibrant.plots.comparisons.comparison import comparison as comparison
+from calibrant.plots.comparisons.comparison import curves as curves
 from calibrant.plots.comparisons.null import NullDisplay as NullDisplay
 from calibrant.plots.comparisons.null import null as null
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay as WitnessDisplay

@@ -11,6 +11,7 @@ from calibrant.distributions.empirical.quantiles import central_levels
 from calibrant.distributions.reading.conversion import Classes
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import coverage
+from calibrant.plots.style import distinct_names
 from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Page, Picture, Progress, Section, Step, Verdict
@@ -35,6 +36,9 @@ from calibrant.results import SCHEMA, Table, how_many
 from calibrant.results.text import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
+LETTERS = 28
+"""Letters of a model's name at most where several stand in one line."""
+
 MAX_MODELS = 12
 """Models that a page compares."""
 
@@ -46,6 +50,11 @@ class Comparison(Page):
     ``reports`` has the report of each model without advice, slices and pictures: its numbers with intervals and null bands.
     ``differences`` has a row a measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
     the table (Holm). ``sections`` have the scores of slices.
+
+    >>> from calibrant import compare
+    >>> page = compare([0, 1] * 20, {"sure": [0.1, 0.9] * 20, "unsure": [0.4, 0.6] * 20})
+    >>> list(page.reports)
+    ['sure', 'unsure']
     """
 
     title: str
@@ -212,9 +221,10 @@ def _target_of(problem: ReportProblem) -> str:
 
 
 def shared_numbers(reports: Mapping[str, Report]) -> list[KeyNumber]:
-    """Those of the first model that all others have, too."""
+    """Those of the first model that all others have, too: the log loss, other scores, and then errors."""
     first, *others = reports.values()
-    return [x for x in first.numbers if all(x.key in [y.key for y in other.numbers] for other in others)]
+    found = [x for x in first.numbers if all(x.key in [y.key for y in other.numbers] for other in others)]
+    return sorted(found, key=lambda x: 0 if x.key == "log" else 1 if x.is_score else 2)
 
 
 def numbers_in_common(reports: Mapping[str, Report]) -> Iterator[tuple[str, KeyNumber]]:
@@ -386,7 +396,18 @@ def to_html(comparison: "Comparison") -> str:
         parts=parts,
         charts=charts_of(comparison.pictures),
         numbers=numbers_of(comparison),
+        differences=short_names(comparison),
     )
+
+
+def short_names(comparison: "Comparison") -> Table:
+    """The differences with names that leave room for the numbers."""
+    names = list(comparison.reports)
+    short = dict(zip(names, distinct_names(names, LETTERS), strict=True))
+    columns = dict(comparison.differences)
+    for side in ("a", "b"):
+        columns[side] = np.array([short[name] for name in columns[side].tolist()], dtype=object)
+    return Table(columns)
 
 
 def numbers_of(comparison: "Comparison") -> Table:

@@ -179,7 +179,12 @@ class Quantiles(Piecewise):
 
 
 class JoinedQuantiles(Quantiles):
-    """Quantiles of which the straight lines between them are part of the forecast; :meth:`Quantiles.joined` makes them."""
+    """Quantiles of which the straight lines between them are part of the forecast; :meth:`Quantiles.joined` makes them.
+
+    >>> from calibrant import Quantiles
+    >>> Quantiles.joined([[0.0, 1.0, 3.0]], [0.1, 0.5, 0.9]).cdf([0.5]).round(3)          # half way between two of them
+    array([0.3])
+    """
 
     is_joined = True
 
