@@ -122,6 +122,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "recalibration.scaling.log_odds": "BetaScaling Intercept Platt Quadratic",
         "recalibration.scaling.matrix": "Dirichlet MatrixScaling StructuredMatrix VectorScaling",
         "recalibration.scaling.temperature": "Temperature",
+        "recalibration.scaling.temperature_by": "TemperatureBy",
         "recalibration.stacking.boosted": "Boosted",
         "recalibration.stacking.default": "Default",
         "recalibration.stacking.learned": "Learned",

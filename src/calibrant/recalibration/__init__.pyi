@@ -30,6 +30,7 @@ from calibrant.recalibration.scaling.matrix import MatrixScaling as MatrixScalin
 from calibrant.recalibration.scaling.matrix import StructuredMatrix as StructuredMatrix
 from calibrant.recalibration.scaling.matrix import VectorScaling as VectorScaling
 from calibrant.recalibration.scaling.temperature import Temperature as Temperature
+from calibrant.recalibration.scaling.temperature_by import TemperatureBy as TemperatureBy
 from calibrant.recalibration.stacking.boosted import Boosted as Boosted
 from calibrant.recalibration.stacking.default import Default as Default
 from calibrant.recalibration.stacking.learned import Learned as Learned
