@@ -99,7 +99,7 @@ def times(*, sizes: Sequence[int] = SIZES, repeats: int = REPEATS, dimensions: i
     >>> times(sizes=[16], repeats=1).n_rows
     4
     """
-    tests = {
+    tests: dict[str, Any] = {
         "B=2": BlockTest(SKCE(*KERNELS), 2),
         "B=sqrt(n)": BlockTest(SKCE(*KERNELS)),
         "bootstrap, 999 draws": BootstrapTest(SKCE(*KERNELS), n_resamples=999),
