@@ -30,7 +30,7 @@ def renamed_argument(old: str, new: str, until: str) -> Callable[[Call], Call]:
     """
 
     def decorate(call: Call) -> Call:
-        target: Callable[..., Any] = call.__init__ if isinstance(call, type) else call
+        target: Callable[..., Any] = vars(call)["__init__"] if isinstance(call, type) else call
 
         @wraps(target)
         def wrapper(*args: Any, **options: Any) -> Any:
@@ -44,7 +44,7 @@ def renamed_argument(old: str, new: str, until: str) -> Callable[[Call], Call]:
 
         if not isinstance(call, type):
             return wrapper  # type: ignore[return-value]
-        call.__init__ = wrapper  # type: ignore[misc]
+        type.__setattr__(call, "__init__", wrapper)
         return call
 
     return decorate

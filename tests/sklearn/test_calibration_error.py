@@ -80,7 +80,7 @@ def test_a_row_of_weight_two_counts_as_two(strategy):
 
 
 def test_weights_all_alike_and_rows_without_weight_change_nothing():
-    y, p = data("smooth")
+    y, p = data("smooth", 512)  # whose cube root is 8, and that of one more row is above
     plain = calibration_error(y, p)
     assert calibration_error(y, p, sample_weight=np.full(len(y), 2.5)) == pytest.approx(plain, rel=1e-12)
     more = calibration_error(np.append(y, 1), np.append(p, 0.5), sample_weight=np.append(np.ones(len(y)), 0))

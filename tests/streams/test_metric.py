@@ -155,6 +155,13 @@ class TestWithTorchmetrics:
         assert float(again(z, y)["val_ours"]) == pytest.approx(ECE()(y, p).value, rel=1e-6)
         assert collection["ours"].estimate().n == len(y)
 
+    def test_its_tensors_lie_where_it_was_sent(self, rng):
+        z, _, y = logits_of(rng)
+        metric = StreamMetric(ECE()).to("meta")  # stands for any other device
+        metric.update(z, y)
+        assert metric.compute().device.type == "meta"
+        assert metric.estimate().n == len(y)
+
     def test_it_is_copied_and_sent(self, rng):
         z, _, y = logits_of(rng)
         metric = StreamMetric(ECE())

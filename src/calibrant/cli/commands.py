@@ -71,9 +71,8 @@ class Gate:
 
     def check(self) -> None:
         """Refuse a limit that the number cannot reach, which would pass whatever happens."""
-        known = re.fullmatch(
-            r"(\w+)(?:\(.*\))?(?: of (?!.* - ).*)?", self.name
-        )  # differences of models have no such range
+        # ECE, ECE(...), ECE of a model; not of b - a, as differences may have either sign
+        known = re.fullmatch(r"(\w+)(?:\(.*\))?(?: of (?!.* - ).*)?", self.name)
         low, top = _range_of(known[1] if known else self.name)
         reaches = COMPARISONS[self.comparison]
         if not reaches(top if self.comparison in (">", ">=") else low, self.limit):

@@ -30,7 +30,7 @@ def as_metric(estimator: Callable[..., Any], name: str = "calibration", n_classe
     scores = number if n_classes is None else [number]
     features = datasets.Features({"predictions": scores, "references": datasets.Value("int64")})
 
-    class CalibrationMetric(evaluate.Metric):  # type: ignore[misc, name-defined]
+    class CalibrationMetric(evaluate.Metric):  # type: ignore[misc]
         """The estimator over all rows that were added."""
 
         def _info(self) -> Any:

@@ -22,7 +22,9 @@ def log_report(report: Report, name: str = "calibration", tracker: Any = None) -
     (True, '<!doctype html>')
     """
     if tracker is None:
-        import mlflow as tracker
+        import mlflow
+
+        tracker = mlflow
     metrics: dict[str, float] = {}
     for found in report.numbers:
         place = f"{name}.{found.key}"

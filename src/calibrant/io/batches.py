@@ -1,7 +1,7 @@
 """Files and pipes of any length as data sets of some rows at a time, at constant memory."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import TextIOBase
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.reading.conversion import as_problem
 from calibrant.io.columns import Columns, FramePart, check_exists, check_polars
-from calibrant.io.dataset import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of
+from calibrant.io.dataset import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of, names_of_groups
 from calibrant.io.parts import Part, Parts, TextParts, parquet_parts
 from calibrant.io.records import BadLines, Needed
 from calibrant.results import how_many
@@ -83,7 +83,7 @@ class Batches:
             "y_true": y_true,
             "y_pred": y_pred,
             "predict": predict,
-            "by": tuple(by),
+            "by": by if isinstance(by, str) else tuple(by) if isinstance(by, Iterable) else by,
             "sample_weight": sample_weight,
             "pos_label": pos_label,
         }
@@ -218,5 +218,5 @@ def needed_columns(
     numbers = list(wished)
     if sample_weight is not None:
         numbers += table.find(sample_weight, (), "--sample-weight")
-    sliced = [found for name in by for found in table.find(name, (), "--by")]
+    sliced = [found for name in names_of_groups(by) for found in table.find(name, (), "--by")]
     return Needed(tuple(dict.fromkeys([*truth, *numbers, *sliced])), frozenset(numbers))

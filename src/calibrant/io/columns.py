@@ -6,6 +6,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from zipfile import BadZipFile, ZipFile, ZipInfo
@@ -13,7 +14,7 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 import numpy as np
 
 from calibrant._files import replacing
-from calibrant._validate import InputError, check_names_once, did_you_mean
+from calibrant._validate import InputError, check_is, check_names_once, did_you_mean
 from calibrant.io.lines import line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
 
@@ -53,6 +54,7 @@ class Columns(ABC):
             if found := self.usual(usual):
                 return found
             raise InputError(f"{self.path.name} has columns {', '.join(self.names[:20])}: say which with {option}")
+        check_is(wish, str, option, "the name of a column")
         found = []
         for part in [wish] if wish in self.names else wish.split(","):
             matches = [name for name in self.names if name == part or fnmatchcase(name, part)]
@@ -86,8 +88,10 @@ class Columns(ABC):
         return values[:, 0]
 
 
-def open_columns(path: Path, format: str | None = None) -> Columns:
+def open_columns(path: str | Path, format: str | None = None) -> Columns:
     """The columns of a file, by its ending or in the format that is said."""
+    check_is(path, (str, PathLike), "path", "a path")
+    path = Path(path)
     check_exists(path)
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder: name a file in it")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError, did_you_mean
+from calibrant._validate import InputError, check_is, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.composite.truncated import Censored, Truncated
@@ -144,7 +144,7 @@ def read(
     <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
     return dataset_of(
-        open_columns(Path(path), format),
+        open_columns(path, format),
         y_true=y_true,
         y_pred=y_pred,
         predict=predict,
@@ -192,7 +192,7 @@ def dataset_of(
     return Dataset(
         y_true=y,
         y_pred=prediction,
-        by={name: table.single(name, "--by") for name in by},
+        by={name: table.single(name, "--by") for name in names_of_groups(by)},
         sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
         clusters=None if clusters is None else table.single(clusters, "--clusters"),
         time=None if time is None else table.single(time, "--time"),
@@ -203,6 +203,12 @@ def dataset_of(
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
         notes=notes,
     )
+
+
+def names_of_groups(by: Sequence[str]) -> Sequence[str]:
+    """Names of columns; one may come alone."""
+    check_is(by, (str, list, tuple), "by", "a list of names of columns")
+    return [by] if isinstance(by, str) else by
 
 
 def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.ndarray]:
@@ -229,7 +235,7 @@ def read_predictions(
     >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
     {'loc': ['mu'], 'scale': ['sigma']}
     """
-    table = open_columns(Path(path), format)
+    table = open_columns(path, format)
     if predict is not None:
         _check_alone(y_pred, pos_label)
         return _family(predict, table)
@@ -334,6 +340,8 @@ def _against(truth: np.ndarray, pos_label: str | None, is_part: bool) -> np.ndar
 
 
 def _family(text: str, table: Columns) -> Predictions:
+    check_is(text, str, "predict", "a text such as 'Normal(mu, sigma)'")
+
     def columns(value: object) -> list[str]:
         if isinstance(value, str):
             return table.find(value, (), "--predict")

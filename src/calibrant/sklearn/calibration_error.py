@@ -20,8 +20,8 @@ NORMS = {"l1": 1.0, "l2": 2.0, "max": math.inf}
 class CurveBins(Binning):
     """The bins of scikit-learn's ``calibration_curve``: of equal width, or between percentiles of the probabilities.
 
-    ``"cube_root"`` makes ``ceil(n^(1/3))`` of them. Rows without weight count for nothing, and of weights only ratios matter: a
-    row with twice the smallest weight counts as two.
+    ``"cube_root"`` makes ``ceil(n^(1/3))`` of them. Of weights only ratios matter: a row with twice the smallest weight counts as
+    two.
     """
 
     n_bins: int | Literal["cube_root"] = "cube_root"
@@ -36,8 +36,6 @@ class CurveBins(Binning):
 
     def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """The bins for these scores."""
-        if weights is not None:
-            scores, weights = scores[weights > 0], weights[weights > 0]
         n_bins = math.ceil(len(scores) ** (1 / 3)) if isinstance(self.n_bins, str) else self.n_bins
         levels = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
         inner = levels if self.strategy == "uniform" else _quantiles(scores, weights, levels)
