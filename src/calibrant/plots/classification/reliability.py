@@ -258,7 +258,7 @@ def draw_pair(axes: "Axes", below: "Axes", tables: Tables, palette: Palette) -> 
     axes.set(ylabel=scaled("Observed frequency", floor, height))
     axes.tick_params(labelbottom=False)
     below.set(xlabel=scaled("Predicted probability", floor, width))
-    left = -0.5 / width
+    left = -(0.5 if floor is None else 0.57) / width  # 0.999 is wider than 0.8
     for part in (axes, below):
         part.yaxis.set_label_coords(left, 0.5)
         if not has_room_left(axes):  # the picture beside it has the same words
@@ -339,7 +339,7 @@ class ReliabilityDisplay(PredictionDisplay):
     array([0. , 0.3, 0.9])
     """
 
-    drawing = Drawing(draw, size=(5.2, 6.1), legend_of=legend_of)
+    drawing = Drawing(draw, size=(5.2, 6.1), margins=(0.8, 0.12, 0.56, 0.1), legend_of=legend_of)
 
     @classmethod
     def from_predictions(
