@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from calibrant import (
+from calibrant import Brier, (
     ECE,
     KDE,
     SKCE,
@@ -105,6 +105,14 @@ def test_bad_input_from_torch_is_refused_too():
         ECE()(torch.tensor([0, 1]), torch.tensor([0.5, float("nan")]))
     with pytest.raises(InputError, match=r"y_true must be class labels; got fractions like 0.25"):
         ECE()(torch.tensor([0.0, 0.25]), torch.tensor([0.5, 0.2]))
+
+
+@pytest.mark.parametrize(("value", "message"), [(0.25, "got fractions like 0.25"), (1e300, r"got 1e\+300: give what")])
+@pytest.mark.parametrize("shape", [(2,), (2, 2)])
+def test_labels_that_are_no_whole_numbers(value, message, shape):
+    """Of any shape; whole numbers that no integer holds, too."""
+    with pytest.raises(InputError, match=f"y_true must be class labels; {message}"):
+        Brier()(np.full(shape, value), np.full((2, 2), 0.5))
 
 
 def test_labels_that_never_use_class_0_get_a_hint_and_an_answer():
