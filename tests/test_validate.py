@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from calibrant import Brier, (
+from calibrant import (
     ECE,
     KDE,
     SKCE,
