@@ -271,6 +271,7 @@ MAPS = {
             recalibration.Default(),
             recalibration.NadarayaWatson(),
             recalibration.PartitionWise(),
+            recalibration.TemperatureBy(Brier()),
         ],
     ),
     "three": (
