@@ -25,6 +25,7 @@ from calibrant.cli.flags import (
     Gates,
     Place,
     Seed,
+    Shards,
     Texts,
     opened,
     print_json,
@@ -174,7 +175,7 @@ def comment_of_test(result: TestResult, alpha: float, slices: Mapping[str, Table
 def estimate(
     file: File,
     /,
-    *,
+    *others: Shards,
     data: Data = Data(),  # noqa: B008  # frozen
     estimator: Annotated[Texts, Parameter(negative="", show_default=False)] = (),
     interval: Annotated[bool, Parameter(negative="")] = False,
@@ -194,7 +195,7 @@ def estimate(
         add bootstrap intervals to estimators that have none of their own, where resampling suits them
     """
     gates = [Gate.parse(text) for text in fail_if]
-    read = data.read(file)
+    read = data.read(data.together(file, others))
     caution(read)
     chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
     with opened(engine) as place:
@@ -220,7 +221,7 @@ def estimate(
 def exact_test(
     file: File,
     /,
-    *,
+    *others: Shards,
     data: Data = Data(),  # noqa: B008  # frozen
     test: str | None = None,
     n_resamples: int = 999,
@@ -250,7 +251,7 @@ def exact_test(
     """
     gates = [Gate.parse(text) for text in fail_if]
     check_fraction(alpha, "--alpha")
-    read = data.read(file)
+    read = data.read(data.together(file, others))
     caution(read)
     chosen = AggregatedTest(n_resamples=n_resamples) if test is None else parse_test(test)
     with opened(engine) as place:

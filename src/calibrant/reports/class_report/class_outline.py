@@ -25,6 +25,7 @@ from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay, beyond_of, settings_of
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
+from calibrant.reports.class_report.answered import answered
 from calibrant.reports.class_report.class_faults import fault_of_classes
 from calibrant.reports.class_report.class_measures import UNTESTED, measures_of
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, event_claims, means_of
@@ -78,6 +79,9 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
         found = [(step, make) for step, make in found if make in (reliability_of, _panels)]
     elif problem.kind == "multi-class":
         found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
+    if problem.kind == "multi-class":
+        found.append((Step("Risk and coverage"), answered))
+    if problem.kind == "multi-class" and problem.clusters is None:
         found += [(Step("Map of three classes"), _simplex)] if _n_classes(problem) == 3 else []
     if problem.clusters is None and problem.kind != "multi-label":  # no mean over labels has an exact test
         found.append((Step("Resampled errors"), _null))
