@@ -12,6 +12,7 @@ NEED_SKLEARN = [
     "src/calibrant/recalibration/stacking/learned.py",
     "docs/guide/recalibration.md",
     "docs/users/deep-learning.md",
+    "README.md",
 ]
 
 NEED_TORCH = [
@@ -30,6 +31,7 @@ NEED_TRITON = [
 ]
 
 collect_ignore_glob = ["docs/conf.py", "docs/_extensions/*"]  # which Sphinx imports, and which have no examples
+collect_ignore_glob += ["tests/hostile/fuzz.py"]  # a program that needs atheris
 collect_ignore_glob += [] if HAS_TORCH else NEED_TORCH
 collect_ignore_glob += [] if HAS_SKLEARN else NEED_SKLEARN
 collect_ignore_glob += [] if HAS_DASK else ["src/calibrant/engines/cluster.py"]

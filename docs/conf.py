@@ -51,14 +51,35 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_prev_next": True,
     "show_toc_level": 2,
-    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "peers": [], "choose": [], "glossary": []},
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        "index": [],
+        "peers": [],
+        "performance": [],
+        "choose": [],
+        "glossary": [],
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_context = {"default_mode": "auto"}
-WITHOUT_SIDEBAR = ("index", "tour", "features", "glossary", "theory", "choose", "peers", "changelog", "contributing")
+WITHOUT_SIDEBAR = [
+    "index",
+    "tour",
+    "features",
+    "glossary",
+    "theory",
+    "choose",
+    "peers",
+    "performance",
+    "coming-from",
+    "changelog",
+    "contributing",
+    "gallery",
+    "maintaining",
+]
 html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SIDEBAR}
 
 

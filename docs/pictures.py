@@ -1,7 +1,7 @@
-"""Pictures of the pages in ``docs/users``, and of one guide: each page's own examples are run, and its data drawn.
+"""Pictures of the pages in ``docs/users``, of one guide and of the gallery: each page's own examples are run, and drawn.
 
-``python docs/pictures.py`` writes ``docs/images/users/*.svg`` and ``docs/images/monitoring.svg``; names choose pages:
-``python docs/pictures.py llm``.
+``python docs/pictures.py`` writes ``docs/images/users/*.svg``, ``docs/images/gallery/*.svg`` and ``docs/images/monitoring.svg``;
+names choose pages: ``python docs/pictures.py llm gallery``.
 """
 
 import doctest
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
@@ -99,14 +100,44 @@ def monitoring(page: dict[str, Any]) -> Figure:
     return windows(page["monitor"]).figure_
 
 
+def dependence(page: dict[str, Any]) -> Figure:
+    """P-values of calibrated answers to five questions about each of 100 texts, in the order of their size."""
+    figure, ax = plt.subplots(figsize=(6.2, 4.2))
+    share = (np.arange(page["sets"]) + 1) / page["sets"]
+    looks = {"rows taken as independent": ("#b3261e", 2.2), "clusters=text": ("#1f5fa8", 2.2)}
+    for (label, (colour, width)), values in zip(looks.items(), zip(*page["pvalues"], strict=True), strict=True):
+        ax.step(np.sort(values), share, where="post", color=colour, linewidth=width, label=label)
+    ax.plot([0, 1], [0, 1], color="0.5", linewidth=1, dashes=(4, 3))
+    ax.axvline(0.05, color="0.7", linewidth=1)
+    ax.annotate("5 %", (0.05, 1.0), xytext=(4, -10), textcoords="offset points", color="0.4")
+    ax.set(xlabel="p-value", ylabel="share of calibrated data sets with a smaller one", xlim=(0, 1), ylim=(0, 1))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="lower right")
+    return figure
+
+
 PAGES = {
     "users/llm": llm,
     "users/clinician": clinician,
     "users/forecaster": forecaster,
     "users/credit": credit,
     "users/deep-learning": deep_learning,
+    "guide/dependent-rows": dependence,
     "guide/monitoring": monitoring,
 }
+
+
+def gallery(page: dict[str, Any]) -> dict[str, Figure]:
+    """Every display of the page, by its name, which is that of its function."""
+    return {name: value.figure_ for name, value in page.items() if hasattr(value, "figure_")}
+
+
+def save(figure: Figure, name: str) -> None:
+    """Write a picture that has the same bytes each time."""
+    target = HERE / "images" / f"{name}.svg"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, metadata={"Date": None}, bbox_inches="tight")
+    plt.close(figure)
 
 
 def main(chosen: list[str]) -> None:
@@ -114,13 +145,11 @@ def main(chosen: list[str]) -> None:
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "calibrant"
     for name, draw in PAGES.items():
-        if chosen and name.partition("/")[2] not in chosen:
-            continue
-        figure = draw(examples(HERE / f"{name}.md"))
-        target = HERE / "images" / f"{name.removeprefix('guide/')}.svg"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(target, metadata={"Date": None}, bbox_inches="tight")
-        plt.close(figure)
+        if not chosen or name.partition("/")[2] in chosen:
+            save(draw(examples(HERE / f"{name}.md")), name.removeprefix("guide/"))
+    if not chosen or "gallery" in chosen:
+        for name, figure in gallery(examples(HERE / "gallery.md")).items():
+            save(figure, f"gallery/{name}")
 
 
 if __name__ == "__main__":

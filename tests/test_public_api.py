@@ -1,12 +1,15 @@
 """The public surface is a list, and every name on it is documented by an example that runs."""
 
 import doctest
+import inspect
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
 import calibrant
+from calibrant import _names
 
 NAMES = [
     "AggregatedTest",
@@ -79,3 +82,51 @@ def test_pictures_need_no_import_of_their_own():
 def test_an_unknown_name_says_so():
     with pytest.raises(AttributeError, match="no attribute 'ECEE'"):
         getattr(calibrant, "ECEE")  # noqa: B009
+
+
+BASES = {
+    *("Kernel", "Radial", "Metric", "Distribution", "LocationScale", "Counts", "Parametric", "Lens", "BaseEstimator"),
+    *(
+        "EachDraw",
+        "EventEstimator",
+        "LensedEstimator",
+        "MeanOverEvents",
+        "OfEvent",
+        "Binning",
+        "Partition",
+        "Locations",
+    ),
+    *(
+        "Score",
+        "Curve",
+        "Outcome",
+        "Found",
+        "Recalibrator",
+        "ClassMap",
+        "Map",
+        "State",
+        "Bet",
+        "Bets",
+        "Result",
+        "Event",
+        "MatrixTest",
+    ),
+    *("TwoClasses", "Scores", "TrueCurve", "World", "Residuals", "as_positive_targets", "two_classes"),
+}
+"""What one derives from, and what classes of one's own give and ask: the skeletons in ``docs`` are their examples."""
+
+PARTS = {"Defect", "Recalibration", "BeforeAfter", "Picture", "Section"}
+"""Parts of results, shown with the whole."""
+
+
+@pytest.mark.parametrize("package", _names.PACKAGES)
+def test_what_can_be_called_has_an_example(package):
+    if package in ("losses", "engines"):
+        pytest.importorskip("torch")
+    if package == "sklearn":
+        pytest.importorskip("sklearn")
+    find = doctest.DocTestFinder(exclude_empty=True)
+    for name, home in _names.homes(package).items():
+        value = getattr(import_module(home), name)
+        if (inspect.isclass(value) or inspect.isfunction(value)) and name not in BASES | PARTS:
+            assert any(test.examples for test in find.find(value, name)), f"{package}.{name} has no example"

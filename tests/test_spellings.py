@@ -9,9 +9,10 @@ import pytest
 
 import calibrant
 from calibrant import ECE, SKCE, Brier, EqualMass, EqualWidth, ExactTest, InputError
+from calibrant._deprecation import renamed_argument
 from calibrant._names import homes
 from calibrant._spellings import Settings
-from calibrant.estimators import DebiasedECE
+from calibrant.estimators import BaseEstimator, DebiasedECE
 from calibrant.kernels import Euclidean, Exponential
 from calibrant.recalibration import Platt, Temperature
 
@@ -75,8 +76,27 @@ def test_classes_that_users_write_may_have_arguments_of_their_own():
         def __init__(self, n_bins):
             super().__init__(EqualMass(n_bins))
 
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Fixed(BaseEstimator):
+        knots: np.ndarray
+        heights: np.ndarray
+
+        def estimate(self, targets, predictions, weights): ...
+
     assert Own(n_bins=10).options == {"n_bins": 10}
+    assert Own(Y, P).data == (Y, P)
+    assert Fixed(Y, P).heights is P
     assert Narrow(n_bins=10).bins == EqualMass(10)
+
+
+def test_old_names_of_arguments_go_on_working():
+    @renamed_argument("n_bins", "bins", "2.0")
+    @dataclasses.dataclass(frozen=True)
+    class Old(Settings):
+        bins: int = 15
+
+    with pytest.warns(FutureWarning, match=r"write Old\(bins=\)"):
+        assert Old(n_bins=3).bins == 3
 
 
 def test_all_settings_that_take_data_answer():

@@ -10,6 +10,6 @@ True
 
 from calibrant._names import door
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 __getattr__, __dir__, __all__ = door(__name__)

@@ -209,7 +209,12 @@ def unreadable(x: Array) -> str | None:
 
 
 def matched(x: Array, to: Array) -> Array:
-    """Numbers of the host, such as lists and draws, in the library and on the device of another array."""
+    """Numbers of the host, such as lists and draws, in the library and on the device of another array.
+
+    >>> import numpy as np
+    >>> matched([1, 2], np.zeros(3))
+    array([1, 2])
+    """
     if isinstance(to, np.ndarray):
         return to_numpy(x)
     if not isinstance(x, np.ndarray):

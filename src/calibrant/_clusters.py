@@ -59,7 +59,17 @@ class Clusters:
         return np.bincount(self.codes, weights=values, minlength=self.count)
 
 
-def as_clusters(clusters: ArrayLike, n: int, name: str = "clusters", beside: str = "y_true") -> Clusters:
+MISSING = "give such rows labels of their own if they belong to no other row, or drop them"
+
+
+def as_clusters(
+    clusters: ArrayLike,
+    n: int,
+    name: str = "clusters",
+    beside: str = "y_true",
+    remedy: str = REMEDY,
+    missing_remedy: str = MISSING,
+) -> Clusters:
     """One label a row, of any kind, as clusters; missing labels and a single cluster are refused.
 
     ``name`` is what the caller's argument is called, ``beside`` the one that is as long.
@@ -69,18 +79,17 @@ def as_clusters(clusters: ArrayLike, n: int, name: str = "clusters", beside: str
     """
     labels = _labels(clusters, name)
     if labels.ndim != 1:
-        raise InputError(f"{name} must be one label a row; got shape {labels.shape}: {REMEDY}")
+        raise InputError(f"{name} must be one label a row; got shape {labels.shape}: {remedy}")
     check_same_length(len(labels), n, name, beside)
     missing = _missing(labels)
     if missing.any():
         raise InputError(
-            f"{name} has {int(missing.sum()):,} missing labels, first in row {int(missing.argmax())}: give such rows labels "
-            "of their own if they belong to no other row, or drop them"
+            f"{name} has {int(missing.sum()):,} missing labels, first in row {int(missing.argmax())}: {missing_remedy}"
         )
     codes, count = _encoded(labels)
     if count == 1:
         raise InputError(
-            f"{name} has the label {labels.tolist()[0]!r} in all {n:,} rows, and chance needs several: {REMEDY}"
+            f"{name} has the label {labels.tolist()[0]!r} in all {n:,} rows, and chance needs several: {remedy}"
         )
     return Clusters(codes, count)
 

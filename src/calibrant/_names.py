@@ -6,6 +6,7 @@ the stubs anew.
 """
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -74,6 +75,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "estimators.kernel_errors.random_features": "RandomFeatureSKCE",
         "estimators.kernel_errors.skce": "KCE* MMCE SKCE*",
         "estimators.kernel_errors.ucme": "GivenLocations Locations OptimisedLocations SampledLocations UCME",
+        "estimators.ranking": "AURC SelectiveAccuracy risk_coverage",
         "estimators.scoring_rules.auc": "AUC",
         "estimators.scoring_rules.decomposition": "Decomposition decompose decompose_by_kernel",
         "estimators.scoring_rules.forecast_scores": "CRPS* EnergyScore IntervalScore Pinball*",
@@ -149,10 +151,11 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "plots.classification.classwise": "ClasswiseDisplay classwise",
         "plots.classification.confusion": "ConfusionDisplay confusion",
         "plots.classification.reliability": "ReliabilityDisplay reliability",
+        "plots.classification.risk_coverage_plot": "RiskCoverageDisplay risk_coverage",
         "plots.classification.simplex_plot": "SimplexDisplay simplex",
         "plots.comparisons.before_after_plot": "BeforeAfterDisplay before_after",
         "plots.comparisons.bias": "BiasDisplay bias",
-        "plots.comparisons.comparison": "ComparisonDisplay comparison",
+        "plots.comparisons.comparison": "ComparisonDisplay CurvesDisplay comparison curves",
         "plots.comparisons.null": "NullDisplay null",
         "plots.comparisons.witness_plot": "WitnessDisplay witness",
         "plots.forecasting.coverage": "CoverageDisplay coverage",
@@ -189,10 +192,20 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "checks.recalibrator": "check_recalibrator",
     },
     "sklearn": {
+        "sklearn.calibration_error": (
+            "calibration_error neg_l1_calibration_error neg_l2_calibration_error neg_l2_squared_calibration_error "
+            "neg_max_calibration_error"
+        ),
         "sklearn.classifier": "RecalibratedClassifier",
         "sklearn.held_out": "RecalibrationWarning",
         "sklearn.regressor": "RecalibratedRegressor",
+        "sklearn.model_report": "evaluate_model",
         "sklearn.scoring": "scorer",
+    },
+    "integrations": {
+        "integrations.arviz": "from_arviz",
+        "integrations.huggingface": "as_metric",
+        "integrations.mlflow": "log_report",
     },
     "lab": {
         "lab.class_worlds": "Localised RareTop Sharp Sigmoid Smooth Tempered TwiceTempered TwoClasses",
@@ -208,6 +221,9 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
 """By package and the module where they live; ``*`` marks the everyday ones, which ``calibrant`` itself has, too."""
 
 PACKAGES = tuple(package for package in PUBLIC if package)
+
+DEPRECATED: Mapping[str, Mapping[str, tuple[str, str]]] = {}
+"""Names that go, by package: the new name, and the version that no longer has the old one."""
 
 
 def homes(package: str) -> dict[str, str]:
@@ -244,6 +260,11 @@ def door(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], li
             value = getattr(import_module(known[name]), name)
         elif not package and name in PACKAGES:
             value = import_module(f"calibrant.{name}")
+        elif name in DEPRECATED.get(package, {}):
+            new, until = DEPRECATED[package][name]
+            message = f"{module}.{name} goes in calibrant {until}; use {module}.{new}"
+            warnings.warn(message, FutureWarning, stacklevel=2)
+            return get(new)
         else:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         setattr(sys.modules[module], name, value)

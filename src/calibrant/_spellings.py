@@ -38,20 +38,26 @@ class Settings:
         for name in options:
             if name not in known:
                 _refuse(cls, name, options[name])
-        if len(values) > 1 and all(map(_is_column, values[:2])):
+        if len(values) > 1 and all(map(_is_column, values[:2])) and _needs_no_column(cls):
             made = f"{cls.__name__}(){_call_of(cls)[0]}"
             raise TypeError(f"{cls.__name__}(y_true, y_pred) takes data for settings: write {made}(y_true, y_pred)")
         return super().__new__(cls)
 
 
 def _is_column(value: object) -> bool:
-    """Whether a setting looks like data: a list or an array of more than a few numbers."""
+    """Whether a setting looks like data: a list, an array, a column of a frame."""
     return not isinstance(value, str | tuple | dict) and hasattr(value, "__len__") and not callable(value)
+
+
+def _needs_no_column(cls: type) -> bool:
+    """Whether settings take their data in a call, and the first of them, if any, has a default."""
+    first = [*signature(cls.__init__).parameters.values(), None][1]  # type: ignore[misc]
+    return "y_true" in _call_of(cls)[1] and (first is None or first.default is not Parameter.empty)
 
 
 def _refuse(cls: type, name: str, value: object) -> None:
     """Say how a keyword is spelt that is not among the parameters."""
-    parameters = signature(cls.__init__).parameters  # type: ignore[misc]  # settings are dataclasses
+    parameters = signature(cls.__init__, follow_wrapped=False).parameters  # type: ignore[misc]  # settings are dataclasses
     if name in parameters or any(p.kind is Parameter.VAR_KEYWORD for p in parameters.values()):
         return
     known = [parameter for parameter in parameters if parameter != "self"]

@@ -154,3 +154,48 @@ def test_what_nobody_said_is_told_beside_the_verdict(run, answers, tmp_path):
     for command in (["test", *quick], ["estimate"]):
         assert said in " ".join(run(command[0], answers, *command[1:])[2].split())
         assert "Rows with the same" not in run(command[0], answers, *command[1:], "--clusters", "text_id")[2]
+
+
+@pytest.fixture
+def cross_validated(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 240)
+    lines = [f"{int(rng.random() < p[i])},{p[i]:.4f},fold {i % 4},all,{i}" for i in range(240)]
+    (tmp_path / "cv.csv").write_text("\n".join(["y_true,p,part,one,row", *lines]))
+    return str(tmp_path / "cv.csv")
+
+
+def test_cross_validated_predictions(run, cross_validated, tmp_path):
+    page, quick = tmp_path / "page.json", ["--n-resamples", "99"]
+    code, out, _ = run("report", cross_validated, "--fold", "part", *quick, "--out", str(page))
+    assert code == 0
+    assert "Predictions come from 4 models" in " ".join(out.replace("│", " ").split())
+    data = io.read(cross_validated, fold="part")
+    expected = evaluate(data.y_true, data.y_pred, folds=data.folds, n_resamples=99, rng=0)
+    assert json.loads(page.read_text())["verdict"]["pvalue"] == expected.verdict.pvalue
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "--fold", "one"], "folds has the label 'all' in all 240 rows"),
+        (["report", "--fold", "row"], "folds has 240 different labels in 240 rows"),
+        (["report", "--fold", "prat"], "--fold: cv.csv has no column 'prat' (did you mean 'part'?)"),
+        (["report", "--fold", "part", "--by", "one"], "--fold cuts the rows by the models that predicted them"),
+        (["report", "--fold", "part", "--certify", "0.1"], "leave out --by, and --certify, which is about one model"),
+        (["test", "--fold", "part"], "judged by report, which takes --fold"),
+        (["report", "--clusters", "one"], "clusters has the label 'all' in all 240 rows"),
+    ],
+    ids=lambda x: " ".join(x) if isinstance(x, list) else "",
+)
+def test_folds_and_clusters_that_cannot_be_used(run, cross_validated, tmp_path, words, said):
+    out = ["--out", str(tmp_path / "a.html")] if words[0] == "report" else []
+    code, _, err = run(words[0], cross_validated, *words[1:], *out)
+    assert code == 2
+    assert said in " ".join(err.split())
+
+
+def test_every_row_its_own_cluster_is_told(run, cross_validated):
+    code, out, _ = run("test", cross_validated, "--clusters", "row", "--n-resamples", "99")
+    assert code == 0
+    assert "every row is a cluster of its own: rows are taken as independent" in " ".join(out.split())

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant import ECE, SKCE, EqualMass, ExactTest, Normal, TopLabel, cli, io
+from calibrant import ECE, SKCE, EqualMass, ExactTest, Normal, TopLabel, __version__, cli, io
 from calibrant.kernels import Exponential, Gaussian
 
 pytest.importorskip("cyclopts")
@@ -87,6 +87,14 @@ def test_test_prints_the_result(run, digits):
     assert code == 0
     assert out.startswith("Not calibrated at the level 0.05.\np-value = 0.01")
     assert "by ink" in out
+
+
+def test_many_rows_have_fewer_resamples_and_are_told_so(run, digits, monkeypatch):
+    monkeypatch.setattr("calibrant.planning.affordable.TEST_WORK", 1)
+    monkeypatch.setattr("calibrant.cli.commands.USUAL_RESAMPLES", 299)
+    _, out, _ = run("test", digits, *COLUMNS)
+    assert "199 resamples, as rows are many: --n-resamples 299 asks for more" in out
+    assert "rows are many" not in run("test", digits, *COLUMNS, "--n-resamples", "49")[1]
 
 
 def test_report_on_a_file(run, tmp_path, digits):
@@ -203,7 +211,7 @@ def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
     assert "calibrant demo" in out
-    assert run("--version")[1].strip() == "0.1.0"
+    assert run("--version")[1].strip() == __version__
 
 
 def test_without_the_extra_the_remedy_is_named(monkeypatch, capsys):

@@ -190,4 +190,6 @@ class TestGroups:
 
     def test_length_is_checked(self):
         with pytest.raises(InputError, match="by has 2 rows and y_true has 5"):
+            groups(ECE(), self.y, self.p, by=[1, 2])
+        with pytest.raises(InputError, match=r"by=\['a', 'b'\] names columns: give them"):
             groups(ECE(), self.y, self.p, by=["a", "b"])

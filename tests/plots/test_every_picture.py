@@ -14,6 +14,7 @@ from calibrant.plots import (
     ComparisonDisplay,
     ConfusionDisplay,
     CoverageDisplay,
+    CurvesDisplay,
     DriftDisplay,
     EvidenceDisplay,
     FanDisplay,
@@ -21,6 +22,7 @@ from calibrant.plots import (
     PITCurveDisplay,
     PITHistogramDisplay,
     ReliabilityDisplay,
+    RiskCoverageDisplay,
     SharpnessDisplay,
     SimplexDisplay,
     SpreadDisplay,
@@ -86,6 +88,7 @@ MAKERS = {
     "classwise of three": lambda: ClasswiseDisplay.from_predictions(*classes(3), axis="logit", **few),
     "confusion": lambda: ConfusionDisplay.from_predictions(*classes(12), **few),
     "confusion of three": lambda: ConfusionDisplay.from_predictions(*classes(3), **few),
+    "risk_coverage": lambda: RiskCoverageDisplay.from_predictions(*classes(9)),
     "simplex": lambda: SimplexDisplay.from_predictions(*classes(3), **few),
     "witness": lambda: WitnessDisplay.from_predictions(*classes(12), **few),
     "witness of numbers": lambda: WitnessDisplay.from_predictions(*numbers(1.0), **few),
@@ -118,6 +121,7 @@ MAKERS = {
     "drift of classes": lambda: DriftDisplay.from_monitor(watched(classes(12)), **few),
     "drift of numbers": lambda: DriftDisplay.from_monitor(watched(numbers(1.0)), **few),
     "comparison": lambda: ComparisonDisplay.from_predictions(ECE(), *models(3), **few),
+    "curves": lambda: CurvesDisplay.from_predictions(*models(3)),
     "comparison of many": lambda: ComparisonDisplay.from_predictions(ECE(), *models(9), **few),
 }
 

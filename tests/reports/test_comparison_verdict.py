@@ -59,7 +59,7 @@ def test_three_models():
 
 def test_the_evidence_is_from_the_best_model_s_side():
     differences = table(error={("a", "b"): (0.1, 0.02, 0.01)}, score={("a", "b"): (0.4, 0.5, 0.01)})
-    error, score, *_ = judge_models(differences, {"a": Said, "b": Said}, SCORE, ERROR).evidence
+    score, error, *_ = judge_models(differences, {"a": Said, "b": Said}, SCORE, ERROR).evidence
     assert error.startswith(f"{ERROR.name}: 2 % of b, 10.0 % of a; 8 % apart, 95 % interval 7 % to 9 %, p = 0.01")
     assert score.startswith("Log loss: 0.4 of a, 0.5 of b; 0.1 apart, 95 % interval 0.09 to 0.11")
 
@@ -76,4 +76,4 @@ def test_names_of_models_are_not_read():
     assert verdict.headline == "a has the is better calibrated than a, and has the lower log loss."
     pairs = {("error (PIT)", "Log loss"): (0.5, 0.4, 0.01)}
     verdict = judge_models(table(error=pairs, score=pairs), dict.fromkeys(("error (PIT)", "b"), Said), SCORE, ERROR)
-    assert verdict.evidence[1].startswith("Log loss: 0.4 of Log loss, 0.5 of error (PIT); 0.1 apart")
+    assert verdict.evidence[0].startswith("Log loss: 0.4 of Log loss, 0.5 of error (PIT); 0.1 apart")

@@ -40,27 +40,27 @@ def test_numbers_are_those_of_the_plain_calls(problem):
     assert report.numbers[0].pvalue == pytest.approx(
         main.pvalue, abs=0.15
     )  # other resamples: of classes, not of one event
-    assert [x.label for x in report.numbers][2:] == ["Kernel error (SKCE)", "Brier score", "Log loss"]
-    assert report.numbers[3].interval == Brier()(y, p).confidence_interval()
+    assert [x.label for x in report.numbers][2:] == ["Brier score", "Log loss", "Kernel error (SKCE)"]
+    assert report.numbers[2].interval == Brier()(y, p).confidence_interval()
     kernel = ExactTest(SKCE(), 199)(y, p, rng=4)
-    assert report.numbers[2].value == kernel.statistic
-    assert report.numbers[2].pvalue == kernel.pvalue
-    assert report.numbers[2].interval == SKCE()(y, p).confidence_interval()
+    assert report.numbers[4].value == kernel.statistic
+    assert report.numbers[4].pvalue == kernel.pvalue
+    assert report.numbers[4].interval == SKCE()(y, p).confidence_interval()
 
 
 def test_the_kernel_error_of_many_rows_comes_without_a_test_and_block_by_block(problem, monkeypatch):
     monkeypatch.setattr("calibrant.reports.core.evidence.KERNEL_WORK", 1000)
     untested = evaluate(*problem, n_resamples=99)
-    assert untested.numbers[2].pvalue is None
-    assert untested.numbers[2].null_band is None
-    assert untested.numbers[2].value == SKCE()(*problem).value
+    assert untested.numbers[4].pvalue is None
+    assert untested.numbers[4].null_band is None
+    assert untested.numbers[4].value == SKCE()(*problem).value
     assert "Kernel error (SKCE)" in untested.to_html()
-    assert untested.to_dict()["numbers"][2]["null_band"] is None
-    assert "p =" not in untested.numbers[2].line()
+    assert untested.to_dict()["numbers"][4]["null_band"] is None
+    assert "p =" not in untested.numbers[4].line()
     assert "aggregated exact test of 9 statistics" in untested.verdict.evidence[0]
     monkeypatch.setattr("calibrant.reports.core.problem.PAIRS", 300 * 50)
     in_blocks = evaluate(*problem, n_resamples=99)
-    assert in_blocks.numbers[2].value == SKCE(block=50)(*problem).value
+    assert in_blocks.numbers[4].value == SKCE(block=50)(*problem).value
     assert len(evaluate(*problem, sample_weight=np.ones(300), n_resamples=99).numbers) == 4  # blocks take no weights
 
 

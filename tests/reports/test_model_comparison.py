@@ -31,8 +31,10 @@ def test_numbers_are_those_of_reports(data, compared):
     assert compared.reports["calm"].numbers == own.numbers
     table = compared.numbers
     rows = [row for row in table.rows() if row["model"] == "calm"]
-    assert [row["value"] for row in rows] == [x.value for x in own.numbers]
-    assert rows[0]["null_high"] == own.numbers[0].null_band.high
+    values = {x.label: x.value for x in own.numbers}
+    assert {row["number"]: row["value"] for row in rows} == values
+    assert [row["number"] for row in rows][:2] == ["Log loss", "Brier score"]
+    assert rows[2]["null_high"] == own.numbers[0].null_band.high
 
 
 def test_the_better_model_is_named(compared):
@@ -57,6 +59,18 @@ def test_plain_data(compared, tmp_path):
     assert list(saved["reports"]) == [HOSTILE, "calm"]
     assert repr(compared).startswith(HOSTILE)
     assert "<script" not in compared.to_markdown()
+
+
+def test_json_says_in_which_unit_numbers_are(compared):
+    saved = json.loads(compared.to_json())
+    numbers = {(name, x["label"]): x for name, report in saved["reports"].items() for x in report["numbers"]}
+    assert {x["unit"] for x in numbers.values()} == {"fraction", "number"}
+    assert all(0 <= x["value"] <= x["interval"]["high"] <= 1 for x in numbers.values() if x["unit"] == "fraction")
+    error = numbers["calm", "Calibration error of the confidence"]
+    assert compared.reports["calm"].numbers[0].text(error["value"]) == f"{100 * error['value']:.3g} %"
+    drawn = {picture["settings"]["unit"][0]: picture["models"] for picture in saved["pictures"] if "models" in picture}
+    assert drawn["percent"]["value"][1] == pytest.approx(100 * error["value"])
+    assert drawn["number"]["value"][1] == numbers["calm", "Brier score"]["value"]
 
 
 def test_the_page_is_self_contained_and_hostile_names_are_safe(compared):

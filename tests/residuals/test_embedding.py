@@ -252,9 +252,9 @@ def test_two_classes_need_one_feature(rng):
 def test_unknown_pairs_list_what_exists(rng):
     with pytest.raises(
         InputError,
-        match=r"Gaussian\(.*\) has no expectation under Categorical predictions; closed forms: .*Gaussian with Normal",
+        match=r"Gaussian\(.*\) has no expectation under Categorical .* 'spectral'; closed forms: .*Gaussian with Normal",
     ):
-        residuals(Gaussian(1.0), np.array([0]), Categorical([[0.2, 0.8]]))
+        residuals(Gaussian(1.0), np.array([0]), Categorical([[0.2, 0.8]]), Route.SPECTRAL)
     with pytest.raises(InputError, match="by the route 'spectral'"):
         residuals(Matern(1.5, 1.0), np.zeros(1), Normal([0.0], 1.0), Route.SPECTRAL)
     with pytest.raises(InputError, match="the label matrix is for 2 classes; y_pred has 3"):

@@ -16,6 +16,13 @@ from calibrant.streams import StreamMetric
 torch = pytest.importorskip("torch")
 
 
+@pytest.fixture(autouse=True)
+def without_torchmetrics(request, monkeypatch):
+    """As in a program that does not use it, whatever other tests have imported."""
+    if request.cls is None:
+        monkeypatch.delitem(sys.modules, "torchmetrics", raising=False)
+
+
 def test_batches_of_tensors(rng):
     p = torch.softmax(torch.from_numpy(rng.normal(size=(100, 4))), dim=1)
     y = torch.from_numpy(rng.integers(0, 4, 100))
@@ -154,6 +161,13 @@ class TestWithTorchmetrics:
         again.reset()
         assert float(again(z, y)["val_ours"]) == pytest.approx(ECE()(y, p).value, rel=1e-6)
         assert collection["ours"].estimate().n == len(y)
+
+    def test_its_tensors_lie_where_it_was_sent(self, rng):
+        z, _, y = logits_of(rng)
+        metric = StreamMetric(ECE()).to("meta")  # stands for any other device
+        metric.update(z, y)
+        assert metric.compute().device.type == "meta"
+        assert metric.estimate().n == len(y)
 
     def test_it_is_copied_and_sent(self, rng):
         z, _, y = logits_of(rng)

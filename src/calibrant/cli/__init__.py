@@ -138,6 +138,9 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
         return MISTAKE
     from cyclopts import CycloptsError
 
+    from calibrant._wording import SPEAKS_OPTIONS
+
+    token = SPEAKS_OPTIONS.set(True)
     try:
         code = app(_renamed(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except BrokenPipeError:
@@ -155,11 +158,15 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
             return _fail(str(error), name)
         traceback.print_exc()  # a bug of ours: show it, and leave with a code that no gate uses
         return MISTAKE
+    finally:
+        SPEAKS_OPTIONS.reset(token)
     return code if isinstance(code, int) else 0
 
 
 def _hint(error: str) -> str:
     """Where options for rows that belong together are known, if they are not here."""
+    if re.match(r"Unknown option: .*--fold\b", error) is not None:
+        return " Cross-validated predictions are judged by report, which takes --fold"
     if re.match(r"Unknown option: .*--(clusters|time|block)\b", error) is None:
         return ""
     return " Rows are taken to be independent here: report, estimate, test and recalibrate take --clusters, --time and --block"

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from calibrant import io
 from calibrant._files import write_whole
+from calibrant._validate import InputError
 from calibrant.cli import display
 from calibrant.cli.flags import Fields, Seed, check_writable
 from calibrant.cli.pipes import DASH
@@ -54,18 +55,35 @@ def demo(
     out
         where to write the page; - for the standard output
     data
-        where to write the predictions and the truth, as CSV, to try other commands on
+        where to write the predictions and the truth, as CSV, to try other commands on; beside the page unless it is said
     """
     chosen = DEMOS[name]
     check_place(out, "table")
-    if data is not None:
-        check_writable(data, "--data")
-        write_whole(data, io.example(name).read_bytes())
+    data = written(name, out, data)
     fields = Fields(**{key: value for key, value in chosen.columns.items() if key != "by"})
-    source = fields.source(data or Path(f"{name}.csv"))
+    source = fields.source(data)
     report = made(io.read(io.example(name), **chosen.columns), chosen.title, 999, seed, source)
     write(report, out)
     show(report, out, "table")
     with display.aside(out == DASH):
-        display.say(f"\nThe same for your own file:  {chosen.usage}")
+        display.say(f"\nThe predictions are in {data}. The same for your own file:  {chosen.usage}")
     return 0
+
+
+def written(name: str, out: Path, data: Path | None) -> Path:
+    """The file that the advice of the page names, written where it was wished, else beside the page.
+
+    A file of that name that is not ours is left alone. A page for the standard output has none beside it: the advice then names
+    the file that ships with the package.
+    """
+    content = io.example(name).read_bytes()
+    if data is None and out == DASH:
+        return io.example(name)
+    place = out.parent / f"calibrant-{name}.csv" if data is None else data
+    check_writable(place, "--data")
+    if data is None and place.is_file() and place.read_bytes() != content:
+        raise InputError(
+            f"{str(place)!r} is there and holds something else: say where to write the predictions, --data FILE"
+        )
+    write_whole(place, content)
+    return place

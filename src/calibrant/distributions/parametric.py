@@ -33,7 +33,13 @@ def check_positive(
     most: float = math.inf,
     remedy: str = "drop those rows, or give targets and forecasts in another unit",
 ) -> None:
-    """Refuse zeros, negative and infinite numbers, and those outside of a range, naming the row of the worst."""
+    """Refuse zeros, negative and infinite numbers, and those outside of a range, naming the row of the worst.
+
+    >>> check_positive(np.array([1.0, 0.0]), "scale")
+    Traceback (most recent call last):
+        ...
+    calibrant._validate.InputError: scale must be positive; found 0 in row 1
+    """
     low, high = check_finite(x, name)
     if not (low <= 0 or low < least or high > most):
         return

@@ -63,6 +63,12 @@ class Difference(Measured):
     """How far the values of two models lie apart, ``value = a - b``, and the p-value of there being no difference.
 
     Where rows are too few for either, ``withheld`` says why; the interval is then the whole line, and the p-value 1.
+
+    >>> from calibrant import Brier, PairedDifference
+    >>> y, a, b = [0, 1] * 50, [0.1, 0.9] * 50, [0.4, 0.6] * 50
+    >>> difference = PairedDifference(Brier())(y, a, b)
+    >>> round(difference.value, 3), difference.pvalue < 0.05
+    (-0.15, True)
     """
 
     value: float

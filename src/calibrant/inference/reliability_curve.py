@@ -39,6 +39,9 @@ from calibrant.typing import Array, ArrayLike, Engine, Seed
 POINTS = 200
 """Places at most where a curve is shown."""
 
+ROWS_AT_ENDS = 10
+"""Rows beyond either end of a smooth curve, of which a twentieth at most."""
+
 
 @dataclass(frozen=True)
 class Resampling:
@@ -117,11 +120,16 @@ class CurveLine(FrequencyLine):
 
     @classmethod
     def of(cls, event: Event, rule: Curve, weights: np.ndarray | None) -> Self:
-        """Places are the distinct scores, or quantiles of them where there are too many."""
+        """Places are the distinct scores, or quantiles of them where there are too many.
+
+        A smooth curve ends where few rows are left: beyond, it follows single ones to 0 or 1.
+        """
         scores = event.probability.astype(np.float64)
-        places = np.unique(scores)
+        left = 0 if isinstance(rule, IsotonicCurve) else min(ROWS_AT_ENDS, len(scores) // 20)
+        low, high = np.partition(scores, [left, len(scores) - 1 - left])[[left, len(scores) - 1 - left]]
+        places = np.unique(scores[(scores >= low) & (scores <= high)])
         if len(places) > POINTS:
-            places = np.unique(quantiles(scores, weights, np.linspace(0, 1, POINTS)))
+            places = np.unique(np.clip(quantiles(scores, weights, np.linspace(0, 1, POINTS)), low, high))
         return cls(event, weights, rule, places)
 
     def resampled(self, targets: np.ndarray) -> np.ndarray:

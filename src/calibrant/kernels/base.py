@@ -337,6 +337,11 @@ def closed_form(kernel: type, p: type, q: type, *, any_metric: bool = False) -> 
     """Register ``form(kernel, p, q) -> (n, m)`` for a kernel and two families.
 
     A form of one radial kernel is taken where its metric is ``|x - y|`` on a line, unless it says that it looks at it.
+
+    >>> from calibrant import Normal
+    >>> from calibrant.kernels import Gaussian, expectation
+    >>> expectation(Gaussian(1.0), Normal([0.0], 1.0), Normal([1.0], 1.0)).round(3)      # of a form that is registered
+    array([[0.489]])
     """
 
     def register(form: Form) -> Form:

@@ -41,7 +41,12 @@ CENTRAL = 0.9
 @dataclass(frozen=True)
 class Window:
     """Rows ``first`` to ``last`` of a stream, counted from 1: mean claim, mean outcome, the calibration error, what a
-    calibrated model would show, and the p-value of the exact test in this window alone."""
+    calibrated model would show, and the p-value of the exact test in this window alone.
+
+    >>> window = Window(1, 100, predicted=0.5, observed=0.45, error=0.05, null_low=0.0, null_high=0.1, pvalue=0.4)
+    >>> window.last - window.first + 1, window.error < window.null_high
+    (100, True)
+    """
 
     first: int
     last: int

@@ -115,7 +115,13 @@ KINDS: dict[str, Callable[..., Bets]] = {bets.kind: bets for bets in (EventBets,
 
 @dataclass(frozen=True)
 class Alarm:
-    """The row at which the evidence sufficed, the row since which it grew, and what it says: in words, and for programs."""
+    """The row at which the evidence sufficed, the row since which it grew, and what it says: in words, and for programs.
+
+    >>> from calibrant import Monitor
+    >>> alarm = Monitor().update([0, 1] * 100, [0.9, 0.1] * 100).alarm
+    >>> alarm.since <= alarm.row
+    True
+    """
 
     row: int
     since: int

@@ -6,6 +6,8 @@ from calibrant.plots.classification.confusion import ConfusionDisplay as Confusi
 from calibrant.plots.classification.confusion import confusion as confusion
 from calibrant.plots.classification.reliability import ReliabilityDisplay as ReliabilityDisplay
 from calibrant.plots.classification.reliability import reliability as reliability
+from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay as RiskCoverageDisplay
+from calibrant.plots.classification.risk_coverage_plot import risk_coverage as risk_coverage
 from calibrant.plots.classification.simplex_plot import SimplexDisplay as SimplexDisplay
 from calibrant.plots.classification.simplex_plot import simplex as simplex
 from calibrant.plots.comparisons.before_after_plot import BeforeAfterDisplay as BeforeAfterDisplay
@@ -13,7 +15,9 @@ from calibrant.plots.comparisons.before_after_plot import before_after as before
 from calibrant.plots.comparisons.bias import BiasDisplay as BiasDisplay
 from calibrant.plots.comparisons.bias import bias as bias
 from calibrant.plots.comparisons.comparison import ComparisonDisplay as ComparisonDisplay
+from calibrant.plots.comparisons.comparison import CurvesDisplay as CurvesDisplay
 from calibrant.plots.comparisons.comparison import comparison as comparison
+from calibrant.plots.comparisons.comparison import curves as curves
 from calibrant.plots.comparisons.null import NullDisplay as NullDisplay
 from calibrant.plots.comparisons.null import null as null
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay as WitnessDisplay

@@ -129,15 +129,16 @@ def svg_of(figure: "Figure") -> str:
 
 
 def add_legend(axes: "Axes", marks: Legend, palette: Palette, *, raised: float = 0.0, left: float = 0.3) -> None:
-    """One line of marks and words above the axes, so many inches higher, and beginning so many left of them."""
+    """Marks and words above the axes, so many inches higher, and beginning so many left of them; in lines that fit its width."""
     if marks:
         width, height = inches_of(axes)
+        room = width + left
         axes.legend(
             [_handle(mark, palette) for mark, _ in marks],
             [words for _, words in marks],
             loc="lower left",
             bbox_to_anchor=(-left / width, 1.0 + raised / height),
-            ncols=len(marks),
+            ncols=next((n for n in range(len(marks), 1, -1) if _inches_across(marks, n) <= room), 1),
             frameon=False,
             borderaxespad=0.3,
             borderpad=0,
@@ -146,6 +147,16 @@ def add_legend(axes: "Axes", marks: Legend, palette: Palette, *, raised: float =
             columnspacing=1.2,
             handlelength=1.4,
         )
+
+
+def _inches_across(marks: Legend, columns: int) -> float:
+    """The width of a legend of so many columns: marks are filled in one column after the other."""
+    from matplotlib.textpath import TextPath
+
+    down = -(-len(marks) // columns)
+    width = [TextPath((0, 0), words, size=9).get_extents().width / 72 for _, words in marks]
+    longest = [max(width[i : i + down]) for i in range(0, len(marks), down)]
+    return sum(longest) + 0.24 * len(longest) + 0.15 * (len(longest) - 1)
 
 
 def _handle(mark: Mark, palette: Palette) -> Any:

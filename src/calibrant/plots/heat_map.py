@@ -13,7 +13,7 @@ from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.canonical import CellCounts
 from calibrant.inference.monte_carlo import draw
 from calibrant.inference.multiplicity import westfall_young
-from calibrant.plots.style import STEPS, Palette, inches_of, shortened
+from calibrant.plots.style import STEPS, Palette, distinct_names, inches_of
 from calibrant.typing import Engine, Seed
 
 if TYPE_CHECKING:
@@ -185,9 +185,9 @@ def width_of(names: Sequence[str]) -> float:
 
 def label_cells(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
     """Names of rows and columns, slanted where they are long and many; long ones are cut."""
-    axes.set_yticks(range(len(rows)), [shortened(name, MAX_LETTERS) for name in rows], fontsize=9.5)
+    axes.set_yticks(range(len(rows)), distinct_names(rows, MAX_LETTERS), fontsize=9.5)
     angle: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_slanted(columns) else {}
-    axes.set_xticks(range(len(columns)), [shortened(name, MAX_LETTERS) for name in columns], fontsize=9.5, **angle)
+    axes.set_xticks(range(len(columns)), distinct_names(columns, MAX_LETTERS), fontsize=9.5, **angle)
 
 
 def scale_below(axes: "Axes", depth: float) -> "Axes":

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -204,14 +205,42 @@ def compact(x: float) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """A name that fits: the end of a long one becomes an ellipsis, and dollar signs stay dollar signs.
+    """A name that fits: the middle of a long one becomes an ellipsis, and dollar signs stay dollar signs.
 
     >>> shortened("a short name", 20), shortened("a name that is much too long", 12)
-    ('a short name', 'a name that…')
+    ('a short name', 'a name t…ong')
     """
     line = " ".join(str(name).split())
-    text = line if len(line) <= most else line[: most - 1].rstrip() + "…"
-    return text.replace("$", r"\$")
+    return (line if len(line) <= most else _without_middle(line, most)).replace("$", r"\$")
+
+
+def _without_middle(line: str, most: int) -> str:
+    """Two thirds of the letters from the beginning, and the rest from the end."""
+    last = (most - 1) // 3
+    return f"{line[: most - 1 - last].rstrip()}…{line[len(line) - last :].lstrip()}"
+
+
+def distinct_names(names: Sequence[str], most: int) -> list[str]:
+    """Names that fit, none like another: where the middle tells them apart, what they begin with alike is left out.
+
+    >>> distinct_names(["risk model of 2019, all wards", "risk model of 2023, all wards"], 16)
+    ['…2019, all wards', '…2023, all wards']
+    >>> distinct_names(["one", "the other"], 16)
+    ['one', 'the other']
+    """
+    short = [shortened(name, most) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    alike = _common_start(names)
+    start = alike.rfind(" ") + 1 or len(alike)
+    cut = [f"…{str(name)[start:]}" for name in names]
+    return [shortened(name, most) if len(name) <= most else f"{name[: most - 1]}…" for name in cut]
+
+
+def _common_start(names: Sequence[str]) -> str:
+    """What all names begin with."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
+    return "".join(letters[0] for letters in same)
 
 
 CLOSE = 0.4
@@ -237,15 +266,27 @@ def limits_of(values: np.ndarray, floor: float | None = None) -> tuple[float, fl
     return max(low - padding, -padding / 5), min(high + padding, 1 + padding / 5)
 
 
-def ticks_of(low: float, high: float, apart: float) -> list[float]:
+def scaled(words: str, floor: float | None, inches: float = np.inf) -> str:
+    """What lies along an axis of so many inches, and that it is one of log-odds: in fewer words where it is short."""
+    if floor is None:
+        return words
+    short = words if 0.085 * (len(words) + 17) <= inches else words.split()[0]
+    return f"{short} (log-odds scale)"
+
+
+def ticks_of(low: float, high: float, apart: float, floor: float = 0.0) -> list[float]:
     """Probabilities to label on an axis of log-odds between these, further apart than a share of it.
+
+    What is nearer to 0 or 1 than the floor is drawn there: the first labels, where the axis reaches so far.
 
     >>> ticks_of(0.0005, 0.9995, 0.1)
     [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
+    >>> ticks_of(0.3, 0.9995, 0.2, floor=0.001)
+    [0.5, 0.9, 0.99, 0.999]
     """
     start, end = logit(np.array([low, high]))
     edge = apart * (end - start) / 4  # half a label must fit between the last one and the end
-    chosen: list[float] = []
+    chosen = [p for p in (floor, 1 - floor) if 0 < p < 1 and low <= p <= high]
     for p in LABELS:
         place = logit(np.array(p))
         if start + edge <= place <= end - edge and all(
@@ -264,10 +305,17 @@ def frame_probabilities(
     if floor is not None:
         axes.set(xscale="logit", yscale="logit")
         for name, axis, ends in (("x", axes.xaxis, x), ("y", axes.yaxis, y)):
-            axis.set_major_locator(FixedLocator(ticks_of(*ends, apart or APART[name])))
-            axis.set_major_formatter(FuncFormatter(lambda p, _: f"{p:.6f}".rstrip("0")))
+            axis.set_major_locator(FixedLocator(ticks_of(*ends, apart or APART[name], floor)))
+            axis.set_major_formatter(FuncFormatter(lambda p, _: _probability(p, floor)))
             axis.set_minor_locator(NullLocator())
     axes.set(xlim=x, ylim=y)
+
+
+def _probability(p: float, floor: float) -> str:
+    """A label of an axis of log-odds, whose ends stand for 0 and 1."""
+    if min(p, 1 - p) <= floor * (1 + 1e-9):
+        return "0" if p < 0.5 else "1"
+    return f"{p:.6f}".rstrip("0")
 
 
 def inches_of(axes: "Axes") -> tuple[float, float]:
@@ -275,6 +323,24 @@ def inches_of(axes: "Axes") -> tuple[float, float]:
     figure: Any = axes.figure
     box, (width, height) = axes.get_position(), figure.get_size_inches()
     return box.width * width, box.height * height
+
+
+LABEL_ROOM = 0.65
+"""Inches that labels take to the left of axes."""
+
+
+def has_room_left(axes: "Axes") -> bool:
+    """Whether no other axes of the same grid end where the words to the left of these would stand.
+
+    >>> from matplotlib.figure import Figure
+    >>> [has_room_left(axes) for axes in Figure(figsize=(6.4, 4.8)).subplots(1, 2)]
+    [True, False]
+    """
+    figure: Any = axes.figure
+    width, own = figure.get_size_inches()[0], axes.get_position(original=True)
+    boxes = [other.get_position(original=True) for other in figure.axes if other is not axes]
+    level = [box for box in boxes if box.y0 < own.y1 and own.y0 < box.y1 and box.x1 <= own.x0]
+    return all((own.x0 - box.x1) * width >= LABEL_ROOM for box in level)
 
 
 def share_of_rows(axes: "Axes", histogram: Table, palette: Palette) -> None:
@@ -300,8 +366,8 @@ def label_ends(axes: "Axes", ends: Sequence[End], *, most: int = 24) -> None:
     height = inches_of(axes)[1]
     wanted = np.array([(y - low) / (high - low) for _, _, y, _ in ends])
     places = apart(wanted, LINE / height)
-    for (name, _, _, colour), place in zip(ends, places, strict=True):
-        text = shortened(name, most)
+    names = distinct_names([name for name, *_ in ends], most)
+    for text, (*_, colour), place in zip(names, ends, places, strict=True):
         axes.text(1.02, place, text, transform=axes.transAxes, va="center", ha="left", fontsize=9.5, color=colour)
 
 

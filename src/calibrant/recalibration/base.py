@@ -469,12 +469,19 @@ class Recalibration(Result):
             text = f"{number(row['before'])} -> {number(row['after'])} held out"
             change = f" ({row['change']:+.2g} ± {row['error']:.1g})" if np.isfinite(row["error"]) else ""
             lines.append((row["score"], f"{text}{change}"))
-        lines += [("note", note) for note in self.notes]
-        return [*lines, ("n", f"{self.n:,}")]
+        return [*lines, *(("note", note) for note in self.notes), ("n", f"{self.n:,}")]
 
 
 def load_map(path: str | PathLike[str]) -> Map:
-    """The map in a file that :meth:`Recalibration.save` wrote. It holds numbers and names, and runs no code."""
+    """The map in a file that :meth:`Recalibration.save` wrote. It holds numbers and names, and runs no code.
+
+    >>> import tempfile
+    >>> from calibrant.recalibration import Temperature
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Temperature().fit([0, 1, 1, 0] * 10, [0.3, 0.6, 0.2, 0.9] * 10).save(f"{folder}/map.json")
+    ...     load_map(f"{folder}/map.json").temperature > 1
+    True
+    """
     try:
         data = read_json(path)
     except InputError as error:

@@ -213,7 +213,14 @@ def _few(names: Sequence[str]) -> str:
 
 
 def check_classes(predictions: Distribution, asker: str) -> None:
-    """Refuse predictions that are no class probabilities."""
+    """Refuse predictions that are no class probabilities.
+
+    >>> from calibrant import Normal
+    >>> check_classes(Normal([0.0], 1.0), "isotonic regression")
+    Traceback (most recent call last):
+        ...
+    calibrant._validate.InputError: isotonic regression maps class probabilities; got Normal predictions
+    """
     if not isinstance(predictions, Categorical):
         raise InputError(f"{asker} maps class probabilities; got {type(predictions).__name__} predictions")
 

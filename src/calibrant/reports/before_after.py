@@ -14,7 +14,8 @@ from calibrant.distributions.reading.conversion import Classes, as_clustered_pro
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.planning.affordable import TEST_WORK, affordable
 from calibrant.recalibration.base import FLOORED, HeldOut, effective_rows, impossible, nats, scores
-from calibrant.reports.class_report.class_outline import MEANINGS, reliability_of
+from calibrant.reports.class_report.class_measures import MEANINGS
+from calibrant.reports.class_report.class_outline import reliability_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import KeyNumber, Page, Picture, Verdict
 from calibrant.reports.core.problem import ReportProblem

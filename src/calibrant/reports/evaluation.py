@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 import calibrant
-from calibrant._validate import InputError, as_column, check_count
+from calibrant._clusters import Clusters
+from calibrant._validate import InputError, as_column, as_weights, check_count
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import UNNAMED, Classes, as_clustered_problem
@@ -20,12 +21,14 @@ from calibrant.inference.certificate import Certificate, check_margin, of_estima
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.inference.suspicion import suspicions
-from calibrant.planning.affordable import TEST_WORK, affordable
+from calibrant.planning.affordable import affordable_resamples
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.folds import Folds, as_folds
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Progress, ReportData, Step, Verdict, announcer
 from calibrant.reports.core.problem import ReportProblem, columns_of
+from calibrant.reports.fold_verdict import over_folds
 from calibrant.reports.forecast_report.forecast_outline import outline_of_forecasts
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.results import brief
@@ -38,6 +41,11 @@ class Report(ReportData):
 
     ``pictures`` hold what is drawn, such as the reliability curve with its consistency band; ``sections`` one table of classes
     and one per column of slices. ``settings`` repeat the run.
+
+    >>> from calibrant import evaluate
+    >>> report = evaluate([0, 1] * 20, [0.1, 0.9] * 20, advice=False)
+    >>> report.n, report.verdict.tone, report.numbers[0].key
+    (40, 'unsure', 'error')
     """
 
     def to_html(self) -> str:
@@ -72,6 +80,7 @@ def evaluate(
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    folds: ArrayLike | None = None,
     columns: ArrayLike | Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -91,7 +100,8 @@ def evaluate(
     a row: rows with the same label may depend on each other in any way, such as questions about one text. ``time``, numbers or
     dates, orders the rows: blocks of them that are as long as their memory asks for are clusters, or ``block`` steps; ``block``
     alone takes the rows in their order. Where none of these is given, rows that look as if they belonged together are told;
-    ``columns``, such as a data frame, are looked through for labels of such rows.
+    ``columns``, such as a data frame, are looked through for labels of such rows. ``folds`` says of cross-validated predictions
+    which model made them: each is then tested on its own rows, and the verdict is about all of them.
 
     Large data get fewer resamples than ``n_resamples``, and the report says how many.
     ``progress`` is told of each step. ``advice=False`` leaves out which recalibrator would help; ``source`` are the words of a
@@ -116,6 +126,7 @@ def evaluate(
         Together(clusters, time, block),
         Classes(labels, pos_label),
         columns,
+        folds,
     )
     certificate = None if certify is None else certificate_of(problem, certify)
     advise = partial(advise_on, problem, source=source) if advice else None
@@ -132,6 +143,7 @@ def report(
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    folds: ArrayLike | None = None,
     columns: ArrayLike | Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
@@ -161,6 +173,7 @@ def report(
         clusters=clusters,
         time=time,
         block=block,
+        folds=folds,
         columns=columns,
         labels=labels,
         pos_label=pos_label,
@@ -248,6 +261,7 @@ def planned(
     together: Together = APART,
     names: Classes = UNNAMED,
     beside: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    folds: ArrayLike | None = None,
 ) -> tuple[ReportProblem, Outline[Any]]:
     """The checked problem, and what its report consists of; columns ``beside`` it may be labels of rows that belong together."""
     check_count(n_resamples, "n_resamples", least=99)
@@ -257,19 +271,41 @@ def planned(
         clusters, more = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
     n = len(predictions) if sample_weight is None else len(sample_weight)
     columns = columns_of(by, n, sample_weight)
-    cautions: list[str] = []
-    if labels is None:
-        others = columns_of(beside, n, sample_weight, "columns") | columns
-        looked = {name: as_column(column, name) for name, column in others.items()}
-        cautions = [found.in_words() for found in suspicions(targets, predictions, looked)]
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
-    draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
+    draws = affordable_resamples(n_resamples, int(np.prod(targets.shape)))
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
+    problem: ReportProblem
     if isinstance(predictions, Categorical | Bernoulli):
-        classes = ClassProblem(*parts, idle=n - len(predictions), clusters=clusters)  # type: ignore[arg-type]
-        return classes, noted(outline_of_classes(classes, columns), more, cautions)
-    forecasts = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
-    return forecasts, noted(outline_of_forecasts(forecasts, columns), more, cautions)
+        problem = ClassProblem(*parts, idle=n - len(predictions), clusters=clusters)  # type: ignore[arg-type]
+    else:
+        problem = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
+    plan: Any = outline_of_classes if isinstance(problem, ClassProblem) else outline_of_forecasts
+    cautions = (
+        [] if labels is not None else cautions_of(problem, columns_of(beside, n, sample_weight, "columns"), columns)
+    )
+    if folds is None:
+        return problem, noted(plan(problem, columns), more, cautions)
+    if columns:
+        raise InputError("by and folds both cut the rows: leave by out, or evaluate the rows of one fold by themselves")
+    used = None if sample_weight is None else np.flatnonzero(np.asarray(as_weights(sample_weight, n)) > 0)
+    given = as_folds(folds, n)
+    given = given if used is None else replace(given, codes=given.codes[used])
+    split = 0 if clusters is None else int((_folds_of(clusters, given) > 1).sum())
+    problem, outline = over_folds(problem, partial(plan, by={}), given, split)
+    return problem, noted(outline, more, cautions)
+
+
+def cautions_of(problem: ReportProblem, beside: Mapping[str, ArrayLike], by: Mapping[str, ArrayLike]) -> list[str]:
+    """That rows look as if they belonged together, where nobody said so."""
+    if problem.clusters is not None:
+        return []
+    columns, slices = ({name: as_column(column, name) for name, column in part.items()} for part in (beside, by))
+    return [found.in_words() for found in suspicions(problem.targets, problem.predictions, columns, slices)]
+
+
+def _folds_of(clusters: Clusters, folds: Folds) -> np.ndarray:
+    """In how many folds each cluster has rows."""
+    pairs = np.unique(clusters.codes * len(folds) + folds.codes)
+    return np.bincount(pairs // len(folds))
 
 
 def noted(outline: Outline[Any], more: Sequence[str], cautions: Sequence[str]) -> Outline[Any]:
@@ -339,6 +375,11 @@ def report_of(
 def certificate_of(problem: ReportProblem, margin: float) -> Certificate:
     """By the interval of the error that the verdict rests on; refused where it has none."""
     check_margin(margin, "certify")
+    if isinstance(problem.clusters, Folds):
+        raise InputError(
+            f"certify={margin:g} is about one model, and predictions of several folds are those of others: leave certify out, or "
+            "give the predictions of the model that will be used, of rows that it was not trained on"
+        )
     if problem.clusters is not None:
         raise InputError(
             f"certify={margin:g} needs an upper limit of the error, and none is known to hold where rows belong together: leave "
@@ -366,8 +407,12 @@ def settings_of(problem: ReportProblem) -> dict[str, object]:
         "resamples": problem.n_resamples,
         "seed": str(problem.seeds.entropy),
         "level": 0.95,
-        **({} if problem.clusters is None else {"clusters": len(problem.clusters)}),
+        **({} if problem.clusters is None else {_noun(problem.clusters): len(problem.clusters)}),
     }
+
+
+def _noun(clusters: Clusters) -> str:
+    return "folds" if isinstance(clusters, Folds) else "clusters"
 
 
 def versions() -> dict[str, object]:

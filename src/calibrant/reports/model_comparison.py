@@ -11,11 +11,12 @@ from calibrant.distributions.empirical.quantiles import central_levels
 from calibrant.distributions.reading.conversion import Classes
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.proportions import coverage
+from calibrant.plots.style import distinct_names
 from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Page, Picture, Progress, Section, Step, Verdict
 from calibrant.reports.core.problem import ReportProblem, Slicing, columns_of, slicings_of
-from calibrant.reports.evaluation import Report, Together, planned, report_of, settings_of, silent
+from calibrant.reports.evaluation import Report, Together, cautions_of, planned, report_of, settings_of, silent
 from calibrant.reports.forecast_report.forecast_outline import COVERED
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.reports.model_differences import (
@@ -35,6 +36,9 @@ from calibrant.results import SCHEMA, Table, how_many
 from calibrant.results.text import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
+LETTERS = 28
+"""Letters of a model's name at most where several stand in one line."""
+
 MAX_MODELS = 12
 """Models that a page compares."""
 
@@ -46,6 +50,11 @@ class Comparison(Page):
     ``reports`` has the report of each model without advice, slices and pictures: its numbers with intervals and null bands.
     ``differences`` has a row a measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
     the table (Holm). ``sections`` have the scores of slices.
+
+    >>> from calibrant import compare
+    >>> page = compare([0, 1] * 20, {"sure": [0.1, 0.9] * 20, "unsure": [0.4, 0.6] * 20})
+    >>> list(page.reports)
+    ['sure', 'unsure']
     """
 
     title: str
@@ -117,6 +126,7 @@ def compare(
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    columns: ArrayLike | Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     title: str = "Comparison of models",
@@ -130,7 +140,7 @@ def compare(
     ``models`` maps names to predictions; of numbers and counts they may be of different families, as an ensemble and a normal
     distribution. Differences of scores have skewness-corrected intervals, those of calibration errors a bootstrap of the rows, the
     same for all models (:class:`~calibrant.PairedDifference`); p-values allow for all comparisons (Holm). ``clusters``,
-    ``time`` and ``block`` are those of :func:`calibrant.evaluate`.
+    ``time``, ``block`` and ``columns`` are those of :func:`calibrant.evaluate`.
     One estimator alone: :func:`calibrant.inference.differences`. A model and its recalibration:
     :func:`calibrant.reports.before_and_after`.
 
@@ -152,7 +162,13 @@ def compare(
     )
     problems = {name: problem for name, (problem, _) in plans.items()}
     first = next(iter(problems.values()))
-    columns = columns_of(by, len(first) + first.idle, sample_weight)
+    slicing = columns_of(by, len(first) + first.idle, sample_weight)
+    is_said = not (clusters is None and time is None and block is None)
+    cautions = (
+        []
+        if is_said
+        else cautions_of(first, columns_of(columns, len(first) + first.idle, sample_weight, "columns"), slicing)
+    )
     step, total = progress or silent, float(len(problems) + 1)
     reports = {}
     for i, (name, (problem, outline)) in enumerate(plans.items()):
@@ -161,16 +177,17 @@ def compare(
     step(Step("Differences", 1.0), total - 1, total)
     first, scores = next(iter(problems.values())), list(losses_of(list(problems.values())))
     differences, error = differences_of(problems, scores), error_of(first)[0]
+    verdict = judge_models(differences, reports, scores[0].measure if scores else None, error)
     result = Comparison(
         title=title,
         n=len(first),
         kind=first.kind,
-        verdict=judge_models(differences, reports, scores[0].measure if scores else None, error),
+        verdict=replace(verdict, evidence=(*cautions, *verdict.evidence)),
         reports=reports,
         differences=table_of(differences),
         pictures=pictures_of(problems, reports),
-        sections=_sections(first, list(problems), scores, columns),
-        notes=_notes(problems, scores),
+        sections=_sections(first, list(problems), scores, slicing),
+        notes=(*cautions, *_notes(problems, scores)),
         settings=settings_of(first),
     )
     step(LAST, total, total)
@@ -212,9 +229,10 @@ def _target_of(problem: ReportProblem) -> str:
 
 
 def shared_numbers(reports: Mapping[str, Report]) -> list[KeyNumber]:
-    """Those of the first model that all others have, too."""
+    """Those of the first model that all others have, too: the log loss, other scores, and then errors."""
     first, *others = reports.values()
-    return [x for x in first.numbers if all(x.key in [y.key for y in other.numbers] for other in others)]
+    found = [x for x in first.numbers if all(x.key in [y.key for y in other.numbers] for other in others)]
+    return sorted(found, key=lambda x: 0 if x.key == "log" else 1 if x.is_score else 2)
 
 
 def numbers_in_common(reports: Mapping[str, Report]) -> Iterator[tuple[str, KeyNumber]]:
@@ -386,7 +404,18 @@ def to_html(comparison: "Comparison") -> str:
         parts=parts,
         charts=charts_of(comparison.pictures),
         numbers=numbers_of(comparison),
+        differences=short_names(comparison),
     )
+
+
+def short_names(comparison: "Comparison") -> Table:
+    """The differences with names that leave room for the numbers."""
+    names = list(comparison.reports)
+    short = dict(zip(names, distinct_names(names, LETTERS), strict=True))
+    columns = dict(comparison.differences)
+    for side in ("a", "b"):
+        columns[side] = np.array([short[name] for name in columns[side].tolist()], dtype=object)
+    return Table(columns)
 
 
 def numbers_of(comparison: "Comparison") -> Table:

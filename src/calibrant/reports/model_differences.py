@@ -287,7 +287,9 @@ def judge_models(
     measures = [error, *([] if score is None else [score])]
     standings = [Standing.of(differences, one) for one in measures if any(d.measure == one for d in differences)]
     headline = _headline(standings, list(reports))
-    evidence = [_evidence(differences, standing) for standing in standings]
+    evidence = [
+        _evidence(differences, standing) for standing in reversed(standings)
+    ]  # scores are known better than errors
     evidence += [f"{name}: {report.verdict.headline}" for name, report in reports.items()]
     is_shown = any(standing.beaten for standing in standings)
     return Verdict("good" if is_shown else "unsure", headline, tuple(evidence))

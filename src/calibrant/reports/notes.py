@@ -12,6 +12,7 @@ from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.cluster_signs import DOUBTFUL, SIGNS
 from calibrant.recalibration.base import floor_of
 from calibrant.reports.class_report.class_problem import ClassProblem
+from calibrant.reports.core.folds import Folds
 from calibrant.reports.core.problem import ReportProblem
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.results import how_many, number
@@ -43,7 +44,7 @@ def effective_rows(weights: np.ndarray | None, idle: int = 0) -> list[str]:
 
 def cluster_notes(problem: ReportProblem) -> list[str]:
     """What is known with clusters, and what is left out because of them."""
-    if problem.clusters is None:
+    if problem.clusters is None or isinstance(problem.clusters, Folds):
         return []
     n, count = len(problem), len(problem.clusters)
     found = [

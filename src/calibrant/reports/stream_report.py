@@ -217,6 +217,11 @@ class MonitorReport(Page):
     """Everything the page of a watched stream shows, as data; :func:`calibrant.monitor_report` makes it.
 
     The ``verdict`` rests on the e-process of the monitor alone; one of the two ``pictures`` describes windows of rows.
+
+    >>> from calibrant import Monitor, monitor_report
+    >>> page = monitor_report(Monitor(window=100).update([0, 1] * 100, [0.4, 0.6] * 100))
+    >>> page.n, len(page.pictures)
+    (200, 2)
     """
 
     title: str

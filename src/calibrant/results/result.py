@@ -63,11 +63,17 @@ SCHEMA = "calibrant/1"
 
 
 def jsonable(x: object) -> Any:
-    """``x`` in JSON's own types; numbers JSON lacks (NaN, infinity) become their names."""
+    """``x`` in JSON's own types; numbers JSON lacks (NaN, infinity) become their names.
+
+    >>> import math
+    >>> jsonable({"a": math.nan, "b": (1, 2)})
+    {'a': 'nan', 'b': [1, 2]}
+    """
     if isinstance(x, np.ndarray):
         return [jsonable(v) for v in x.tolist()]
     if isinstance(x, np.generic):
-        return jsonable(x.item())
+        plain = x.item()
+        return repr(plain) if isinstance(plain, np.generic) else jsonable(plain)
     if isinstance(x, float) and not math.isfinite(x):
         return str(x)
     if isinstance(x, Mapping):
@@ -195,7 +201,7 @@ class Interval:
 
 def check_level(level: float) -> None:
     """A confidence level is a share between none and all."""
-    if not 0 < level < 1:
+    if not isinstance(level, Real) or not 0 < level < 1:
         raise ValueError(f"the level must lie strictly between 0 and 1; got {level!r}")
 
 
@@ -214,6 +220,11 @@ class Estimate(Measured):
     at any level where it is more than the value and so many standard errors. ``withheld`` says why there is no interval where
     one might be expected. :class:`calibrant.Bootstrap` gives an interval to estimators that resampling of rows suits,
     :class:`calibrant.ExactTest` the band a calibrated model would show.
+
+    >>> from calibrant import Brier
+    >>> estimate = Brier()([0, 1, 1], [0.2, 0.7, 0.9])
+    >>> round(estimate.value, 4), estimate.n
+    (0.0467, 3)
     """
 
     name: str
@@ -312,6 +323,11 @@ class TestResult(Measured):
     ``pvalue`` is small when they are not. ``null_distribution`` holds the statistic under calibrated resamples, so
     ``null_band()`` says what an honest model with these very predictions would show; tests whose law is for large n have none.
     ``notes`` say what a reader must know. As a number it is its p-value: ``result < 0.05``.
+
+    >>> from calibrant import ECE, ExactTest
+    >>> result = ExactTest(ECE())([0, 1] * 50, [0.1, 0.9] * 50)
+    >>> result.statistic == result.estimate.value, result.pvalue < 0.05
+    (True, True)
     """
 
     __test__ = False  # not a test case, whatever the name says to pytest

@@ -9,7 +9,11 @@ from html import escape
 
 
 def number(x: float) -> str:
-    """A number as people read it: four significant digits, thousands grouped."""
+    """A number as people read it: four significant digits, thousands grouped.
+
+    >>> number(12345.678), number(0.00012345)
+    ('12,345.7', '0.0001234')
+    """
     x = float(x)
     if not math.isfinite(x):
         return {math.inf: "∞", -math.inf: "-∞"}.get(x, "NaN")

@@ -1,6 +1,12 @@
 # Written by `python -m calibrant._names`.
 
+from calibrant.sklearn.calibration_error import calibration_error as calibration_error
+from calibrant.sklearn.calibration_error import neg_l1_calibration_error as neg_l1_calibration_error
+from calibrant.sklearn.calibration_error import neg_l2_calibration_error as neg_l2_calibration_error
+from calibrant.sklearn.calibration_error import neg_l2_squared_calibration_error as neg_l2_squared_calibration_error
+from calibrant.sklearn.calibration_error import neg_max_calibration_error as neg_max_calibration_error
 from calibrant.sklearn.classifier import RecalibratedClassifier as RecalibratedClassifier
 from calibrant.sklearn.held_out import RecalibrationWarning as RecalibrationWarning
 from calibrant.sklearn.regressor import RecalibratedRegressor as RecalibratedRegressor
+from calibrant.sklearn.model_report import evaluate_model as evaluate_model
 from calibrant.sklearn.scoring import scorer as scorer

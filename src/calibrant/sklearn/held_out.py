@@ -132,7 +132,11 @@ FOLDS = 5
 
 
 class RecalibrationWarning(UserWarning):
-    """What a reader of recalibrated predictions must know."""
+    """What a reader of recalibrated predictions must know.
+
+    >>> issubclass(RecalibrationWarning, UserWarning)
+    True
+    """
 
 
 @dataclass(frozen=True, eq=False)

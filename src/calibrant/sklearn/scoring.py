@@ -21,7 +21,7 @@ class Scorer:
 
     def __call__(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The estimate for these rows, with the sign that makes larger better."""
-        targets, predictions = _problem(model, X, np.asarray(y))
+        targets, predictions = problem_of(model, X, np.asarray(y))
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
         value = float(self.estimator(targets, predictions, **options))
         return value if self.greater_is_better else -value
@@ -51,12 +51,18 @@ def scorer(estimator: Callable[..., Any], *, greater_is_better: bool = False) ->
     return Scorer(estimator, greater_is_better)
 
 
-def _problem(model: Any, X: Any, y: np.ndarray) -> tuple[np.ndarray, Distribution]:
+def problem_of(model: Any, X: Any, y: np.ndarray) -> tuple[np.ndarray, Distribution]:
     """Targets and predictions of a model."""
     if not is_classifier(model):
         return y, distribution(model, X)
+    classes, table = class_probabilities(model, X, y)
+    return class_numbers(y, classes), as_categorical(table, classes)
+
+
+def class_probabilities(model: Any, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The classes of a classifier and of the rows, and the probability of each; of one that it has not seen 0."""
     if not hasattr(model, "predict_proba"):
         raise InputError(f"{type(model).__name__} has no predict_proba: wrap it in RecalibratedClassifier")
     known = np.asarray(model.classes_)
     classes = np.concatenate([known, np.setdiff1d(y, known)])
-    return class_numbers(y, classes), as_categorical(response(model, X, classes), classes)
+    return classes, response(model, X, classes)

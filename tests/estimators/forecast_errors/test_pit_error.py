@@ -101,13 +101,15 @@ def test_what_is_refused(call, message):
 
 @pytest.mark.parametrize("scale", [1.0, 1.3])
 @pytest.mark.parametrize("n", [20, 400])
-@pytest.mark.parametrize("kind", ["normal", "quantiles", "counts"])
+@pytest.mark.parametrize("kind", ["normal", "any interval", "quantiles", "counts"])
 def test_the_interval_covers_the_distance_of_infinitely_many_rows(kind, scale, n, rng):
     """Targets are so many times as wide as forecast; of quantiles the gap at their levels, of counts that of another rate."""
     sets, levels = 300, np.array([0.1, 0.5, 0.9])
     at = levels if kind == "quantiles" else np.linspace(0.0, 1.0, 100_001)[1:-1]
     truth = np.abs(ndtr(ndtri(at) / scale) - at).max()
     batch: object = Normal(np.zeros(n), 1.0)
+    error = PITError("kuiper" if kind == "any interval" else "kolmogorov")
+    truth = 2 * truth if kind == "any interval" else truth  # as far above as below
     if kind == "quantiles":
         batch = Quantiles(np.tile(ndtri(levels), (n, 1)), levels)
     elif kind == "counts":
@@ -116,13 +118,13 @@ def test_the_interval_covers_the_distance_of_infinitely_many_rows(kind, scale, n
     below = above = 0
     for _ in range(sets):
         y = rng.poisson(2 * scale, n) if kind == "counts" else scale * rng.standard_normal(n)
-        low, high = PITError()(y, batch).confidence_interval(0.9)
+        low, high = error(y, batch).confidence_interval(0.9)
         below, above = below + (truth + 0.003 < low), above + (truth - 0.003 * (kind == "counts") > high)
     assert max(below, above) <= binom.isf(0.001, sets, 0.05)
 
 
 def test_where_no_interval_is_known_there_is_none(rng):
     batch = Normal(np.zeros(50), 1.0)
-    for distance in ("kuiper", "cramer-von-mises"):
-        assert not PITError(distance)(rng.standard_normal(50), batch).has_interval
-    assert not PITError()(rng.standard_normal(50), batch, sample_weight=np.ones(50)).has_interval
+    assert not PITError("cramer-von-mises")(rng.standard_normal(50), batch).has_interval
+    for distance in ("kolmogorov", "kuiper"):
+        assert not PITError(distance)(rng.standard_normal(50), batch, sample_weight=np.ones(50)).has_interval

@@ -4,7 +4,7 @@ import pytest
 from calibrant import Categorical, Gamma, Mixture, Normal, Poisson
 from calibrant._validate import InputError
 from calibrant.estimators import UCME, GivenLocations, OptimisedLocations, SampledLocations
-from calibrant.kernels import Energy, Exponential, Gaussian, Identity, Matern, expectation
+from calibrant.kernels import Energy, Exponential, Gaussian, LabelMatrix, Matern, expectation
 
 CERTAIN = [[1.0, 0.0], [0.0, 1.0]]
 
@@ -122,8 +122,8 @@ class TestBadInput:
             UCME(locations=GivenLocations([0.0], Normal([0.0], 1.0)))([0, 1], CERTAIN)
 
     def test_no_expectation(self):
-        with pytest.raises(InputError, match="Identity.* has no expectation under Normal predictions"):
-            UCME(on_targets=Identity())([0.0, 1.0], Normal([0.0, 1.0], 1.0))
+        with pytest.raises(InputError, match="a label matrix is for class labels, integers from 0 to 1; got float64"):
+            UCME(on_targets=LabelMatrix(np.eye(2)))([0.0, 1.0], Normal([0.0, 1.0], 1.0))
 
 
 def test_results_show_their_settings(rng):

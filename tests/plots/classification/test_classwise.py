@@ -36,7 +36,7 @@ def test_the_worst_come_first_and_it_says_so(five):
     assert (np.diff(classes["evidence"]) <= 0).all()
     titles = [panel.get_title() for panel in display.ax_.child_axes]
     assert titles == classes["name"].tolist()
-    assert any("(2 of 5 classes" in text.get_text() for text in display.ax_.texts)
+    assert any(", 2 of 5 classes" in text.get_text() for text in display.ax_.texts)
 
 
 def test_evidence_is_one_a_group_for_calibrated_classes(rng):
@@ -59,7 +59,7 @@ def test_labels_are_shown_too(rng):
     p = rng.random((200, 4))
     y = (rng.random((200, 4)) < p).astype(int)
     display = classwise(y, Bernoulli(p, labels=["a", "b", "c", "x" * 99]), method="smooth", n_resamples=39)
-    assert [panel.get_title() for panel in display.ax_.child_axes] == ["a", "b", "c", "x" * 21 + "…"]
+    assert [panel.get_title() for panel in display.ax_.child_axes] == ["a", "b", "c", "x" * 14 + "…" + "x" * 7]
     assert "nan" not in display.to_svg()
 
 

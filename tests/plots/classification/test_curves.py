@@ -4,7 +4,7 @@ import pytest
 from calibrant import EqualMass, EqualWidth
 from calibrant._validate import InputError
 from calibrant.plots.base import resamples
-from calibrant.plots.classification.reliability import bins_of, floor_for
+from calibrant.plots.classification.reliability import Spaced, bins_of, floor_for
 
 
 def test_resamples_grow_fewer_where_rows_are_many():
@@ -17,7 +17,7 @@ def test_resamples_grow_fewer_where_rows_are_many():
 def test_bins_follow_the_scores():
     wide, narrow = np.linspace(0, 1, 100), np.linspace(0.4, 0.5, 100)
     assert bins_of(wide, None) == EqualWidth(15)
-    assert bins_of(wide, 0.001) == EqualMass(15)
+    assert bins_of(wide, 0.001) == Spaced(0.001)
     assert bins_of(narrow, None) == EqualMass(15)
 
 

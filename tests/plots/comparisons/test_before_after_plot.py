@@ -4,6 +4,8 @@ import pytest
 from calibrant import Normal
 from calibrant._validate import InputError
 from calibrant.plots import BeforeAfterDisplay, PITHistogramDisplay, ReliabilityDisplay, before_after
+from calibrant.recalibration import Platt
+from calibrant.reports import before_and_after
 
 
 def test_sides_are_the_displays_of_each(rng):
@@ -34,3 +36,14 @@ def test_forecasts_show_levels_of_one_height(rng):
 def test_settings_are_those_of_one_side():
     with pytest.raises(InputError, match="method must be 'binned'"):
         BeforeAfterDisplay.from_predictions([0, 1], [0.2, 0.4], [0.3, 0.4], method="none")
+
+
+def test_folds_of_a_map_are_for_the_report(rng):
+    p = rng.random(300)
+    y = (rng.random(300) < p**2).astype(int)
+    parts = Platt().fit(y, p).held_out
+    with pytest.raises(
+        InputError, match=r"after holds the folds of a map: give them to calibrant\.reports\.before_and_after"
+    ):
+        before_after(y, p, parts)
+    assert before_and_after(y, p, parts, n_resamples=99).n == 300

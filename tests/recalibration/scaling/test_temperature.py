@@ -19,7 +19,7 @@ from calibrant import (
 from calibrant._validate import InputError
 from calibrant.distributions import Beta
 from calibrant.lab import Tempered
-from calibrant.recalibration import Temperature
+from calibrant.recalibration import Temperature, VectorScaling
 from calibrant.recalibration.maps import Map
 from calibrant.recalibration.scaling.temperature import Here, PowerLoss, likeliest_power
 
@@ -267,3 +267,12 @@ def test_bad_input():
     with pytest.raises(InputError, match="fitted on Categorical predictions; got Normal"):
         fitted(Normal([0.0], [1.0]))
     assert LogLoss()([0, 1], fitted(Categorical([0.2, 0.9]))).value > 0
+
+
+@pytest.mark.parametrize("recalibrator", [Temperature(), VectorScaling()])
+def test_no_gradient_passes_through_a_fit(recalibrator, rng):
+    """A tensor that records what is done with it is a table of numbers like any other, and nothing warns."""
+    torch = pytest.importorskip("torch")
+    p, y = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
+    found = recalibrator.fit(torch.tensor(y), torch.tensor(p, requires_grad=True)).map
+    assert found.to_dict() == recalibrator.fit(torch.tensor(y), torch.tensor(p)).map.to_dict()

@@ -14,7 +14,7 @@ def problem(y, predictions):
 @pytest.mark.parametrize(
     ("y", "predictions", "subject", "numbers", "sections"),
     [
-        ([0, 1], Categorical([0.2, 0.7]), "event: 1", 4, 0),
+        ([0, 1], Categorical([0.2, 0.7]), "event: 1", 9, 0),
         ([0, 2], Categorical(np.full((2, 3), 1 / 3)), "", 5, 1),
         ([[0, 1], [1, 1]], Bernoulli([[0.2, 0.9], [0.5, 0.5]]), "", 3, 1),
     ],
@@ -34,8 +34,8 @@ def made(problem):
     ("k", "kinds"),
     [
         (2, ["reliability", "reliability", "witness", "null"]),
-        (3, ["reliability", "classwise", "confusion", "witness", "simplex", "null"]),
-        (5, ["reliability", "classwise", "confusion", "witness", "null"]),
+        (3, ["reliability", "classwise", "confusion", "witness", "risk_coverage", "simplex", "null"]),
+        (5, ["reliability", "classwise", "confusion", "witness", "risk_coverage", "null"]),
     ],
 )
 def test_pictures_of_classes(k, kinds, rng, problem_of):

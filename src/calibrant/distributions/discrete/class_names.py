@@ -189,6 +189,10 @@ def whole(y: Array) -> Array:
             f"y_true must be class labels; got fractions like {first:g}: give what happened, such as y_true > 0.5, and the "
             "truth first if the arguments are swapped"
         )
+    if bool(xp.any(xp.abs(y) >= 2.0**63)):
+        raise InputError(
+            f"y_true must be class labels; got {float(y[int(xp.argmax(xp.abs(y)))]):g}: give what happened"
+        )
     return xp.astype(y, xp.int64)
 
 

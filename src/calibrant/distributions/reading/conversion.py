@@ -67,7 +67,12 @@ UNNAMED = Classes()
 def as_problem(
     y_true: ArrayLike, y_pred: ArrayLike, classes: Classes = UNNAMED, *, in_parts: bool = False
 ) -> tuple[Array, Distribution]:
-    """Targets and predictions, checked, one target a prediction; a part of the data may lack the positive label."""
+    """Targets and predictions, checked, one target a prediction; a part of the data may lack the positive label.
+
+    >>> y_true, y_pred = as_problem([0, 1], [0.2, 0.7])
+    >>> y_true, type(y_pred).__name__
+    (array([0, 1]), 'Categorical')
+    """
     if isinstance(y_true, Distribution):
         raise InputError(f"y_true is a {type(y_true).__name__}: {SWAPPED}")
     truth = as_array(y_true, "y_true")

@@ -187,7 +187,8 @@ class ENCE(BaseEstimator):
         mean, std = moments_of(predictions, self)
         variance = std**2 if std.ndim == 1 else (std**2).mean(axis=1)
         spread = np.sqrt(variance)
-        which = EqualMass(self.n_bins).bins(spread, weights).index(spread)
+        alike = without_noise(spread)
+        which = EqualMass(self.n_bins).bins(alike, weights).index(alike)
         indicator = (which[:, None] == np.unique(which)).astype(np.float64)
         indicator *= 1.0 if weights is None else weights[:, None]
         weight = indicator.sum(axis=0)
@@ -292,6 +293,21 @@ def _stds(predictions: Distribution, asker: object) -> np.ndarray:
     return std if std.ndim == 1 else std.mean(axis=1)
 
 
+DIGITS = 6
+"""Digits after the first to which spreads must differ to be told apart: single precision has no more."""
+
+
+def without_noise(values: np.ndarray) -> np.ndarray:
+    """Numbers to seven digits, so that a constant which was computed in different ways is one number, and is not sliced.
+
+    >>> np.unique(without_noise(np.array([1.458, 1.4580000000000002, 1.4579999999999997, 2.0]))).tolist()
+    [1.458, 2.0]
+    """
+    size = 10.0 ** np.floor(np.log10(np.maximum(np.abs(values), np.finfo(np.float64).tiny)))
+    found: np.ndarray = np.round(values / size, DIGITS) * size
+    return found
+
+
 def by_spread(y_pred: ArrayLike, n_bins: int = 5) -> np.ndarray:
     """The group of each row by its predicted standard deviation, for ``by=``: the mean of its group, ``(n,)``.
 
@@ -304,5 +320,6 @@ def by_spread(y_pred: ArrayLike, n_bins: int = 5) -> np.ndarray:
     """
     check_count(n_bins, "n_bins")
     spread = _stds(as_distribution(y_pred), "by_spread")
-    which = EqualMass(n_bins).bins(spread).index(spread)
+    alike = without_noise(spread)
+    which = EqualMass(n_bins).bins(alike).index(alike)
     return (np.bincount(which, spread) / np.maximum(np.bincount(which), 1))[which]

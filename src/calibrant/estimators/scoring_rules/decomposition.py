@@ -26,6 +26,11 @@ class Decomposition(Result):
 
     ``name`` says which score and ``lens`` of what; ``table`` has the parts of each event where there are several,
     ``notes`` what a reader must know.
+
+    >>> from calibrant.estimators import decompose
+    >>> parts = decompose([0, 1, 1, 0] * 10, [0.2, 0.7, 0.7, 0.2] * 10)
+    >>> abs(parts.score - (parts.miscalibration - parts.discrimination + parts.uncertainty)) < 1e-12
+    True
     """
 
     name: str

@@ -147,7 +147,13 @@ TRUSTED = 1e-9
 
 
 class FittedCurve(ABC):
-    """A curve with the rule that made it, its numbers resolved; call it at any scores in [0, 1]."""
+    """A curve with the rule that made it, its numbers resolved; call it at any scores in [0, 1].
+
+    >>> from calibrant.estimators import IsotonicCurve
+    >>> curve = IsotonicCurve().fit(np.array([0.2, 0.4, 0.8]), np.array([0.0, 1.0, 1.0]), np.ones(3))
+    >>> curve(np.array([0.2, 0.8]))
+    array([0., 1.])
+    """
 
     rule: "Curve"
 

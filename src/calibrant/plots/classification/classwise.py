@@ -1,5 +1,6 @@
 """A small reliability diagram for every class, or for those that are worst."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,7 +24,7 @@ from calibrant.plots.classification.reliability import (
     on_host,
     settings_of,
 )
-from calibrant.plots.style import Palette, dress, frame_probabilities, inches_of, limits_of, shortened
+from calibrant.plots.style import Palette, dress, frame_probabilities, inches_of, limits_of, scaled, shortened
 from calibrant.results import Table, number
 from calibrant.typing import Array, ArrayLike, Engine, Seed
 
@@ -51,9 +52,17 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
         panel.set_title(shortened(name, 22), fontsize=10.5, color=palette.ink, pad=4)
         panel.tick_params(labelsize=9, labelbottom=i + across >= shown, labelleft=i % across == 0)
     width, height = inches_of(axes)
-    words = "Predicted probability" + _choice(tables)
+    words = scaled("Predicted probability", settings["floor"]) + _choice(tables)
     axes.text(0.5, -0.3 / height, words, ha="center", va="top", transform=axes.transAxes)
-    axes.text(-0.46 / width, 0.5, "Observed frequency", ha="right", va="center", rotation=90, transform=axes.transAxes)
+    axes.text(
+        -0.46 / width,
+        0.5,
+        scaled("Observed frequency", settings["floor"]),
+        ha="right",
+        va="center",
+        rotation=90,
+        transform=axes.transAxes,
+    )
 
 
 def columns_of(tables: Tables) -> int:
@@ -75,7 +84,7 @@ def _part(curve: Table, name: str) -> Table:
 
 def _choice(tables: Tables) -> str:
     shown, total = tables["classes"].n_rows, int(tables["settings"]["classes"][0])
-    return "" if shown == total else f" ({shown} of {number(total)} classes, the strongest evidence first)"
+    return "" if shown == total else f", {shown} of {number(total)} classes"
 
 
 def layout_of(tables: Tables) -> Layout:
@@ -109,6 +118,7 @@ class ClasswiseDisplay(PredictionDisplay):
         y_pred: ArrayLike,
         *,
         max_classes: int = 6,
+        order: Sequence[int] | None = None,
         method: Method = "binned",
         band: Band = "consistency",
         axis: Axis = "probability",
@@ -121,7 +131,10 @@ class ClasswiseDisplay(PredictionDisplay):
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Self:
-        """At most ``max_classes`` panels; the other settings are those of :class:`ReliabilityDisplay`."""
+        """At most ``max_classes`` panels, the first in ``order`` (numbers of classes) or those with the strongest evidence.
+
+        The other settings are those of :class:`ReliabilityDisplay`.
+        """
         check_count(max_classes, "max_classes")
         targets, predictions, weights, together = as_clustered_problem(
             y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
@@ -130,8 +143,8 @@ class ClasswiseDisplay(PredictionDisplay):
             raise InputError(f"classes are shown one by one, and these are {type(predictions).__name__} predictions")
         events = (MultiLabel() if isinstance(predictions, Bernoulli) else ClassWise()).events(predictions)
         evidence = np.array([evidence_of(event, targets, weights) for event in events])
-        order = np.argsort(-evidence, kind="stable")[:max_classes]
-        chosen = order if len(events) > max_classes else np.sort(order)
+        strongest = np.argsort(-evidence, kind="stable") if order is None else _checked_order(order, len(events))
+        chosen = strongest[:max_classes] if len(events) > max_classes else np.arange(len(events))
         seeds = as_seed_sequence(rng).spawn(len(chosen))
         floor = floor_for(axis, np.concatenate([events[i].probability for i in chosen]), len(predictions))
         curves = Curves(method, band, level, n_resamples, floor, n_curves=len(chosen))
@@ -147,6 +160,13 @@ class ClasswiseDisplay(PredictionDisplay):
                 "settings": Table({**curves.settings(), "classes": [len(events)]}),
             }
         )
+
+
+def _checked_order(order: Sequence[int], total: int) -> np.ndarray:
+    found = np.asarray(order)
+    if found.ndim != 1 or sorted(found.tolist()) != list(range(total)):
+        raise InputError(f"order must have each number from 0 to {total - 1} once; got {order!r}")
+    return found
 
 
 def evidence_of(event: Event, targets: Array, weights: np.ndarray | None) -> float:

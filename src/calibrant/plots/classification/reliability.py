@@ -12,12 +12,21 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
-from calibrant.estimators.binned.binning import Binning, EqualMass, EqualWidth
+from calibrant.estimators.binned.binning import Binning, Bins, EqualMass, EqualWidth, with_ends
 from calibrant.estimators.smooth.fitted_curves import Curve, IsotonicCurve, KernelSmooth
 from calibrant.inference.reliability_curve import ReliabilityCurve, beyond_chance
 from calibrant.lenses.class_lenses import Event, Lens, default_lens
 from calibrant.plots.base import Drawing, Legend, PredictionDisplay, Tables, level_in, plotter, resamples
-from calibrant.plots.style import Palette, dress, frame_probabilities, inches_of, limits_of, share_of_rows
+from calibrant.plots.style import (
+    Palette,
+    dress,
+    frame_probabilities,
+    has_room_left,
+    inches_of,
+    limits_of,
+    scaled,
+    share_of_rows,
+)
 from calibrant.results import Table
 from calibrant.typing import Array, ArrayLike, Engine, Seed
 
@@ -106,6 +115,47 @@ Axis: TypeAlias = Literal["probability", "logit", "auto"]
 CURVES: dict[Method, Curve | None] = {"binned": None, "isotonic": IsotonicCurve(), "smooth": KernelSmooth()}
 """What the methods fit."""
 
+
+@dataclass(frozen=True)
+class MergedEnds(Binning):
+    """The bins of another rule, but for edges so near to 0 or 1 that marks on both sides would lie at one place of log-odds.
+
+    >>> MergedEnds(EqualMass(3), 0.01).bins(np.array([0.5, 0.995, 0.999])).edges
+    array([0. , 0.5, 1. ])
+    """
+
+    rule: Binning
+    floor: float
+
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
+        """Those whose edges are at least twice the floor from the ends."""
+        inner = self.rule.bins(scores, weights, observed).edges[1:-1]
+        return Bins(with_ends(inner[(inner >= 2 * self.floor) & (inner <= 1 - 2 * self.floor)]))
+
+
+@dataclass(frozen=True)
+class Spaced(Binning):
+    """A group at either end of log-odds where a thirtieth of the rows or more lie, and up to fifteen of equal mass between.
+
+    >>> Spaced(0.01).bins(np.repeat([0.001, 0.3, 0.6, 0.999], 25)).edges
+    array([0.  , 0.02, 0.3 , 0.98, 1.  ])
+    """
+
+    floor: float
+
+    def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
+        """Groups between have fifty rows or more, or are five."""
+        low, high = 2 * self.floor, 1 - 2 * self.floor
+        inside = (scores > low) & (scores <= high)
+        ends = [end for end, beyond in ((low, scores <= low), (high, scores > high)) if beyond.mean() >= 1 / 30]
+        rows = int(inside.sum())
+        if rows == 0:
+            return Bins(with_ends(np.array(ends[:1], scores.dtype) if len(ends) > 1 else np.zeros(0, scores.dtype)))
+        rule = EqualMass(max(min(15, rows // 50), min(5, rows // 10), 1))
+        inner = rule.bins(scores[inside], None if weights is None else weights[inside]).edges[1:-1]
+        return Bins(with_ends(np.unique(np.concatenate([inner, np.array(ends)]).astype(scores.dtype))))
+
+
 WORK: dict[Method, int] = {"binned": 200_000_000, "isotonic": 20_000_000, "smooth": 40_000_000}
 """Resampled targets that bands may cost in all before they make do with fewer resamples."""
 
@@ -139,8 +189,12 @@ class Curves:
     ) -> Table:
         """The curve of one event, without a band if there is to be none."""
         targets, predictions = problem
+        if self.bins is None or self.floor is None:
+            bins = self.bins or bins_of(predictions.probs, self.floor)
+        else:
+            bins = MergedEnds(self.bins, self.floor)
         curve = ReliabilityCurve(
-            bins=self.bins or bins_of(predictions.probs, self.floor),
+            bins=bins,
             level=self.level,
             n_resamples=resamples(self.n_resamples, len(predictions) * self.n_curves, WORK[self.method]),
             curve=CURVES[self.method],
@@ -148,7 +202,16 @@ class Curves:
         )
         together = None if clusters is None or self.band is None else clusters.codes
         table = curve(targets, predictions, sample_weight=weights, clusters=together, rng=rng, engine=engine)
+        if self.method != "binned":
+            table = self._drawn(table)
         return table if self.band else Table({k: v for k, v in table.items() if k not in ("low", "high")})
+
+    def _drawn(self, table: Table) -> Table:
+        """The places of a curve that lie apart on the axis: those beyond its ends are left out."""
+        if self.floor is None:
+            return table
+        inside = (table["predicted"] >= self.floor) & (table["predicted"] <= 1 - self.floor)
+        return Table({name: column[inside] for name, column in table.items()}) if inside.sum() > 1 else table
 
     def settings(self) -> dict[str, Any]:
         """What a picture must know of them, as columns of a table with one row."""
@@ -164,8 +227,10 @@ def floor_for(axis: Axis, scores: np.ndarray, n: int, weights: np.ndarray | None
 
 def bins_of(scores: np.ndarray, floor: float | None) -> Binning:
     """Equal widths spread marks over the picture; probabilities close together, or close to an end, need equal mass."""
+    if floor is not None:
+        return Spaced(floor)
     low, high = np.quantile(scores, [0.01, 0.99])
-    return EqualWidth(15) if floor is None and high - low > NARROW else EqualMass(15)
+    return EqualWidth(15) if high - low > NARROW else EqualMass(15)
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
@@ -189,12 +254,15 @@ def draw_pair(axes: "Axes", below: "Axes", tables: Tables, palette: Palette) -> 
     claims, outcomes = (np.concatenate(parts) for parts in zip(*spans, strict=True))
     floor = settings["floor"]
     frame_probabilities(axes, limits_of(claims, floor), limits_of(outcomes, floor), floor)
-    axes.set(ylabel="Observed frequency")
+    width, height = inches_of(axes)
+    axes.set(ylabel=scaled("Observed frequency", floor, height))
     axes.tick_params(labelbottom=False)
-    below.set(xlabel="Predicted probability")
-    left = -0.5 / inches_of(axes)[0]
+    below.set(xlabel=scaled("Predicted probability", floor, width))
+    left = -(0.5 if floor is None else 0.57) / width  # 0.999 is wider than 0.8
     for part in (axes, below):
         part.yaxis.set_label_coords(left, 0.5)
+        if not has_room_left(axes):  # the picture beside it has the same words
+            part.set_ylabel("")
 
 
 def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Palette, *, size: float = 1.0) -> None:
@@ -271,7 +339,7 @@ class ReliabilityDisplay(PredictionDisplay):
     array([0. , 0.3, 0.9])
     """
 
-    drawing = Drawing(draw, size=(5.2, 6.1), legend_of=legend_of)
+    drawing = Drawing(draw, size=(5.2, 6.1), margins=(0.8, 0.12, 0.56, 0.1), legend_of=legend_of)
 
     @classmethod
     def from_predictions(

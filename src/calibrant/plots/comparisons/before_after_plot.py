@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Self
 
+from calibrant._validate import InputError
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import as_distribution
@@ -9,6 +10,7 @@ from calibrant.plots.base import Display, Drawing, Layout, Legend, Tables, plott
 from calibrant.plots.classification.reliability import ReliabilityDisplay, draw_pair
 from calibrant.plots.forecasting.pit_histogram import PITHistogramDisplay
 from calibrant.plots.style import Palette, inches_of
+from calibrant.recalibration.base import HeldOut
 from calibrant.results import Table
 from calibrant.typing import ArrayLike
 
@@ -74,7 +76,7 @@ def legend_of(tables: Tables) -> Legend:
 
 def layout_of(tables: Tables) -> Layout:
     """Wide, and higher where there are two parts."""
-    return Layout((7.8, 4.9 if "before_curve" in tables else 3.6), (0.7, 0.12, 0.56, 0.36))
+    return Layout((7.8, 4.9 if "before_curve" in tables else 3.6), (0.8, 0.12, 0.56, 0.36))
 
 
 class BeforeAfterDisplay(Display):
@@ -97,6 +99,10 @@ class BeforeAfterDisplay(Display):
     @classmethod
     def from_predictions(cls, y_true: ArrayLike, before: ArrayLike, after: ArrayLike, **options: Any) -> Self:
         """Both sides; ``options`` are those of the display of one side."""
+        if isinstance(after, tuple) and after and isinstance(after[0], HeldOut):
+            raise InputError(
+                "after holds the folds of a map: give them to calibrant.reports.before_and_after, or give all predictions here"
+            )
         is_class = isinstance(as_distribution(before), Categorical | Bernoulli)
         one: Any = ReliabilityDisplay if is_class else PITHistogramDisplay
         return cls(paired(*(one.from_predictions(y_true, y_pred, **options).tables for y_pred in (before, after))))

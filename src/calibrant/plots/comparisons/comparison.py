@@ -7,11 +7,15 @@ import numpy as np
 
 from calibrant._clusters import refuse_clusters
 from calibrant._validate import InputError
-from calibrant.distributions.reading.conversion import Classes, as_distribution
+from calibrant.distributions.reading.conversion import Classes, as_distribution, as_weighted_problem
+from calibrant.estimators.binned.binning import EqualMass
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.inference.intervals import WithInterval
+from calibrant.inference.reliability_curve import ReliabilityCurve
+from calibrant.lenses.class_lenses import Lens
 from calibrant.plots.base import Display, Drawing, Layout, Tables, plotter, resamples
-from calibrant.plots.style import MARKERS, SERIES, Palette, dress, label_ends, limits_of, shortened
+from calibrant.plots.classification.reliability import claims_of
+from calibrant.plots.style import MARKERS, SERIES, Palette, distinct_names, dress, label_ends, limits_of
 from calibrant.results import Estimate, Table, TestResult
 from calibrant.typing import ArrayLike, Engine, Estimator, Seed
 
@@ -40,7 +44,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     for chosen, colour, marker in ((~beyond, palette.accent, "o"), (beyond, palette.bad, "D")):
         axes.hlines(y[chosen], models["low"][chosen], models["high"][chosen], color=colour, linewidth=2.2, zorder=3)
         axes.scatter(value[chosen], y[chosen], s=46, color=colour, marker=marker, linewidth=0, zorder=4)
-    axes.set_yticks(y, [shortened(name, LETTERS) for name in models["model"].tolist()])
+    axes.set_yticks(y, distinct_names(models["model"].tolist(), LETTERS))
     axes.tick_params(axis="y", colors=palette.ink)
     axes.set(ylim=(models.n_rows - 0.5, -0.5), xlabel=str(tables["settings"]["name"][0]))
     axes.margins(x=0.06)
@@ -170,3 +174,47 @@ def curves_layout(tables: Tables) -> Layout:
 
 
 CURVES = Drawing(draw_curves, layout_of=curves_layout, legend=(("dashed", "as claimed"),))
+
+
+class CurvesDisplay(Display):
+    """What several models of the same targets claimed, and what happened: a line a model, named at its end.
+
+    Groups hold equally many rows, so that few of them do not let a line stray among others. Bands would hide each other:
+    :class:`ReliabilityDisplay` has them for one model. ``tables`` hold ``curve_0``, ``curve_1`` and so on, and ``settings``.
+
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(300)
+    >>> y = (rng.random(300) < p) * 1
+    >>> display = CurvesDisplay.from_predictions(y, {"good": p, "too high": p**0.5}, n_bins=3)
+    >>> display.tables["curve_1"]["model"].tolist()
+    ['too high', 'too high', 'too high']
+    """
+
+    drawing = CURVES
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        models: Mapping[str, ArrayLike],
+        *,
+        n_bins: int = 10,
+        lens: Lens | None = None,
+        sample_weight: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+    ) -> Self:
+        """Of several classes the confidence in the favoured one, of several labels all labels together, or what the lens asks."""
+        if not isinstance(models, Mapping) or not models:
+            raise InputError(f"models must be predictions by name, {{'name': y_pred}}; got {models!r}")
+        tables = {}
+        for i, (name, y_pred) in enumerate(models.items()):
+            problem = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
+            y, p, w = claims_of(*problem, lens)
+            curve = ReliabilityCurve(EqualMass(n_bins), band="confidence")(y, p, sample_weight=w)
+            model = np.array([name] * curve.n_rows, dtype=object)
+            tables[f"curve_{i}"] = Table(model=model, predicted=curve["predicted"], observed=curve["observed"])
+        return cls({**tables, "settings": Table(kind=["classes"])})
+
+
+curves = plotter(CurvesDisplay.from_predictions, "curves")

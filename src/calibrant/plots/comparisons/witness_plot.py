@@ -19,7 +19,7 @@ from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import check_whole
 from calibrant.distributions.multivariate import dimensions
 from calibrant.distributions.reading.conversion import Classes, as_weighted_problem
-from calibrant.estimators.forecast_errors.spread import moments_of
+from calibrant.estimators.forecast_errors.spread import moments_of, without_noise
 from calibrant.plots.base import Drawing, Layout, PredictionDisplay, Tables, plotter, resamples
 from calibrant.plots.classification.reliability import floor_of
 from calibrant.plots.heat_map import (
@@ -71,7 +71,9 @@ class Outcomes:
 
     @classmethod
     def of(cls, targets: Array, predictions: Distribution) -> Self:
-        """Favoured classes along the confidence, or errors along the predicted spread."""
+        """Favoured classes along the confidence, one event along its probability, or errors along the predicted spread."""
+        if isinstance(predictions, Categorical) and predictions.n_classes == 2:
+            return cls._risk(to_numpy(targets), predictions)
         if isinstance(predictions, Categorical):
             return cls._classes(to_numpy(targets), predictions)
         if isinstance(predictions, Ensemble | Bernoulli) or dimensions(predictions):
@@ -80,6 +82,14 @@ class Outcomes:
                 "predictions: see calibrant.plots.pit_histogram or calibrant.plots.classwise"
             )
         return cls._errors(to_numpy(targets), predictions)
+
+    @classmethod
+    def _risk(cls, y: np.ndarray, predictions: Categorical) -> Self:
+        """Does the event of two classes happen? It is asked of every row."""
+        p = to_numpy(predictions.probability(1)).astype(np.float64)
+        chances = Categorical(np.column_stack([p, 1 - p])).checked()
+        asked = np.ones((len(p), 1), dtype=bool)
+        return cls(1 - y, chances, predictions.class_names[1:], asked, p, log_odds_of(p))
 
     @classmethod
     def _classes(cls, y: np.ndarray, predictions: Categorical) -> Self:
@@ -101,7 +111,7 @@ class Outcomes:
         reached = to_numpy(needed(predictions.cdf(edges), "a distribution function", predictions, "witness"))
         chances = np.clip(np.diff(reached, axis=0, prepend=0.0, append=1.0).T, 0, 1)
         which = (y > edges).sum(axis=0)
-        return cls(which, Categorical(chances).checked(), error_names(), None, std, ranks_of(std))
+        return cls(which, Categorical(chances).checked(), error_names(), None, std, ranks_of(without_noise(std)))
 
 
 def error_names() -> tuple[str, ...]:
@@ -151,13 +161,15 @@ class Smoother:
 
 
 AXES = {
-    "classes": ("Confidence in the favoured class", "Favoured class"),
+    "classes": ("Confidence in the favoured class (log-odds scale)", "Favoured class"),
+    "risk": ("Predicted probability (log-odds scale)", "Event"),
     "errors": ("Predicted standard deviation", "Error, in predicted standard deviations"),
 }
 """What lies along the map, and down it."""
 
 WORDS = {
     "classes": ("claimed too little", "percentage points", "claimed too much"),
+    "risk": ("predicted too low", "percentage points", "predicted too high"),
     "errors": ("more often than claimed", "percentage points", "less often than claimed"),
 }
 """What the shades say."""
@@ -193,7 +205,8 @@ def layout_of(tables: Tables) -> Layout:
 class WitnessDisplay(PredictionDisplay):
     """The kernel witness as a map: for which predictions outcomes come more or less often than claimed.
 
-    Of classes, s is the confidence in the favoured class j, and ``w(s, j)`` is the mean over rows that favour j, weighted by a
+    Of two classes, s is the probability of the event, of which all rows are asked. Of more, s is the confidence in the favoured
+    class j, and ``w(s, j)`` is the mean over rows that favour j, weighted by a
     kernel ``k(s, s_i)``, of ``1[y_i = j] - p_ij``. Of forecasts of numbers, s is the predicted standard deviation, and j an
     error in such units, of which all rows are asked. The column ``gap`` is ``-w``: above zero (orange), more was claimed than
     happened. The kernel is Gaussian along the log-odds of a confidence and along the ranks of a spread. Dots mark cells beyond
@@ -248,7 +261,8 @@ class WitnessDisplay(PredictionDisplay):
             gap=gap[:, shown].T.ravel(),
             adjusted=np.where(np.isnan(gap), 1.0, adjusted)[:, shown].T.ravel(),
         )
-        return cls({"cells": cells, "settings": Table(kind=["classes" if is_class else "errors"], outcomes=[k])})
+        kind = "errors" if not is_class else "risk" if k == 1 else "classes"
+        return cls({"cells": cells, "settings": Table(kind=[kind], outcomes=[k])})
 
 
 def _smoothed(gaps: CellGaps, kernel: np.ndarray, k: int, sums: np.ndarray) -> np.ndarray:

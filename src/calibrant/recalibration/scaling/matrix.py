@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._array import as_double_rows, matched, namespace, row_sums, to_numpy
+from calibrant._array import as_double_rows, constant, matched, namespace, row_sums, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -241,7 +241,7 @@ def _searched(objective: SoftmaxLoss, start: np.ndarray, rows: float, here: Poin
 def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> _Problem:
     check_classes(predictions, asker)
     assert isinstance(predictions, Categorical)
-    p = as_double_rows(predictions.matrix)
+    p = constant(as_double_rows(predictions.matrix))
     w, rows = shares(weights, len(targets))
     least = max(least_probability(p, rows), MIN_PROBABILITY)
     return _Problem(_log_rows(p, least), targets, matched(w, p), rows, least)

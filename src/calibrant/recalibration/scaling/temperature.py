@@ -7,7 +7,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from calibrant._array import as_double_rows, matched, namespace, picked, row_products, row_slices, row_sums, to_numpy
+from calibrant._array import (
+    as_double_rows,
+    constant,
+    matched,
+    namespace,
+    picked,
+    row_products,
+    row_slices,
+    row_sums,
+    to_numpy,
+)
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -69,7 +79,7 @@ class Temperature(Searching):
 
 
 def _of_classes(targets: np.ndarray, predictions: Categorical, weights: np.ndarray | None, start: float) -> Found:
-    p = as_double_rows(predictions.matrix)
+    p = constant(as_double_rows(predictions.matrix))
     w, rows = shares(weights, len(targets))
     least, notes = least_probability(p, rows), []
     if wrong := int((to_numpy(picked(p, targets)) == 0).sum()):

@@ -14,7 +14,7 @@ from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE, BinnedStatistic
 from calibrant.estimators.binned.tail_scan import TailScan
 from calibrant.estimators.cluster_skewness import ClusterSkewness
-from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
+from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.aggregated import AggregatedTest, Pool
 from calibrant.inference.exact_tests.cluster_signs import MIN_SURPRISES
 from calibrant.inference.multiplicity import holm
@@ -25,7 +25,9 @@ from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay, beyond_of, settings_of
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
+from calibrant.reports.class_report.answered import answered
 from calibrant.reports.class_report.class_faults import fault_of_classes
+from calibrant.reports.class_report.class_measures import UNTESTED, measures_of
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, event_claims, means_of
 from calibrant.reports.core.evidence import (
     DOUBT,
@@ -50,6 +52,7 @@ from calibrant.reports.core.problem import (
     MAX_ROWS,
     Slicing,
     by_column,
+    clearest_first,
     clearest_slice,
     ranked,
     slicings_of,
@@ -62,31 +65,30 @@ from calibrant.typing import ArrayLike
 MAP_WORK = 100_000_000
 """Resampled targets that a map or a smooth curve may cost."""
 
-Make = Callable[[ClassProblem], Picture]
+Make = Callable[[ClassProblem, Evidence], Picture]
 
 
 def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evidence], Picture]]]:
     """The pictures by the names of their steps; with clusters those whose bands allow for them."""
     found: list[tuple[Step, Make]] = [(Step("Reliability curve", 2.0), reliability_of)]
-    if problem.clusters is not None:
-        found += [] if problem.kind == "binary" else [(Step("Reliability of each class", 6.0), _panels)]
-        return [(step, partial(_made, make, problem)) for step, make in found]
     if problem.kind == "binary":
         found += [(Step("Smooth reliability curve", 15.0), _smooth), (Step("Witness", 10.0), _witness)]
     else:
         found.append((Step("Reliability of each class", 6.0), _panels))
-    if problem.kind == "multi-class":
+    if problem.clusters is not None:
+        found = [(step, make) for step, make in found if make in (reliability_of, _panels)]
+    elif problem.kind == "multi-class":
         found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
+    if problem.kind == "multi-class":
+        found.append((Step("Risk and coverage"), answered))
+    if problem.kind == "multi-class" and problem.clusters is None:
         found += [(Step("Map of three classes"), _simplex)] if _n_classes(problem) == 3 else []
-    steps: list[tuple[Step, Callable[[Evidence], Picture]]] = [
-        (step, partial(_made, make, problem)) for step, make in found
-    ]
-    if problem.kind == "multi-label":  # no mean over labels has an exact test
-        return steps
-    return [*steps, (Step("Resampled errors"), partial(_null, problem))]
+    if problem.clusters is None and problem.kind != "multi-label":  # no mean over labels has an exact test
+        found.append((Step("Resampled errors"), _null))
+    return [(step, partial(make, problem)) for step, make in found]
 
 
-def reliability_of(problem: ClassProblem) -> Picture:
+def reliability_of(problem: ClassProblem, _evidence: Evidence | None = None) -> Picture:
     """The reliability diagram of the report's event; all labels of multi-label predictions share one."""
     what = "confidence in the favoured class" if problem.kind == "multi-class" else "predictions"
     band = "consistency" if problem.untested is None else None
@@ -95,32 +97,41 @@ def reliability_of(problem: ClassProblem) -> Picture:
         "reliability",
         "What was claimed, what happened",
         f"Each mark is a group of rows with similar {what}; larger marks hold more. On the dashed line, claims come true as "
-        "often as stated. A calibrated model leaves the band in about one group of twenty.",
+        f"often as stated. A calibrated model leaves the band in about one group of twenty.{_scale(tables)}",
         f"Reliability diagram, observed frequency against predicted probability in {_beyond(tables, 'group')}.",
         tables,
     )
 
 
 def curve_of(problem: ClassProblem) -> Table:
-    """The curve of that diagram, without the band."""
-    return _tables(ReliabilityDisplay, problem, axis="auto", band=None)["curve"]
+    """The curve of that diagram by groups of equally many rows, without the band: few rows would stray among several models."""
+    return _tables(ReliabilityDisplay, problem, axis="probability", band=None, bins=EqualMass(15))["curve"]
 
 
-def _smooth(problem: ClassProblem) -> Picture:
+def _scale(tables: dict[str, Table]) -> str:
+    """That an axis is one of log-odds, which other pictures of the page are not."""
+    floor = settings_of(tables)["floor"]
+    if floor is None:
+        return ""
+    return f" On this scale of log-odds there is room near 0 and 1; what lies within {percent(floor)} of them stands at the end."
+
+
+def _smooth(problem: ClassProblem, _evidence: Evidence) -> Picture:
     tables = _tables(ReliabilityDisplay, problem, axis="auto", method="smooth")
     return Picture(
         "reliability",
         "The same without groups",
         "Observed frequency as a smooth curve of the prediction, which shows what groups may hide. A calibrated model leaves the "
-        "band over about a twentieth of its length.",
+        "band over about a twentieth of its length. It ends where few rows are left.",
         f"Smooth reliability curve, observed frequency against predicted probability at {_beyond(tables, 'point')}.",
         tables,
     )
 
 
-def _panels(problem: ClassProblem) -> Picture:
+def _panels(problem: ClassProblem, evidence: Evidence) -> Picture:
     band = "consistency" if problem.untested is None and not rare_events(problem).any() else None
-    tables = _tables(ClasswiseDisplay, problem, axis="auto", band=band)
+    order = None if problem.untested is not None else clearest_first(evidence.pool, EACH, _pvalues(problem, evidence))
+    tables = _tables(ClasswiseDisplay, problem, axis="auto", band=band, order=order)
     noun, count = ("label", "labels") if problem.kind == "multi-label" else ("class", "classes")
     shown, all_of = tables["classes"].n_rows, int(tables["settings"]["classes"][0])
     which = (
@@ -139,7 +150,7 @@ def _panels(problem: ClassProblem) -> Picture:
     )
 
 
-def _confusion(problem: ClassProblem) -> Picture:
+def _confusion(problem: ClassProblem, _evidence: Evidence) -> Picture:
     tables = _tables(ConfusionDisplay, problem)
     cells = tables["cells"]
     return Picture(
@@ -153,19 +164,23 @@ def _confusion(problem: ClassProblem) -> Picture:
     )
 
 
-def _witness(problem: ClassProblem) -> Picture:
+def _witness(problem: ClassProblem, _evidence: Evidence) -> Picture:
     tables = _tables(WitnessDisplay, problem)
+    if problem.kind == "binary":
+        along, orange, blue = "predicted probability", "predicted too high", "too low"
+    else:
+        along, orange, blue = "favoured class and confidence", "over-confident", "under-confident"
     return Picture(
         "witness",
         "Where it goes wrong",
-        "By the favoured class and the confidence in it: how much more was claimed than came true. Orange: over-confident; blue: "
-        "under-confident. Dots mark places beyond chance; a calibrated model has none in nineteen of twenty data sets.",
-        f"Map of gaps by favoured class and confidence: {_framed(tables['cells'], 'place')}.",
+        f"By {along}: how much more was claimed than came true. Orange: {orange}; blue: {blue}. Dots mark places beyond chance; a "
+        "calibrated model has none in nineteen of twenty data sets.",
+        f"Map of gaps by {along}: {_framed(tables['cells'], 'place')}.",
         tables,
     )
 
 
-def _simplex(problem: ClassProblem) -> Picture:
+def _simplex(problem: ClassProblem, _evidence: Evidence) -> Picture:
     tables = _tables(SimplexDisplay, problem)
     beyond = int((tables["cells"]["adjusted"] <= 0.05).sum())
     return Picture(
@@ -182,10 +197,6 @@ def _simplex(problem: ClassProblem) -> Picture:
 def _null(problem: ClassProblem, evidence: Evidence) -> Picture:
     label = "calibration error of the confidence" if problem.kind == "multi-class" else "calibration error"
     return null_of(problem, evidence.pool, problem.error, "error", label)
-
-
-def _made(make: Make, problem: ClassProblem, _evidence: Evidence) -> Picture:
-    return make(problem)
 
 
 def _tables(display: Any, problem: ClassProblem, **options: Any) -> dict[str, Table]:
@@ -241,19 +252,6 @@ def _framed(cells: Table, noun: str) -> str:
     return f"{said}; the furthest ({', '.join(named)}) claims {points}"
 
 
-MEANINGS = {
-    "top": "How far the stated confidence is from how often the favoured class is right, on average over 15 groups of "
-    "equally many rows.",
-    "class": "The same for the probability of every class in turn, averaged over classes.",
-    "event": "How far the predicted probability is from how often the event happened, on average over 15 groups of "
-    "equally many rows.",
-    "kernel": "How far the probabilities of all classes together are from what happened, with no groups to choose. "
-    "Unbiased: a calibrated model shows values around zero.",
-    "brier": "Mean squared distance of the probabilities from what happened; smaller is better.",
-    "log": "Mean negative log probability of what happened, in nats; smaller is better.",
-}
-
-
 def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Outline[Evidence]:
     """The parts of the report."""
     (slicings, missing), measures = split_slicings(slicings_of(problem, by)), measures_of(problem)
@@ -272,24 +270,6 @@ def outline_of_classes(problem: ClassProblem, by: Mapping[str, ArrayLike]) -> Ou
 
 def _notes(problem: ClassProblem, missing: Sequence[str]) -> Sequence[str]:
     return [*class_notes(problem), *missing]
-
-
-def measures_of(problem: ClassProblem) -> list[KeyMeasure]:
-    """The numbers of the report; the verdict states the first."""
-    kernel = problem.kernel_error
-    rest = [] if kernel is None else [KeyMeasure("Kernel error (SKCE)", MEANINGS["kernel"], kernel, "number", "kernel")]
-    rest += [
-        KeyMeasure("Brier score", MEANINGS["brier"], Brier(), "number", "brier"),
-        KeyMeasure("Log loss", MEANINGS["log"], LogLoss(), "number", "log"),
-    ]
-    if problem.kind != "multi-class":
-        return [KeyMeasure("Calibration error", MEANINGS["event"], problem.error, "fraction", "error"), *rest]
-    each = ECE(EqualMass(15), lens=ClassWise())
-    return [
-        KeyMeasure("Calibration error of the confidence", MEANINGS["top"], problem.error, "fraction", "error"),
-        KeyMeasure("Class-wise calibration error", MEANINGS["class"], each, "fraction", "class-wise error"),
-        *rest,
-    ]
 
 
 def means_to_test(problem: ClassProblem) -> dict[str, ECE]:
@@ -323,7 +303,7 @@ def judge_classes(problem: ClassProblem, evidence: Evidence, numbers: Sequence[K
 
 
 def _gathered(problem: ClassProblem, measures: Sequence[KeyMeasure], slicings: Sequence[Slicing]) -> Evidence:
-    resampled = {m.key: m.estimator for m in measures if m.key != "kernel"}
+    resampled = {m.key: m.estimator for m in measures if m.key not in UNTESTED}
     each = {
         "binary": {},
         "multi-class": {"class-wise error": EACH},
@@ -368,17 +348,11 @@ ENOUGH = 160
 
 def by_class(problem: ClassProblem, evidence: Evidence) -> Section:
     """Each class, or each label, against the rest; the clearest evidence first, and only that where there are many."""
-    events = events_of(problem)
+    events, pvalues = events_of(problem), _pvalues(problem, evidence)
     noun = "label" if problem.kind == "multi-label" else "class"
-    if isinstance(evidence, LabelEvidence):
-        pvalues, how = holm(evidence.labels), "Holm"
-    else:
-        pvalues, how = evidence.pool.adjusted([EACH]), "Westfall and Young"
-    errors, few = None, ""
-    if problem.clusters is not None:
-        errors, rare = _error_of_each(problem), rare_events(problem)
-        pvalues = np.where(rare, np.nan, pvalues)
-        few = " Those without one are too rare in these clusters." if rare.any() else ""
+    how = "Holm" if isinstance(evidence, LabelEvidence) else "Westfall and Young"
+    errors = None if problem.clusters is None else _error_of_each(problem)
+    few = " Those without one are too rare in these clusters." if np.isnan(pvalues).any() else ""
     observed = [event.observed(problem.targets) for event in events]
     means = [means_of(e.probability, h, problem.weights) for e, h in zip(events, observed, strict=True)]
     rows = [int(h.sum()) for h in observed]
@@ -386,6 +360,12 @@ def by_class(problem: ClassProblem, evidence: Evidence) -> Section:
     more = f" The {MAX_ROWS} with the clearest evidence, of {len(events)}." if len(events) > MAX_ROWS else ""
     remark = f"Every {noun} against the rest; p-values allow for their number ({how}).{few}{more}"
     return Section(f"Each {noun}", noun, remark, Table({name: column[:MAX_ROWS] for name, column in table.items()}))
+
+
+def _pvalues(problem: ClassProblem, evidence: Evidence) -> np.ndarray:
+    """Of each class or label, allowing for their number; none of those that are too rare in clusters."""
+    found = holm(evidence.labels) if isinstance(evidence, LabelEvidence) else evidence.pool.adjusted([EACH])
+    return found if problem.clusters is None else np.where(rare_events(problem), np.nan, found)
 
 
 def _error_of_each(problem: ClassProblem) -> list[float]:

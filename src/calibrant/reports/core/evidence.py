@@ -22,7 +22,7 @@ from calibrant.planning.affordable import KERNEL_WORK, work_of
 from calibrant.plots.comparisons.null import NullDisplay
 from calibrant.reports.core.model import KeyNumber, Picture, Step, Verdict
 from calibrant.reports.core.problem import FoundSlice, ReportProblem, Slicing
-from calibrant.results import Finding, Interval, TestResult, how_many, number, percent
+from calibrant.results import Estimate, Finding, Interval, TestResult, how_many, number, percent
 
 
 def kernel_errors(
@@ -215,6 +215,7 @@ class KeyMeasure(NamedTuple):
     estimator: BaseEstimator
     unit: Unit
     key: str
+    ideal: float | None = None
 
     @property
     def step(self) -> Step:
@@ -259,8 +260,18 @@ def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) ->
         estimator=repr(estimate.estimator),
         estimator_name=type(estimate.estimator).__name__,
         key=measure.key,
-        withheld=estimate.withheld if interval is None else None,
+        withheld=_no_interval(estimate) if interval is None else None,
+        ideal=measure.ideal,
     )
+
+
+def _no_interval(estimate: Estimate) -> str | None:
+    """Why an estimate has none: its own reason, what is special about the data, or why resampling of rows does not help."""
+    if estimate.withheld is not None:
+        return estimate.withheld
+    if not np.isfinite(float(estimate)) and estimate.notes:
+        return estimate.notes[-1]
+    return getattr(estimate.estimator, "resampling", None)
 
 
 def null_of(problem: ReportProblem, pool: Pool, estimator: BaseEstimator, key: str, label: str) -> Picture:

@@ -46,7 +46,13 @@ class KeyNumber:
     between 0 and 1, and are shown in percent. ``estimator`` is written with its settings, ``estimator_name`` without.
     ``null_band`` and ``pvalue`` are ``None`` where resampling would take too long, the band also where signs of clusters take its
     place;
-    ``withheld`` says why there is no interval where one might be expected.
+    ``withheld`` says why there is no interval where one might be expected, ``ideal`` what a calibrated model has, where that is
+    one number.
+
+    >>> from calibrant import evaluate
+    >>> first = evaluate([0, 1] * 20, [0.1, 0.9] * 20, advice=False).numbers[0]
+    >>> first.text(0.1), first.unit
+    ('10.0 %', 'fraction')
     """
 
     label: str
@@ -60,6 +66,12 @@ class KeyNumber:
     estimator_name: str
     key: str
     withheld: str | None = None
+    ideal: float | None = None
+
+    @property
+    def misses_ideal(self) -> bool:
+        """Whether the interval leaves out what a calibrated model has."""
+        return self.ideal is not None and self.interval is not None and self.ideal not in self.interval
 
     @property
     def is_score(self) -> bool:
@@ -103,6 +115,7 @@ class KeyNumber:
             "estimator_name": self.estimator_name,
             "meaning": self.meaning,
             "withheld": self.withheld,
+            "ideal": self.ideal,
         }
 
 
@@ -112,6 +125,11 @@ class Verdict:
 
     ``pvalue`` is that of all tests together. ``finding`` says in one word what was found, for programs
     (:class:`~calibrant.results.Finding`); pages that judge something else leave both out.
+
+    >>> from calibrant import evaluate
+    >>> verdict = evaluate([0, 1] * 20, [0.1, 0.9] * 20, advice=False).verdict
+    >>> verdict.is_alarm, verdict.finding.name
+    (True, 'UNDER_CONFIDENT')
     """
 
     tone: Literal["good", "unsure", "bad"]
@@ -176,7 +194,11 @@ class Picture:
 
 
 class Reason(StrEnum):
-    """Why advice offers no map."""
+    """Why advice offers no map.
+
+    >>> Reason.TOO_FEW_ROWS in Reason
+    True
+    """
 
     NOTHING_WRONG = "nothing wrong"
     TOO_FEW_ROWS = "too few rows"
@@ -196,6 +218,11 @@ class Advice:
 
     ``candidates`` has a row a recalibrator, the best first; ``command`` and ``code`` learn that one, in a shell and in Python.
     Where there is none, ``reason`` says why, for programs.
+
+    >>> from calibrant import evaluate
+    >>> advice = evaluate([0, 1, 1] * 40, [0.9, 0.2, 0.8] * 40).advice
+    >>> advice.candidates is None, advice.headline != ""
+    (False, True)
     """
 
     headline: str

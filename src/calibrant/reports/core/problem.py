@@ -19,6 +19,7 @@ from calibrant.inference.exact_tests.aggregated import Pool, for_signs
 from calibrant.inference.exact_tests.cluster_signs import MIN_SURPRISES
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.planning.affordable import PAIRS, affordable_kernel
+from calibrant.reports.core.folds import DEPENDENT, Folds
 from calibrant.reports.core.model import Section, Step
 from calibrant.results import Estimate, Table, TestResult, how_many, number
 from calibrant.results.text import plain_text
@@ -106,6 +107,8 @@ class ReportProblem(ABC):
         """Why nothing can be tested with these clusters."""
         if self.clusters is None:
             return None
+        if isinstance(self.clusters, Folds):
+            return DEPENDENT
         if len(self.clusters) < MIN_CLUSTERS:
             return f"{len(self.clusters)} clusters do not show what is chance; {MIN_CLUSTERS} or more are tested"
         if self.surprises < MIN_SURPRISES:
@@ -143,8 +146,11 @@ class ReportProblem(ABC):
 
     def estimate(self, estimator: BaseEstimator) -> Estimate:
         """The estimate, without what clusters do not allow."""
-        if self.clusters is None:
-            return estimator.estimate(self.targets, self.predictions, self.weights)
+        if self.clusters is None or isinstance(self.clusters, Folds):
+            found = estimator.estimate(self.targets, self.predictions, self.weights)
+            if self.clusters is None:
+                return found
+            return replace(found, standard_error=None, interval=None, limits=None, withheld=DEPENDENT)
         return estimator.of_clusters(self.targets, self.predictions, self.weights, self.clusters)
 
     def test(self, estimator: Estimator, *, two_sided: bool = False, least_resamples: int = 1) -> TestResult:
@@ -340,6 +346,11 @@ def by_column(
     return Section(title or f"By {slicing.name}", slicing.name, remark, table)
 
 
+def clearest_first(pool: Pool, key: str, pvalues: np.ndarray) -> np.ndarray:
+    """The order of groups by p-value, then by how far the error exceeds what chance shows on average."""
+    return np.lexsort([-pool.excess(key), pvalues])
+
+
 def ranked(
     pool: Pool,
     key: str,
@@ -357,8 +368,7 @@ def ranked(
     columns = range(len(groups))
     bands = [pool.null_band(key, i) for i in columns if errors is None]
     shown = [pool.observed(key, i) for i in columns] if errors is None else errors
-    excess = pool.excess(key)
-    order = np.lexsort([-excess, pvalues])
+    order = clearest_first(pool, key, pvalues)
     table = {
         "group": np.array(groups, dtype=object),
         "rows": np.array(rows),
@@ -370,7 +380,7 @@ def ranked(
             if bands
             else {}
         ),
-        "excess": excess,
+        "excess": pool.excess(key),
         "pvalue": pvalues,
         "pvalue_alone": np.array([pool.pvalue(key, i) for i in columns]),
     }

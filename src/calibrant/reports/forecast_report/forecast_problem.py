@@ -18,6 +18,7 @@ from calibrant.estimators.cluster_skewness import correlation_within
 from calibrant.estimators.forecast_errors.pit import PIT, pit_of, shares_of, usual_prerank
 from calibrant.estimators.forecast_errors.pit_error import CentralCoverage, PITError
 from calibrant.estimators.forecast_errors.quantile_cells import CellResamples, ShareBetween
+from calibrant.estimators.forecast_errors.spread import without_noise
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.inference.exact_tests.exact_test import ExactTest
 from calibrant.reports.core.problem import ReportProblem
@@ -305,7 +306,10 @@ def spread_of(problem: ForecastProblem) -> np.ndarray | None:
         return None
     spread = to_numpy(std).astype(np.float64)
     spread = spread if spread.ndim == 1 else spread.mean(axis=1)
-    return spread if np.isfinite(spread).all() and spread.min() < spread.max() else None
+    if not np.isfinite(spread).all():
+        return None
+    alike = without_noise(spread)
+    return spread if alike.min() < alike.max() else None
 
 
 def coordinate_pit(problem: ForecastProblem) -> list[PITProblem]:

@@ -13,6 +13,7 @@ from calibrant.distributions.empirical.quantiles import SAME_LEVEL
 from calibrant.distributions.multivariate import dimensions
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
+from calibrant.estimators.forecast_errors.spread import without_noise
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.core.evidence import DOUBT, Evidence, Fault, alarmed, consistent, gather, slice_fault, undecided
 from calibrant.reports.core.model import KeyNumber, Verdict
@@ -93,7 +94,11 @@ def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
         return ()
     if (fan := problem.fan) is not None:  # what was forecast, and no moments of what lies between
         q = fan.quantiles
-        axes = {AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]), AUTOMATIC[2]: _telling(q[:, q.shape[1] // 2])}
+        m = q.shape[1]
+        axes = {
+            AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]),
+            AUTOMATIC[2]: _telling((q[:, (m - 1) // 2] + q[:, m // 2]) / 2),
+        }
     else:
         axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
     found = [_quarters(name, axis, problem) for name, axis in axes.items() if axis is not None]
@@ -116,8 +121,11 @@ def _axis(problem: ForecastProblem, name: str) -> np.ndarray | None:
 
 
 def _telling(axis: np.ndarray) -> np.ndarray | None:
-    """The numbers where there is one per row and they differ."""
-    return axis if axis.ndim == 1 and np.isfinite(axis).all() and len(np.unique(axis)) > 3 else None
+    """The numbers where there is one per row and they differ by more than rounding."""
+    if axis.ndim != 1 or not np.isfinite(axis).all():
+        return None
+    axis = without_noise(axis)
+    return axis if len(np.unique(axis)) > 3 else None
 
 
 def _quarters(name: str, axis: np.ndarray, problem: ForecastProblem) -> Slicing:

@@ -16,6 +16,7 @@ from calibrant.plots.base import Drawing
 from calibrant.plots.classification.classwise import ClasswiseDisplay
 from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay
+from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.before_after_plot import BeforeAfterDisplay
 from calibrant.plots.comparisons.bias import BiasDisplay
@@ -52,6 +53,7 @@ DRAWINGS: dict[str, Drawing] = {
     "null": NullDisplay.drawing,
     "reliability": ReliabilityDisplay.drawing,
     "sharpness": SharpnessDisplay.drawing,
+    "risk_coverage": RiskCoverageDisplay.drawing,
     "simplex": SimplexDisplay.drawing,
     "spread": SpreadDisplay.drawing,
     "windows": WindowsDisplay.drawing,
@@ -144,6 +146,7 @@ def plain(value: Any) -> str:
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(["claimed", "happened", "error", "calibration_error", "null_low", "null_high"], percent),
+    **dict.fromkeys(["interval_low", "interval_high"], percent),
     "change": lambda v: f"{v:+.2g}" if v else "",
     "standard_error": lambda v: f"{v:.1g}" if v > 0 else "",
     "pvalue": pvalue,
@@ -152,6 +155,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 
 PAIRS = {
     "null_low": ("null_high", " to "),
+    "interval_low": ("interval_high", " to "),
     "change": ("standard_error", " ± "),
 }
 """Columns that are shown together with another one, and what stands between them."""
@@ -165,6 +169,7 @@ HIDDEN = ("excess", "pvalue_alone")
 HEADINGS = {
     "pvalue": "p",
     "null_low": "if calibrated",
+    "interval_low": "95 % interval",
 }
 """Columns that are called otherwise on the page."""
 
@@ -232,6 +237,10 @@ PHONE = 400
 """Points of a drawing that fit a phone with letters that can be read."""
 
 
+NUMBERS_BESIDE = 6
+"""Numbers that are as high as the first picture, and stand beside it; more are as wide as the page."""
+
+
 @dataclass(frozen=True)
 class Chart:
     """A picture and its drawing. One that ``is_wide`` fills both columns, one that ``is_alone`` has none beside it."""
@@ -293,14 +302,16 @@ def charts_of(pictures: Iterable[Picture], *, after: int = 0) -> list[Chart]:
 
 def to_html(report: ReportData) -> str:
     """The page, with its style, pictures and data inside; it asks the network for nothing."""
-    charts = charts_of(report.pictures, after=1)
+    has_half = bool(report.pictures) and not DRAWINGS[report.pictures[0].kind].is_wide
+    is_beside = has_half and len(report.numbers) <= NUMBERS_BESIDE
+    charts = charts_of(report.pictures, after=int(is_beside))
     return rendered(
         "page.html.jinja",
         report,
         parts=_parts(report),
         charts=charts,
         scales=[_scale(x) for x in report.numbers],
-        beside=bool(charts) and not charts[0].is_wide,
+        beside=is_beside,
     )
 
 
@@ -377,9 +388,9 @@ def _policy(script: str) -> str:
 
 def _scale(x: KeyNumber) -> dict[str, Any]:
     """Where the value, its interval and the null band lie on a line from 0 to 100."""
-    ends = [x.value, *(x.null_band or ()), *(x.interval or ())]
-    finite = [e for e in ends if abs(e) < float("inf")]
-    low, high = min([0.0, *finite]), max(finite)
+    ends = [x.value, *(x.null_band or ()), *(x.interval or ()), *([] if x.ideal is None else [x.ideal])]
+    finite = [0.0, *(e for e in ends if abs(e) < float("inf"))]
+    low, high = min(finite), max(finite)
     span = 1.05 * (high - low) or 1.0
 
     def place(v: float) -> float:
@@ -389,4 +400,5 @@ def _scale(x: KeyNumber) -> dict[str, Any]:
         "value": place(x.value),
         "band": [place(v) for v in x.null_band or ()],
         "interval": [place(v) for v in x.interval or ()],
+        "ideal": None if x.ideal is None else place(x.ideal),
     }
