@@ -51,7 +51,8 @@ Each recalibrator is fitted on one half of 10,000 test images, and judged on the
 * **ECE**: of the confidence, `{brief(ERROR.estimator)}`, mean over splits; **if calibrated**:
   the mean ends of the band in which calibrated predictions, equal to these very ones, have it in 95 of 100 cases.
 * **canonical**: `Variational(recalibrator=SimplexRidge())`, the L1 distance of all class probabilities from what
-  happens, as far as held-out rows show it, and its 95 % lower bound, on the first split. It is at most the truth on average, and may be negative. **SKCE** in
+  happens, as far as held-out rows show it, and its 95 % lower bound, on the first split. It is at most the truth on average, and may be
+  negative. **SKCE** in
   units of 0.0001 and its p-value from {RESAMPLES} resamples, on the first split; with 100 classes of random features in place
   of all pairs.
 * **CPU s**: to fit once, on one core. **says worse**: in how many splits the fit itself said, from five folds of the rows it
@@ -73,7 +74,8 @@ What it shows:
 * With 100 classes and 50 rows for each, few parameters win: a temperature is within 0.008 of the best, and everything that
   looks at one class at a time pays for it. `Default` stays with a
   temperature unless held-out rows say more, and is 0.002 better. The kernel test rejects them all: 5,000 rows of 100 classes
-  are too few to put everything right. What is left is small, though: a canonical error of 0.29 before, of 0.01 to 0.04 after the maps with
+  are too few to put everything right. What is left is small, though: a canonical error of 0.29 before, of 0.01 to 0.04
+  after the maps with
   the least log loss."""
 
 

@@ -243,12 +243,6 @@ def nats(score: str, change: float, rows: float) -> float:
     return -change * rows if score in ("log loss", FLOORED) and np.isfinite(change) else 0.0
 
 
-def check_margin(margin: float) -> None:
-    """Refuse what is no number of standard errors."""
-    if not 0 <= margin < np.inf:
-        raise InputError(f"margin must be a number of standard errors, at least 0; got {margin!r}")
-
-
 def mean_change(
     before: np.ndarray, after: np.ndarray, w: np.ndarray, clusters: Clusters | None = None
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.recalibration.base import Found, Recalibrator, check_margin, in_rows, mean_change
-from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.base import Found, Recalibrator, in_rows, mean_change
+from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_margin
 from calibrant.recalibration.nonparametric.shared_spline import SharedMap, SharedSpline
 from calibrant.recalibration.scaling.matrix import LinearLogits
 from calibrant.recalibration.scaling.temperature import Tempering

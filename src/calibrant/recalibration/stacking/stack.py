@@ -10,8 +10,8 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.recalibration.base import Found, Recalibrator, check_margin, folds_of_rows, held_out, mean_change
-from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.base import Found, Recalibrator, folds_of_rows, held_out, mean_change
+from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_margin
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6
