@@ -29,7 +29,14 @@ NETWORKS = {
 THREE = "(Temperature(), StructuredMatrix(), SharedSpline())"
 METHODS = (
     *("Default()", "Temperature()", "VectorScaling()", "MatrixScaling()", "StructuredMatrix()"),
-    *("StructuredMatrix(diagonal=True)", "Dirichlet()", "SharedSpline()", "SimplexRidge()", "NadarayaWatson()"),
+    *(
+        "StructuredMatrix(diagonal=True)",
+        "Dirichlet()",
+        "SharedSpline()",
+        "SimplexRidge()",
+        "NadarayaWatson()",
+        "PartitionWise()",
+    ),
     *(f"Stack({THREE})", f"Best({THREE})", "Boosted('sklearn')"),
     *("OneVsRest(Platt())", "OneVsRest(Quadratic())", "OneVsRest(BetaScaling())", "OneVsRest(SplineScaling())"),
     *("OneVsRest(Isotonic())", "OneVsRest(Isotonic(smoothed=True))", "OneVsRest(VennAbers())"),

@@ -270,6 +270,7 @@ MAPS = {
             recalibration.VennAbers(),
             recalibration.Default(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
         ],
     ),
     "three": (
@@ -283,6 +284,7 @@ MAPS = {
             recalibration.SharedSpline(),
             recalibration.SimplexRidge(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
             recalibration.OneVsRest(recalibration.Isotonic(smoothed=True)),
             recalibration.Default(),
             recalibration.Stack((recalibration.Temperature(), recalibration.VectorScaling())),
