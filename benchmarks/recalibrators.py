@@ -58,8 +58,8 @@ Each recalibrator is fitted on one half of 10,000 test images, and judged on the
 * **ECE**: of the confidence, `{brief(ERROR.estimator)}`, mean over splits; **if calibrated**:
   the mean ends of the band in which calibrated predictions, equal to these very ones, have it in 95 of 100 cases.
 * **canonical**: `Variational(recalibrator=SimplexRidge())`, the L1 distance of all class probabilities from what
-  happens, as far as held-out rows show it, and its 95 % lower bound, on the first split. It is at most the truth on average, and may be
-  negative. **SKCE** in
+  happens, as far as held-out rows show it, and its 95 % lower bound, on the first split. It is at most the truth on
+  average, and may be negative. **SKCE** in
   units of 0.0001 and its p-value from {RESAMPLES} resamples, on the first split; with 100 classes of random features in place
   of all pairs.
 * **CPU s**: to fit once, on one core. **says worse**: in how many splits the fit itself said, from five folds of the rows it
