@@ -156,7 +156,7 @@ class StructuredMatrix(Searching):
         """A temperature, and a penalised logistic regression on top of it."""
         problem = _problem(targets, predictions, weights, "StructuredMatrix")
         power = 1 / known.temperature if isinstance(known, LinearLogits) else 1.0
-        first = fitted_power(problem.log_p, targets, problem.w, power)
+        first = fitted_power(problem.log_p, targets, problem.w, problem.rows, power)
         temperature, k = 1 / first.power, problem.log_p.shape[1]
         uniform = 1 / (problem.rows + 1) if self.mixed else 0.0
         x = _mixed(_log_softmax(problem.log_p / temperature), uniform)
