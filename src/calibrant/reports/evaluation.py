@@ -21,7 +21,7 @@ from calibrant.inference.certificate import Certificate, check_margin, of_estima
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.inference.suspicion import suspicions
-from calibrant.planning.affordable import TEST_WORK, affordable
+from calibrant.planning.affordable import affordable_resamples
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
@@ -271,8 +271,7 @@ def planned(
         clusters, more = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
     n = len(predictions) if sample_weight is None else len(sample_weight)
     columns = columns_of(by, n, sample_weight)
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
-    draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
+    draws = affordable_resamples(n_resamples, int(np.prod(targets.shape)))
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     problem: ReportProblem
     if isinstance(predictions, Categorical | Bernoulli):
