@@ -148,7 +148,7 @@ class Data(ClusteredFields):
     shards: Annotated[
         bool,
         Parameter(
-            help="the files are parts of one data set; a quoted pattern, 'part-*.csv', needs no --shards", negative=""
+            help="the files are parts of one data set; a quoted pattern, 'part_*.csv', needs no --shards", negative=""
         ),
     ] = False
 
