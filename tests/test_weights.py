@@ -270,6 +270,8 @@ MAPS = {
             recalibration.VennAbers(),
             recalibration.Default(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
+            recalibration.TemperatureBy(Brier()),
         ],
     ),
     "three": (
@@ -283,6 +285,7 @@ MAPS = {
             recalibration.SharedSpline(),
             recalibration.SimplexRidge(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
             recalibration.OneVsRest(recalibration.Isotonic(smoothed=True)),
             recalibration.Default(),
             recalibration.Stack((recalibration.Temperature(), recalibration.VectorScaling())),

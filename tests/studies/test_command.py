@@ -15,6 +15,8 @@ def test_reproducing_a_study(run, monkeypatch, tmp_path):
     code, out, _ = run("estimator-error", "--data-sets", "100")
     assert code == 0
     assert "largest difference: " in out
+    assert "are few" not in out
+    assert "12 data sets are few: chance alone may exceed the bound" in run("estimator-error", "--data-sets", "12")[1]
     code, out, _ = run("estimator-error", "--data-sets", "100", "--format", "json")
     assert code == 0
     assert len(json.loads(out)["error_z"]) == 16
@@ -32,18 +34,19 @@ def test_reproducing_a_study(run, monkeypatch, tmp_path):
     monkeypatch.setattr(estimator_error, "BOUND", 0.01)
     assert run("estimator-error", "--data-sets", "100")[0] == 1
     code, _, err = run("estimator-error", "--data-sets", "3")
-    assert (code, err) == (2, "studies: --data-sets must be a whole number of at least 100; got 3\n")
+    assert (code, err) == (2, "studies: --data-sets must be a whole number of at least 10; got 3\n")
 
 
 def test_the_papers_keep_to_one_contract():
     from studies.berta import bounds as berta_coverage
+    from studies.berta import compared
     from studies.berta import variational as berta
     from studies.popordanoska import errors as popordanoska
     from studies.roelofs import bias as roelofs
     from studies.widmann import estimator_error, rejection_rates
     from studies.widmann import regressions as widmann
 
-    for paper in (berta, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs, widmann):
+    for paper in (berta, compared, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs, widmann):
         assert {"seed", "engine", "folder"} <= set(paper.study.__kwdefaults__)
         assert paper.BOUND > 3 or (paper.BOUND >= 1 and paper.UNIT.startswith("parts"))
         assert callable(paper.summary)

@@ -72,11 +72,15 @@ def _prepare_streams() -> None:
 
 @contextmanager
 def _warnings_in_a_line() -> Iterator[None]:
-    """Warnings are notes, as those of files are; which line of code gave them says nothing to who runs a command."""
+    """Warnings are notes, each told once; which line of code gave them says nothing to who runs a command."""
+    told = set()
 
     def note(message: Warning | str, *_: object, **__: object) -> None:
-        with suppress(OSError):
-            print(f"Note: {one_line(str(message))}.", file=sys.stderr, flush=True)
+        words = one_line(str(message))
+        if words not in told:
+            told.add(words)
+            with suppress(OSError):
+                print(f"Note: {words}.", file=sys.stderr, flush=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = note

@@ -77,6 +77,7 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
         found.append((Step("Reliability of each class", 6.0), _panels))
     if problem.clusters is not None:
         found = [(step, make) for step, make in found if make in (reliability_of, _panels)]
+        found += [(Step("Risk and coverage"), answered)] if problem.kind == "multi-class" else []
     elif problem.kind == "multi-class":
         found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
     if problem.kind == "multi-class":
@@ -92,12 +93,13 @@ def reliability_of(problem: ClassProblem, _evidence: Evidence | None = None) -> 
     """The reliability diagram of the report's event; all labels of multi-label predictions share one."""
     what = "confidence in the favoured class" if problem.kind == "multi-class" else "predictions"
     band = "consistency" if problem.untested is None else None
+    leaves = "" if band is None else " A calibrated model leaves the band in about one group of twenty."
     tables = _tables(ReliabilityDisplay, problem, axis="auto", n_resamples=problem.n_resamples, band=band)
     return Picture(
         "reliability",
         "What was claimed, what happened",
         f"Each mark is a group of rows with similar {what}; larger marks hold more. On the dashed line, claims come true as "
-        f"often as stated. A calibrated model leaves the band in about one group of twenty.{_scale(tables)}",
+        f"often as stated.{leaves}{_scale(tables)}",
         f"Reliability diagram, observed frequency against predicted probability in {_beyond(tables, 'group')}.",
         tables,
     )
