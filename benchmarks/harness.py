@@ -1,7 +1,7 @@
 """What benchmarks share: the best of several runs, the peak of memory, and data to run on."""
 
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,6 +22,19 @@ def best(
         value = work()
         times.append(clock() - start)
     return min(times), value
+
+
+def in_turns(
+    works: Sequence[Callable[[], Any]], repeats: int, clock: Callable[[], float] = perf_counter
+) -> list[tuple[float, Any]]:
+    """Seconds of the fastest run of each, and what it gave; they take turns, so that other work on the machine hits all alike."""
+    values, least = [work() for work in works], [float("inf")] * len(works)
+    for _ in range(repeats):
+        for i, work in enumerate(works):
+            start = clock()
+            work()
+            least[i] = min(least[i], clock() - start)
+    return list(zip(least, values, strict=True))
 
 
 def peak_memory() -> float:

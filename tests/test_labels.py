@@ -113,6 +113,9 @@ CALLS = {
             ).values()
         ]
     ),
+    "a risk-coverage curve": lambda *a, **k: (
+        calibrant.plots.RiskCoverageDisplay.from_predictions(*a, **k).tables["curve"]["risk"].tolist()
+    ),
     "a verdict": lambda *a, **k: judge(*a, n_resamples=99, **k).finding,
     "before and after": lambda y, p, **k: (
         before_and_after(y, p, p, n_resamples=99, **k).before.pictures[0].tables["curve"]["observed"].tolist()

@@ -17,6 +17,7 @@ LAYERS = [
     ["results"],
     ["typing"],
     ["_array"],
+    ["_wording"],
     ["_validate"],
     ["_clusters", "_deprecation", "_files", "_spellings"],
     ["_compiled", "_softmax", "_tasks", "spec"],
@@ -237,7 +238,6 @@ WORDS = {
 READERS = {
     "cli/__init__.py": "lines of an error message are joined",
     "cli/manual.py": "the manual is made of docstrings",
-    "cli/pipes.py": "formats are told by their first bytes",
     "cli/program.py": "homes of commands are written module:function",
     "plots/base.py": "drawings are tidied as SVG; functions have the docstring of their display",
     "plots/style.py": "numbers are written in parts, names on one line",

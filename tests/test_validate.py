@@ -107,6 +107,14 @@ def test_bad_input_from_torch_is_refused_too():
         ECE()(torch.tensor([0.0, 0.25]), torch.tensor([0.5, 0.2]))
 
 
+@pytest.mark.parametrize(("value", "message"), [(0.25, "got fractions like 0.25"), (1e300, r"got 1e\+300: give what")])
+@pytest.mark.parametrize("shape", [(2,), (2, 2)])
+def test_labels_that_are_no_whole_numbers(value, message, shape):
+    """Of any shape; whole numbers that no integer holds, too."""
+    with pytest.raises(InputError, match=f"y_true must be class labels; {message}"):
+        Brier()(np.full(shape, value), np.full((2, 2), 0.5))
+
+
 def test_labels_that_never_use_class_0_get_a_hint_and_an_answer():
     y_pred = np.full((40, 3), 1 / 3)
     with pytest.warns(UserWarning, match="class 0 never occurs in y_true though the predictions expect it"):

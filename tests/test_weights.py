@@ -179,6 +179,8 @@ ERRORS = {
             estimators.TailScan(),
             estimators.KolmogorovSmirnov(),
             estimators.Kuiper(),
+            estimators.AURC(),
+            estimators.SelectiveAccuracy(0.7),
             estimators.ICI(),
             estimators.ICI(estimators.IsotonicCurve(), summary="p90"),
             estimators.ICI(summary="median"),
@@ -268,6 +270,8 @@ MAPS = {
             recalibration.VennAbers(),
             recalibration.Default(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
+            recalibration.TemperatureBy(Brier()),
         ],
     ),
     "three": (
@@ -281,6 +285,7 @@ MAPS = {
             recalibration.SharedSpline(),
             recalibration.SimplexRidge(),
             recalibration.NadarayaWatson(),
+            recalibration.PartitionWise(),
             recalibration.OneVsRest(recalibration.Isotonic(smoothed=True)),
             recalibration.Default(),
             recalibration.Stack((recalibration.Temperature(), recalibration.VectorScaling())),
@@ -356,6 +361,7 @@ CASES = {
     "reliability": shown("ReliabilityDisplay", TWO, n_resamples=39, rng=1),
     "classwise": shown("ClasswiseDisplay", THREE, n_resamples=39, rng=1),
     "confusion": shown("ConfusionDisplay", THREE, n_resamples=39, rng=1),
+    "RiskCoverageDisplay": shown("RiskCoverageDisplay", THREE),
     "simplex": shown("SimplexDisplay", THREE, n_resamples=39, rng=1),
     "witness": shown("WitnessDisplay", THREE, n_resamples=39, rng=1),
     "comparison": lambda w, rows=ALL: (
@@ -417,7 +423,15 @@ LISTED = {
         "ClasswiseDisplay",
         "ConfusionDisplay",
     ),
-    *("SimplexDisplay", "WitnessDisplay", "ComparisonDisplay", "CoverageDisplay", "PITCurveDisplay", "SpreadDisplay"),
+    *(
+        "SimplexDisplay",
+        "RiskCoverageDisplay",
+        "WitnessDisplay",
+        "ComparisonDisplay",
+        "CoverageDisplay",
+        "PITCurveDisplay",
+        "SpreadDisplay",
+    ),
     *("PITHistogramDisplay", "BinnedState", "RecalibratedClassifier", "RecalibratedRegressor", "SoftBinnedECE"),
 }
 REFUSE = {
@@ -428,7 +442,8 @@ REFUSE = {
 ELSEWHERE = {
     "report": "evaluate, and a file",
     **dict.fromkeys(
-        ("reliability", "classwise", "confusion", "simplex", "witness", "comparison"), "the display, drawn"
+        ("reliability", "classwise", "confusion", "simplex", "witness", "comparison", "risk_coverage"),
+        "the display, drawn",
     ),
     **dict.fromkeys(("coverage", "pit_curve", "pit_histogram", "spread"), "the display, drawn"),
     "State": "a protocol",

@@ -41,7 +41,7 @@ def mapping(engine: Engine | None) -> Mapping:
         raise InputError(
             f"engine is a {type(engine).__name__}, whose map is not that of an executor: give engines.connect(...) of it"
         )
-    if not isinstance(engine, Engine):
+    if not isinstance(engine, Engine) or not callable(engine.map):
         raise InputError(f"engine must have the map of an executor, see engines.connect; got {engine!r}")
     return engine.map
 

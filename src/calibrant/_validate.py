@@ -442,6 +442,17 @@ def of_what(x: object) -> str:
     return repr(x)[:40] if is_short else f"a {type(x).__name__}"
 
 
+def check_is(value: object, kind: type | tuple[type, ...], name: str, wish: str) -> None:
+    """Refuse what is of another kind than a parameter's.
+
+    >>> check_is(3, str, "name", "a text")
+    Traceback (most recent call last):
+    calibrant._validate.InputError: name must be a text; got 3
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{name} must be {wish}; got {of_what(value)}")
+
+
 def as_levels(values: Any, name: str) -> tuple[float, ...]:
     """One or several levels, each strictly between 0 and 1.
 
@@ -458,9 +469,9 @@ def as_levels(values: Any, name: str) -> tuple[float, ...]:
 
 def check_one_of(value: object, choices: Sequence[str], name: str) -> None:
     """Refuse a word that is none of the choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         *others, last = map(repr, choices)
-        raise InputError(f"{name} must be {', '.join(others)} or {last}; got {value!r}")
+        raise InputError(f"{name} must be {', '.join(others)} or {last}; got {of_what(value)}")
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

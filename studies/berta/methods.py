@@ -31,7 +31,11 @@ def isotonic_in_sample(scenario: Scenario, y: np.ndarray, p: np.ndarray, _: int)
 
 def isotonic(scenario: Scenario, y: np.ndarray, p: np.ndarray, seed: int) -> float:
     """Isotonic regression, tried on rows held out, in the folds of the paper."""
-    recalibrator = _isotonic(scenario)
+    return cross_fitted(_isotonic(scenario), scenario, y, p, seed)
+
+
+def cross_fitted(recalibrator: Recalibrator, scenario: Scenario, y: np.ndarray, p: np.ndarray, seed: int) -> float:
+    """What a recalibrator finds on rows held out, in the folds of the paper."""
     means = []
     for held in _folds(len(y), seed):
         learn = np.setdiff1d(np.arange(len(y)), held)

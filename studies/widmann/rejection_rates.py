@@ -27,7 +27,8 @@ from calibrant.lab.study import Progress
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures
-from studies.layout import beside, wide
+from studies.layout import Section, beside, wide
+from studies.widmann import embeddings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,6 +124,11 @@ def figure(table: Table) -> "Figure":
         label="share rejected at 5 %",
         level=LEVEL_BOUNDS,
     )
+
+
+def sections(table: Table) -> list[Section]:
+    """The rest of the figures: the test of the mean embedding, and times."""
+    return embeddings.sections(int(max(table["data_sets"])))
 
 
 def _row(worlds: list[SyntheticNormal], row: dict[str, object]) -> dict[str, object]:

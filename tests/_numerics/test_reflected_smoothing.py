@@ -38,13 +38,13 @@ def test_damped_cosines_are_the_reflected_gaussian():
     assert found == pytest.approx(right, abs=1e-10)
 
 
-@pytest.mark.parametrize(("first", "count"), [(0, 1025), (0, 40), (500, 1), (700, 61), (985, 40)])
+@pytest.mark.parametrize(("first", "count"), [(0, 129), (0, 10), (60, 1), (90, 20), (119, 10)])
 def test_kernels_between_nodes_are_sums_over_mirror_images(first, count, rng):
-    h, mass = np.array([0.9, 0.1, 0.01]), rng.random(count)
-    kernels = ReflectedKernels(h, 1024, first, count)
-    t = (first + np.arange(count)) / 1024
+    h, mass = np.array([0.9, 0.3, 0.1]), rng.random(count)
+    kernels = ReflectedKernels(h, 128, first, count)
+    t = (first + np.arange(count)) / 128
     images = np.concatenate([2 * np.arange(-6, 7)[:, None] + t, 2 * np.arange(-6, 7)[:, None] - t])
-    right = norm.pdf((t[:, None, None] - images) / h[:, None, None, None]).sum(axis=2) / h[:, None, None] / 1024
+    right = norm.pdf((t[:, None, None] - images) / h[:, None, None, None]).sum(axis=2) / h[:, None, None] / 128
     assert np.array([kernels.around(i) for i in range(count)]).transpose(1, 0, 2) == pytest.approx(right, abs=1e-13)
     assert kernels.own == pytest.approx(np.diagonal(right, axis1=1, axis2=2), abs=1e-13)
     assert kernels(mass) == pytest.approx(right @ mass, abs=1e-12)

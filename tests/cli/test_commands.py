@@ -89,6 +89,14 @@ def test_test_prints_the_result(run, digits):
     assert "by ink" in out
 
 
+def test_many_rows_have_fewer_resamples_and_are_told_so(run, digits, monkeypatch):
+    monkeypatch.setattr("calibrant.planning.affordable.TEST_WORK", 1)
+    monkeypatch.setattr("calibrant.cli.commands.USUAL_RESAMPLES", 299)
+    _, out, _ = run("test", digits, *COLUMNS)
+    assert "199 resamples, as rows are many: --n-resamples 299 asks for more" in out
+    assert "rows are many" not in run("test", digits, *COLUMNS, "--n-resamples", "49")[1]
+
+
 def test_report_on_a_file(run, tmp_path, digits):
     page = tmp_path / "page.html"
     code, out, _ = run(

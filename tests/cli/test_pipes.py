@@ -48,9 +48,8 @@ def test_what_is_said_goes_first(standard_input):
     [
         (b"", "nothing came through the standard input"),
         (b" \n", "nothing came through"),
-        (b"\x1f\x8b\x08", "is compressed: unpack it first, zcat"),
-        (b'[{"y": 1}]', "is one JSON list: give one object a line, jq"),
-        (b"\x01\x00\x02", "of no known format: say which with --input-format"),
+        (b"\x1f\x8b\x08", "is damaged, and cannot be unpacked"),
+        (b"\x01\x00\x02", "of no known format: say which with format='csv'"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_remedy(standard_input, content, message):

@@ -27,6 +27,7 @@ from calibrant._validate import InputError
 from calibrant.checks import check_estimator
 from calibrant.estimators import (
     AUC,
+    AURC,
     ICI,
     CalibrationIntercept,
     CalibrationRatio,
@@ -44,6 +45,7 @@ from calibrant.estimators import (
     MedianVariance,
     MonotoneECE,
     OfEvent,
+    SelectiveAccuracy,
     TailScan,
 )
 from calibrant.lenses import Lens
@@ -183,6 +185,8 @@ ESTIMATORS_EVENTS = [
     CalibrationIntercept(PositiveClass(0)),
     CalibrationRatio(ClassWise()),
     CalibrationRatio(TopLabel()),
+    AURC(TopLabel()),
+    SelectiveAccuracy(0.7, TopLabel()),
 ]
 
 

@@ -22,11 +22,12 @@ PLAIN = {
     "results": "values that the library makes",
     "checks": "their arguments are classes under test",
     "engines": "their arguments are engines",
+    "io": "files",
     "losses": "tensors",
     "lab": "worlds, and samples of scores",
     "reports": "pages, of which one takes seconds",
 }
-"""Packages whose names take no predictions of users, or are in ``others``."""
+"""Packages whose names take no predictions of users, or are in ``others`` or ``tools``."""
 
 ELSEWHERE = (
     "dimensions",

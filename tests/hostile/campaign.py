@@ -24,6 +24,7 @@ from tests.hostile.commands import left_behind, ran
 from tests.hostile.files import TABLES, csv_of, hostile_file
 from tests.hostile.others import of_tensors, others
 from tests.hostile.saved import SAVED, hostile_text, maps, problems
+from tests.hostile.tools import tools
 from tests.hostile.words import NAMED, QUICK, hostile_line, hostile_places
 
 ENDS = {0: "result", 1: "gate", 2: "refused"}
@@ -220,7 +221,7 @@ def on_calls(seed: int, cases: int, folder: Path) -> Tally:
     from matplotlib import pyplot
 
     chance, tally = random.Random(seed), Tally()
-    every = [*subjects(), *others(), *(of_tensors() if find_spec("torch") else ())]
+    every = [*subjects(), *others(), *tools(), *(of_tensors() if find_spec("torch") else ())]
     for i in range(cases):
         subject = every[i % len(every)]
         odd, arguments = hostile_call(chance, subject)

@@ -18,9 +18,10 @@ from calibrant.recalibration import Recalibrated  # noqa: E402
 from calibrant.streams import from_bins, merged  # noqa: E402
 from tests.hostile.calls import called  # noqa: E402
 from tests.hostile.others import of_tensors, others  # noqa: E402
+from tests.hostile.tools import tools  # noqa: E402
 
 P = np.array([0.2, 0.7])
-EVERY = [*others(), *(of_tensors() if importlib.util.find_spec("torch") else ())]
+EVERY = [*others(), *tools(), *(of_tensors() if importlib.util.find_spec("torch") else ())]
 
 
 @pytest.mark.parametrize("subject", EVERY, ids=lambda s: s.name.partition(" at 0x")[0][:40])

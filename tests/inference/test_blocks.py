@@ -28,7 +28,8 @@ def series(n, memory, rng):
 def test_the_level_of_dependent_rows(n_sets):
     """Over 150 calibrated series of 300 rows: tests for independent rows reject 50 and 44, blocks of 20 rows 15."""
     rng, counts = np.random.default_rng(0), np.zeros(3, dtype=int)
-    tests = [ExactTest(KERNEL, 99), WildBootstrapTest(KERNEL, 99), WildBootstrapTest(KERNEL, 99, block=20)]
+    m = 99 if n_sets == 150 else 39
+    tests = [ExactTest(KERNEL, m), WildBootstrapTest(KERNEL, m), WildBootstrapTest(KERNEL, m, block=20)]
     for _ in range(n_sets):
         y, p = series(300, 0.7, rng)
         counts += [test(y, p).pvalue <= 0.05 for test in tests]
@@ -44,16 +45,16 @@ def test_blocks_see_an_error():
 
 
 def test_intervals_of_dependent_rows():
-    """How often the interval of a mean holds it: in 41 % and 87 % of 150 series of 400 rows with long memory."""
+    """How often the interval of a mean holds it: in 41 % and 87 % of 150 series of 400 rows with long memory; 80 are drawn."""
     rng, truth = np.random.default_rng(2), 0.5 * np.log(2 * np.pi) + 0.5
     covered = {1: 0, 40: 0}
-    for _ in range(150):
+    for _ in range(80):
         y, p = errors(400, 0.9, rng), Normal(np.zeros(400), np.ones(400))
         for block in covered:
             low, high = Bootstrap(LogLoss(), 199, block=block)(y, p).interval
             covered[block] += low <= truth <= high
-    assert covered[1] < 90
-    assert covered[40] > 115
+    assert covered[1] < 48
+    assert covered[40] > 60
 
 
 def test_rows_of_blocks_follow_each_other(rng):

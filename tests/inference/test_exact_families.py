@@ -48,7 +48,7 @@ def rejections(name, n, data_sets, seed):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_level_at_30_rows(name):
-    data_sets = 20 if name in INTEGRATED else 40
+    data_sets = 15 if name in INTEGRATED else 25
     low, high = binom.interval(0.999, data_sets, 0.05)
     assert low <= rejections(name, 30, data_sets, seed=1) <= high
 

@@ -132,3 +132,28 @@ def test_few_rows_accuse_nothing(rng):
 def test_every_sign_has_its_words():
     said = {Suspicion(sign, Memory(0.5, 100), "a", 50).in_words() for sign in Sign}
     assert len(said) == len(Sign)
+
+
+def test_slices_and_large_groups_are_not_accused_for_their_names(rng):
+    p = Categorical(rng.random(900))
+    y, subject, site = (rng.random(900) < p.probs) * 1, rng.integers(0, 57, 900), rng.integers(0, 15, 900)
+    assert signs(y, p, subject=subject) == [Sign.LABELS]
+    assert suspicions(y, p, {}, {"subject": subject}) == []
+    assert signs(y, p, site=site) == []
+
+
+def test_of_clusters_in_clusters_the_larger_are_named(rng):
+    hospital = np.repeat(np.arange(30), 10)
+    p = rng.random(300)
+    found = suspicions(
+        alike(rng, 0.8, p, hospital), Categorical(p), {"visit_id": np.arange(300) // 2, "site": hospital}
+    )
+    assert [s.column for s in found] == ["site"]
+
+
+def test_durations_are_no_times(rng):
+    z = np.repeat(rng.normal(size=100), 4)
+    order, loc = rng.permutation(400), rng.normal(size=400)
+    y, predictions = (loc + z)[order], Normal(loc, 1.0)[order]
+    assert signs(y, predictions, time=order) == []
+    assert signs(y, predictions, time=np.datetime64("2024-01-01") + order) == [Sign.TIME]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.io.columns import ENDINGS, check_ending, open_columns
+from calibrant.io.columns import ENDINGS, check_ending
+from calibrant.io.opening import open_columns
 
 polars = pytest.importorskip("polars")
 
@@ -83,9 +84,9 @@ def test_what_a_format_has_no_place_for(table, tmp_path):
 
 def test_endings_are_refused_before_anything_is_written():
     with pytest.raises(InputError, match=r"x.xlsx: cannot write .xlsx; known: .npz, .csv, .parquet, .jsonl, .ndjson"):
-        check_ending(Path("x.xlsx"), "write")
+        check_ending(Path("x.xlsx"))
     with pytest.raises(InputError, match="x: cannot write a file without ending"):
-        check_ending(Path("x"), "write")
+        check_ending(Path("x"))
 
 
 def test_usual_names_are_those_of_the_first_pattern_that_any_has(table):

@@ -6,7 +6,8 @@ import pytest
 
 from calibrant import ECE, Bernoulli, Categorical, io
 from calibrant._validate import InputError
-from calibrant.io.dataset import has_truth, levels_of_names
+from calibrant.io.dataset import has_truth
+from calibrant.io.quantile_columns import levels_of_names
 
 polars = pytest.importorskip("polars")
 
@@ -83,10 +84,10 @@ def test_labels_stored_as_floats_are_integers(tmp_path):
 
 def test_text_labels_of_one_probability_need_the_positive_one(tmp_path):
     path = write(tmp_path / "x.csv", "y,p\nyes,0.3\nno,0.8\n")
-    with pytest.raises(InputError, match=r"the truth holds text like \['no', 'yes'\]: .* --pos-label yes"):
+    with pytest.raises(InputError, match=r"the truth holds text like \['no', 'yes'\]: .* pos_label='yes'"):
         io.read(path)
     assert io.read(path, pos_label="yes").y_true.tolist() == [1, 0]
-    with pytest.raises(InputError, match=r"--pos-label 'yess' never occurs \(did you mean 'yes'\?\)"):
+    with pytest.raises(InputError, match=r"pos_label 'yess' never occurs \(did you mean 'yes'\?\)"):
         io.read(path, pos_label="yess")
 
 
@@ -169,7 +170,7 @@ def test_families_of_numbers_take_columns_and_numbers(tmp_path, predict):
     ("predict", "message"),
     [
         ("Categoric(probs='z_*')", "there is no 'Categoric' .did you mean 'Categorical'"),
-        ("Categorical(probs='q_*')", "--predict: x.csv has no column 'q_.'"),
+        ("Categorical(probs='q_*')", "predict: x.csv has no column 'q_.'"),
         ("Categorical(probs=None)", "arguments are columns, numbers or families; got None"),
         ("'z_0'", "is not a family; known: Bernoulli, Beta, Categorical"),
     ],
@@ -195,7 +196,7 @@ def test_the_columns_of_a_family(tmp_path):
     found = io.read_predictions(path, predict="Normal(mu, scale=2)")
     assert (found.family, found.columns) == ("Normal", {"loc": ["mu"], "scale": []})
     assert found.prediction.scale.tolist() == [2, 2]
-    with pytest.raises(InputError, match="leave out --y-pred and --pos-label"):
+    with pytest.raises(InputError, match="leave out pos_label"):
         io.read_predictions(path, predict="Normal(mu, sigma)", pos_label="yes")
     with pytest.raises(InputError, match="missing .* argument: 'scale'"):
         io.read_predictions(path, predict="Normal(mu)")
@@ -204,11 +205,11 @@ def test_the_columns_of_a_family(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"y_true": "lable"}, r"--y-true: predictions.csv has no column 'lable' \(did you mean 'label'\?\)"),
-        ({"y_pred": "q_*"}, r"--y-pred: predictions.csv has no column 'q_\*'"),
-        ({"by": ["sight"]}, r"--by: .* no column 'sight' \(did you mean 'site'\?\)"),
-        ({"sample_weight": "ww"}, r"--sample-weight: .* no column 'ww' \(did you mean 'w'\?\)"),
-        ({"pos_label": "a"}, "--pos-label goes with a single column"),
+        ({"y_true": "lable"}, r"y_true: predictions.csv has no column 'lable' \(did you mean 'label'\?\)"),
+        ({"y_pred": "q_*"}, r"y_pred: predictions.csv has no column 'q_\*'"),
+        ({"by": ["sight"]}, r"by: .* no column 'sight' \(did you mean 'site'\?\)"),
+        ({"sample_weight": "ww"}, r"sample_weight: .* no column 'ww' \(did you mean 'w'\?\)"),
+        ({"pos_label": "a"}, "pos_label goes with a single column"),
     ],
 )
 def test_unknown_columns_suggest_the_nearest(frame, tmp_path, options, message):
@@ -219,13 +220,16 @@ def test_unknown_columns_suggest_the_nearest(frame, tmp_path, options, message):
 
 def test_no_usual_name(tmp_path):
     path = write(tmp_path / "x.csv", "a,b\n1,0.3\n")
-    with pytest.raises(InputError, match="x.csv has columns a, b: say which with --y-true"):
+    with pytest.raises(InputError, match="x.csv has columns a, b: say which with y_true"):
         io.read(path)
 
 
 def test_missing_values_are_named(tmp_path):
     path = write(tmp_path / "x.csv", "y,p\n1,0.3\n0,\n")
-    with pytest.raises(InputError, match="x.csv: column 'p' has missing values in 1 of its rows; drop or fill them"):
+    with pytest.raises(
+        InputError,
+        match="x.csv: column 'p' has missing values in 1 of 2 rows, first in row 2: leave such rows out with missing='drop'",
+    ):
         io.read(path)
 
 
@@ -263,8 +267,12 @@ def test_pickles_are_not_loaded(tmp_path):
 
 
 def test_unknown_endings(tmp_path):
-    with pytest.raises(InputError, match=r"x.xlsx: cannot read .xlsx; known: .npz, .csv, .parquet, .jsonl"):
-        io.read(write(tmp_path / "x.xlsx", ""))
+    (tmp_path / "x.bin").write_bytes(b"\1\0\2\0")
+    with pytest.raises(
+        InputError, match=r"x.bin is of no known format: say which with format='csv', jsonl, json, parquet"
+    ):
+        io.read(tmp_path / "x.bin")
+    assert io.read(write(tmp_path / "x.txt", "y,p\n1,0.5\n")).y_true.tolist() == [1]
 
 
 def test_the_examples_are_there():
@@ -338,7 +346,7 @@ def test_a_column_of_decisions_gives_way_and_is_told_where_it_is_alone(tmp_path)
 def test_quantiles_that_cross_are_sorted_and_lines_are_meant_on_request(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("y,q10,q50,q90\n1.5,1,0,3\n")
-    with pytest.raises(InputError, match=r"Quantiles\.rearranged\(values, levels\) sorts them"):
+    with pytest.raises(InputError, match=r"rearrange=True sorts them"):
         io.read(path, predict="Quantiles(q*)")
     assert io.read(path, predict="Quantiles.rearranged(q*)").y_pred.values.tolist() == [[0, 1, 3]]
     path.write_text("y,q10,q50,q90\n1.5,0,1,3\n")

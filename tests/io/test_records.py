@@ -36,7 +36,8 @@ FAULTS = {
     b'{"y": 1, "p": "high"}': "without a number 'p': 'high'",
     b'{"y": 1, "p": true}': "without a number 'p': True",
     b'{"y": 1, "p": [0.2]}': "without a number 'p'",
-    b'{"y": {"a": 1}, "p": 0.2}': "without one value 'y'",
+    b'{"y": [1], "p": 0.2}': "without one value 'y'",
+    b'{"y": {"a": 1}, "p": 0.2}': "without 'y'",
     b"[" * 100_000: "not JSON",
 }
 

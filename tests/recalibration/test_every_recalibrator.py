@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from calibrant import Categorical, Ensemble, Laplace, LogLoss, Normal, recalibration
+from calibrant import Brier, Categorical, Ensemble, Laplace, LogLoss, Normal, recalibration
 from calibrant.checks import check_recalibrator
 from calibrant.recalibration import (
     Best,
@@ -25,6 +25,7 @@ from calibrant.recalibration import (
     MatrixScaling,
     NadarayaWatson,
     OneVsRest,
+    PartitionWise,
     Platt,
     Quadratic,
     QuantileRecalibration,
@@ -36,6 +37,7 @@ from calibrant.recalibration import (
     Stack,
     StructuredMatrix,
     Temperature,
+    TemperatureBy,
     VarianceScaling,
     VectorScaling,
     VennAbers,
@@ -89,14 +91,17 @@ TWO = [
 ]
 ANY = [
     Temperature(),
+    TemperatureBy(Brier()),
     VectorScaling(),
     MatrixScaling(),
     Dirichlet(),
     StructuredMatrix(),
     StructuredMatrix(diagonal=True),
+    StructuredMatrix(mixed=True),
     SharedSpline(),
     SimplexRidge(),
     NadarayaWatson(),
+    PartitionWise(),
     OneVsRest(Platt()),
     OneVsRest(Isotonic(smoothed=True)),
     Default(),
@@ -198,6 +203,7 @@ OWN_TWO = [
     (Default(), lambda p: both(expit(log_odds(p) + 1.5 * np.sin(2 * log_odds(p))))),
 ]
 OWN_THREE = [
+    (TemperatureBy(Brier()), lambda p: softmax(0.5 * np.log(p), axis=1)),
     (Temperature(), lambda p: softmax(0.5 * np.log(p), axis=1)),
     (VectorScaling(), lambda p: softmax(centred(p) * [0.5, 1.0, 0.8] + BIAS, axis=1)),
     (MatrixScaling(), lambda p: softmax(centred(p) @ MATRIX.T + BIAS, axis=1)),
@@ -207,6 +213,7 @@ OWN_THREE = [
     (SharedSpline(), lambda p: softmax(0.5 * np.log(p) + np.sin(4 * p), axis=1)),
     (SimplexRidge(), mixed),
     (NadarayaWatson(), mixed),
+    (PartitionWise(), jump),
     (Default(), mixed),
     (OneVsRest(Platt()), one_by_one),
     (OneVsRest(Isotonic(smoothed=True)), one_by_one),

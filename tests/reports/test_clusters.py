@@ -280,3 +280,14 @@ def test_columns_are_looked_through_for_clusters(rng):
     assert not any("err alike" in note for note in evaluate(y, p, clusters=text, columns={"text": text}, **quick).notes)
     with pytest.raises(InputError, match=r"columns\['text'\] has 2 rows and y_true has 300"):
         evaluate(y, p, columns={"text": [1, 2]}, **quick)
+
+
+def test_comparisons_tell_of_rows_that_belong_together(rng):
+    text = np.repeat(np.arange(60), 5)
+    p, z = rng.random(300), rng.normal(size=60)[text]
+    y = (ndtr(0.9**0.5 * z + 0.1**0.5 * rng.normal(size=300)) < p) * 1
+    page = compare(y, {"a": p, "b": p**2}, columns={"text": text}, n_resamples=99, rng=0)
+    assert page.verdict.evidence[0].startswith("Rows with the same text err alike")
+    assert page.notes[0] == page.verdict.evidence[0]
+    page = compare(y, {"a": p, "b": p**2}, columns={"text": text}, clusters=text, n_resamples=99, rng=0)
+    assert not any("err alike" in said for said in (*page.verdict.evidence, *page.notes))

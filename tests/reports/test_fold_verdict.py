@@ -94,6 +94,12 @@ def test_what_is_refused(rng, folds, more, words):
         evaluate(y, p, folds=folds, **QUICK, **more)
 
 
+def test_no_band_is_drawn_and_none_is_spoken_of(rng):
+    y, p = problem(rng)
+    assert "band" not in evaluate(y, p, folds=FOLD, **QUICK).picture("reliability").caption
+    assert "leaves the band" in evaluate(y, p, **QUICK).picture("reliability").caption
+
+
 @pytest.mark.study
 def test_all_rows_together_have_no_level():
     """Each model chooses one of five features on its training rows, and is calibrated, whichever it chooses."""

@@ -16,6 +16,13 @@ from calibrant.streams import StreamMetric
 torch = pytest.importorskip("torch")
 
 
+@pytest.fixture(autouse=True)
+def without_torchmetrics(request, monkeypatch):
+    """As in a program that does not use it, whatever other tests have imported."""
+    if request.cls is None:
+        monkeypatch.delitem(sys.modules, "torchmetrics", raising=False)
+
+
 def test_batches_of_tensors(rng):
     p = torch.softmax(torch.from_numpy(rng.normal(size=(100, 4))), dim=1)
     y = torch.from_numpy(rng.integers(0, 4, 100))

@@ -1,26 +1,10 @@
 import json
-import re
 import sys
 
 import pytest
 
 pytest.importorskip("cyclopts")
 pytest.importorskip("polars")
-
-from studies.__main__ import main
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a study; its exit code, output and errors."""
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main(list(arguments))
-        shown = capsys.readouterr()
-        return left.value.code, shown.out, shown.err
-
-    return call
 
 
 def test_reproducing_a_study(run, monkeypatch, tmp_path):
@@ -31,6 +15,8 @@ def test_reproducing_a_study(run, monkeypatch, tmp_path):
     code, out, _ = run("estimator-error", "--data-sets", "100")
     assert code == 0
     assert "largest difference: " in out
+    assert "are few" not in out
+    assert "12 data sets are few: chance alone may exceed the bound" in run("estimator-error", "--data-sets", "12")[1]
     code, out, _ = run("estimator-error", "--data-sets", "100", "--format", "json")
     assert code == 0
     assert len(json.loads(out)["error_z"]) == 16
@@ -48,41 +34,23 @@ def test_reproducing_a_study(run, monkeypatch, tmp_path):
     monkeypatch.setattr(estimator_error, "BOUND", 0.01)
     assert run("estimator-error", "--data-sets", "100")[0] == 1
     code, _, err = run("estimator-error", "--data-sets", "3")
-    assert (code, err) == (2, "studies: --data-sets must be a whole number of at least 100; got 3\n")
+    assert (code, err) == (2, "studies: --data-sets must be a whole number of at least 10; got 3\n")
 
 
 def test_the_papers_keep_to_one_contract():
     from studies.berta import bounds as berta_coverage
+    from studies.berta import compared
     from studies.berta import variational as berta
     from studies.popordanoska import errors as popordanoska
     from studies.roelofs import bias as roelofs
     from studies.widmann import estimator_error, rejection_rates
     from studies.widmann import regressions as widmann
 
-    for paper in (berta, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs, widmann):
+    for paper in (berta, compared, berta_coverage, estimator_error, popordanoska, rejection_rates, roelofs, widmann):
         assert {"seed", "engine", "folder"} <= set(paper.study.__kwdefaults__)
         assert paper.BOUND > 3 or (paper.BOUND >= 1 and paper.UNIT.startswith("parts"))
         assert callable(paper.summary)
         assert callable(paper.figure)
-
-
-def test_sections_of_a_page(run, monkeypatch, tmp_path):
-    pytest.importorskip("torch")
-    from studies.widmann import regressions as widmann
-
-    few = {"iterations": (10,), "n_resamples": 99, "published_resamples": 999, "exact_resamples": 99}
-    monkeypatch.setattr(widmann.study, "__kwdefaults__", widmann.study.__kwdefaults__ | few)
-    code, out, err = run("widmann", "--out", str(tmp_path))
-    assert (code, err) == (1, "")  # after ten iterations no curve has turned
-    assert "largest difference: " in out
-    assert "iteration = 10" in out
-    page = (tmp_path / "widmann.md").read_text()
-    assert page.startswith("# Calibration of regressions")
-    assert page.count("\n## ") == 5
-    for name in ("widmann", "widmann-figure-12", "widmann-figure-1", "widmann-ensembles"):
-        assert f"]({name}.svg)" in page
-        assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
-    assert {path.stem for path in tmp_path.glob("*.svg")} == set(re.findall(r"\]\((.*)\.svg\)", page))
 
 
 def test_a_study_with_data_of_its_own_takes_no_number_of_them(run):

@@ -1,9 +1,23 @@
 import numpy as np
 import pytest
 
+from calibrant import ECE, PositiveClass
 from calibrant._validate import InputError
 from calibrant.lab import Power, ScoreWorld, tce
-from studies.roelofs.figures import DEFAULTS, SCORES, degree_of, figure_6, figure_7, figure_8, table_1, table_2, table_3
+from studies.roelofs.figures import (
+    DEFAULTS,
+    SCORES,
+    degree_of,
+    figure_1,
+    figure_6,
+    figure_6_kde,
+    figure_7,
+    figure_8,
+    figure_15,
+    table_1,
+    table_2,
+    table_3,
+)
 from studies.roelofs.fits import FITS
 
 
@@ -28,6 +42,38 @@ def test_what_figure_6_says():
     assert bias["EW sweep", 3200] < -4
     for method in ("EM", "EM debiased", "EM sweep"):
         assert abs(bias[method, 3200]) < 0.5
+
+
+def test_what_figure_1_says(rng):
+    """Large errors of a calibrated model; the mean against bins of the library on data drawn anew."""
+    table = figure_1(4000)
+    assert table["share"][:-1].sum() == pytest.approx(1)
+    found = []
+    for _ in range(200):
+        scores = rng.beta(2.8, 0.05, 200)
+        found.append(100 * ECE(norm=2, lens=PositiveClass())((rng.random(200) < scores) * 1, scores).value)
+    assert table["middle"][-1] == pytest.approx(np.mean(found), abs=4 * np.std(found) / 200**0.5)
+    assert table["middle"][-1] > 3
+
+
+def test_densities_have_more_bias_than_bins_of_equal_mass():
+    """And less than the sweep of equal widths: the paper puts them last of all."""
+    (kde,) = figure_6_kde(10, fits=["resnet110_c100"], sizes=[3200])["bias"]
+    others = by_key(figure_6(50, fits=["resnet110_c100"], sizes=[3200]), "method")
+    for method in ("EM", "EM debiased", "EM sweep"):
+        assert abs(kde) > 3 * abs(others[(method,)]["bias"])
+    assert abs(kde) < abs(others[("EW sweep",)]["bias"])
+
+
+def test_what_figure_15_says():
+    """Of a model that is wrong the sweep takes a number of bins near the best; of a calibrated one more than the best."""
+    table = figure_15(100, sizes=[800], bins=[2, 4, 8, 16, 32, 64])
+    rows = by_key(table, "model", "bins")
+    wrong = {b: abs(row["mean"] - row["tce"]) for (model, b), row in rows.items() if model == "uncalibrated"}
+    chosen = rows["uncalibrated", 2]["chosen"]
+    assert min(wrong, key=wrong.get) / 2 <= chosen <= 2.5 * min(wrong, key=wrong.get)
+    right = [rows["calibrated", b]["mean"] for b in (2, 4, 8, 16, 32, 64)]
+    assert right == sorted(right)  # every further bin adds bias
 
 
 def test_what_figure_7_says():

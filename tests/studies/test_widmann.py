@@ -1,7 +1,11 @@
+import re
+from inspect import signature
+
 import numpy as np
 import pytest
 
 from studies import pictures
+from studies.widmann import regressions
 from studies.widmann.regressions import BOUND, ITERATIONS, figure, sections, study, summary
 
 pytest.importorskip("torch")
@@ -45,6 +49,29 @@ def test_the_page(small):
     assert set(parts[-1].table["too small by"][-2:]) == {"6.8 %", "7.4 %"}
     assert float(parts[2].table["models"][0]) < 1e-12
     assert float(parts[2].table["models"][-1]) < 0.08  # two bootstraps of 1,000 draws
+
+
+def test_sections_of_a_page(small, run, monkeypatch, tmp_path):
+    pytest.importorskip("cyclopts")
+    pytest.importorskip("polars")
+    settings = signature(study)
+
+    def kept(**said):
+        settings.bind(**said)
+        return small
+
+    monkeypatch.setattr(regressions, "study", kept)
+    code, out, err = run("widmann", "--out", str(tmp_path))
+    assert (code, err) == (1, "")  # after so few iterations no curve has turned
+    assert "largest difference: " in out
+    assert "iteration = 10" in out
+    page = (tmp_path / "widmann.md").read_text()
+    assert page.startswith("# Calibration of regressions")
+    assert page.count("\n## ") == 5
+    for name in ("widmann", "widmann-figure-12", "widmann-figure-1", "widmann-ensembles"):
+        assert f"]({name}.svg)" in page
+        assert (tmp_path / f"{name}.svg").read_text().startswith("<?xml")
+    assert {path.stem for path in tmp_path.glob("*.svg")} == set(re.findall(r"\]\((.*)\.svg\)", page))
 
 
 def test_iterations_are_dense_where_curves_turn():

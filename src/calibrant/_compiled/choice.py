@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import on_gpu
-from calibrant._validate import InputError
+from calibrant._validate import InputError, of_what
 from calibrant.typing import Array
 
 MAX_PLAIN_ROWS = 2000
@@ -150,8 +150,8 @@ def precision(name: str) -> Iterator[None]:
     >>> round(estimate.value, 4)
     -0.0456
     """
-    if name not in PRECISIONS:
-        raise InputError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {name!r}")
+    if not isinstance(name, str) or name not in PRECISIONS:
+        raise InputError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}; got {of_what(name)}")
     token = _precision.set(name)
     try:
         yield

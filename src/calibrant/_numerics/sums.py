@@ -11,6 +11,9 @@ import numpy as np
 UNIT = 1074
 """Sums are in units of two to the minus this."""
 
+ONE = 1 << UNIT
+"""The number one as a sum."""
+
 MAX_BITS = 4096
 """Bits before the point that a sum may have: squares and cubes of the largest numbers have fewer."""
 
@@ -177,7 +180,7 @@ def _shifted(whole: np.ndarray, bits: int) -> np.ndarray:
 
 def to_float(sums: np.ndarray) -> np.ndarray:
     """The nearest doubles."""
-    return np.array([x / (1 << UNIT) for x in sums], dtype=np.float64)
+    return np.array([x / ONE for x in sums.tolist()], dtype=np.float64)
 
 
 def cell_sums(cell: np.ndarray, columns: np.ndarray, size: int = 0) -> np.ndarray:

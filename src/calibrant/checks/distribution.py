@@ -260,6 +260,8 @@ def check_distribution(family: type[Distribution], rng: np.random.Generator, *, 
     >>> from calibrant import Normal
     >>> check_distribution(Normal, np.random.default_rng(0))
     """
+    if not (isinstance(family, type) and issubclass(family, Distribution)):
+        raise InputError(f"family must be a class of distributions such as Normal; got a {type(family).__name__}")
     batch = family.example(rng, n)
     assert len(batch) == n, "len() is not the number of rows"
     draws = batch.sample(rng, DRAWS)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_is
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, EachDraw
 
@@ -19,6 +19,8 @@ def check_estimator(estimator: BaseEstimator, y_true: np.ndarray, predictions: D
     >>> from calibrant import ECE, Categorical
     >>> check_estimator(ECE(), np.array([0, 1, 1]), Categorical([0.2, 0.7, 0.9]))
     """
+    check_is(estimator, BaseEstimator, "estimator", "an estimator such as ECE()")
+    check_is(predictions, Distribution, "predictions", "a distribution such as Categorical(y_pred)")
     rng = np.random.default_rng(0)
     result = estimator(y_true, predictions)
     value = float(result)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._validate import as_array, check_is, check_not_empty
 from calibrant.checks.distribution import DIGITS, EDGES, Values, log_prob, mean, quadrature
 from calibrant.distributions.base import Distribution
 from calibrant.kernels import Kernel
@@ -21,6 +22,8 @@ def check_kernel(kernel: Kernel, points: np.ndarray, *, rtol: float = 1e-12) -> 
     >>> from calibrant.kernels import Gaussian
     >>> check_kernel(Gaussian(1.0), np.linspace(0, 3, 12)[:, None])
     """
+    check_is(kernel, Kernel, "kernel", "a kernel")
+    check_not_empty(as_array(points, "points"), "points")
     kernel = kernel.resolve(points)
     matrix = to_numpy(kernel(points, points))
     assert matrix.shape == (len(points), len(points)), f"{kernel!r} gives shape {matrix.shape}"
@@ -87,6 +90,9 @@ def check_expectation(
     >>> rng = np.random.default_rng(0)
     >>> check_expectation(Gaussian(1.0), Normal.example(rng, 2), Normal.example(rng, 3), rng)
     """
+    check_is(kernel, Kernel, "kernel", "a kernel")
+    for name, batch in (("p", p), ("q", q)):
+        check_is(batch, Distribution, name, "a distribution such as Normal(0.0, 1.0)")
     x, y = (batch.as_targets(batch.sample(rng, 1)[0]) for batch in (p, q))
     at_x, at_y = p.point(x), q.point(y)
     matrix, found = kernel(as_points(x), as_points(y)), _closed(kernel, at_x, at_y)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_is
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Laplace, Normal
 from calibrant.distributions.discrete.categorical import Categorical
@@ -145,6 +145,7 @@ def check_recalibrator(
     >>> check_recalibrator(Temperature(), np.random.default_rng(0))
     >>> check_recalibrator(Temperature(), np.random.default_rng(0), Normal)
     """
+    check_is(recalibrator, Recalibrator, "recalibrator", "a recalibrator such as Temperature()")
     assert replace(recalibrator) == recalibrator, "settings that are equal make different recalibrators"  # type: ignore[type-var]
     problem = drawn(rng, on, n)
     fitted = _check_fit(recalibrator, problem)

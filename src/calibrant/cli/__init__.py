@@ -72,11 +72,15 @@ def _prepare_streams() -> None:
 
 @contextmanager
 def _warnings_in_a_line() -> Iterator[None]:
-    """Warnings are notes, as those of files are; which line of code gave them says nothing to who runs a command."""
+    """Warnings are notes, each told once; which line of code gave them says nothing to who runs a command."""
+    told = set()
 
     def note(message: Warning | str, *_: object, **__: object) -> None:
-        with suppress(OSError):
-            print(f"Note: {one_line(str(message))}.", file=sys.stderr, flush=True)
+        words = one_line(str(message))
+        if words not in told:
+            told.add(words)
+            with suppress(OSError):
+                print(f"Note: {words}.", file=sys.stderr, flush=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = note
@@ -138,6 +142,9 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
         return MISTAKE
     from cyclopts import CycloptsError
 
+    from calibrant._wording import SPEAKS_OPTIONS
+
+    token = SPEAKS_OPTIONS.set(True)
     try:
         code = app(_renamed(arguments), exit_on_error=False, print_error=False, result_action="return_value")
     except BrokenPipeError:
@@ -155,6 +162,8 @@ def _run(program: Callable[[Sequence[str]], Any], arguments: Sequence[str], name
             return _fail(str(error), name)
         traceback.print_exc()  # a bug of ours: show it, and leave with a code that no gate uses
         return MISTAKE
+    finally:
+        SPEAKS_OPTIONS.reset(token)
     return code if isinstance(code, int) else 0
 
 

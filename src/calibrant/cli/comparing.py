@@ -9,10 +9,10 @@ import numpy as np
 from calibrant import io
 from calibrant._validate import InputError
 from calibrant.cli import display
-from calibrant.cli.flags import Data
-from calibrant.cli.pipes import is_stream, local
+from calibrant.cli.flags import Data, sentences
+from calibrant.cli.pipes import is_stream
 from calibrant.distributions.base import Distribution
-from calibrant.io.columns import open_columns
+from calibrant.io.opening import open_columns
 from calibrant.reports.model_comparison import Comparison, compare
 from calibrant.results import how_many
 from calibrant.typing import Engine
@@ -30,29 +30,39 @@ def compared(
     """The models of several files; slices, weights and clusters are those of the first."""
     if any(is_stream(file) for file in files):
         raise InputError("several models come from files: save what comes through the pipe first")
-    names = names_of(files)
-    first, keys = data.read(files[0]), keys_of(files[0], data, id)
+    if len(files) > 1 and len(data.y_pred) > 1:
+        raise InputError(
+            "several files and several --y-pred: give one file with --y-pred for each model, or one --y-pred"
+        )
+    if len(files) == 1:
+        sources = {name: (files[0], replace(data, y_pred=(name,))) for name in data.y_pred}
+    else:
+        sources = {name: (file, data) for name, file in zip(names_of(files), files, strict=True)}
+    names = list(sources)
+    first, keys = sources[names[0]][1].read(files[0]), keys_of(files[0], data, id)
     models: dict[str, Distribution] = {names[0]: first.y_pred}
-    plain = replace(data, by=(), sample_weight=None, clusters=None, time=None, block=None)
-    for name, file in zip(names[1:], files[1:], strict=True):
-        other = plain.read(file)
+    for name in names[1:]:
+        file, fields = sources[name]
+        other = replace(fields, by=(), sample_weight=None, clusters=None, time=None, block=None).read(file)
         rows = _rows(keys, keys_of(file, data, id), files[0], file)
         check_truth(first, other, rows, files[0], file)
         models[name] = other.y_pred[rows]
     heading = title or f"Comparison of {', '.join(names[:-1])} and {names[-1]}"
     with display.steps() as progress:
-        return compare(
+        found = compare(
             first.y_true,
             models,
             by=first.by,
             sample_weight=first.sample_weight,
             clusters=first.clusters,
+            columns=first.columns,
             title=heading,
             n_resamples=n_resamples,
             rng=seed,
             engine=engine,
             progress=progress,
         )
+    return replace(found, notes=(*sentences(first.notes), *found.notes))
 
 
 def names_of(files: Sequence[Path]) -> list[str]:
@@ -73,7 +83,7 @@ def keys_of(file: Path, data: Data, id: str | None) -> np.ndarray | None:
     """The column that names the rows, each once; none where no column was said."""
     if id is None:
         return None
-    keys = open_columns(local(file, data.input_format), data.input_format).single(id, "--id")
+    keys = open_columns(file, data.layout).single(id, "id")
     found, counts = np.unique(keys.astype(str), return_counts=True)
     if counts.max() > 1:
         raise InputError(
@@ -102,7 +112,7 @@ def check_truth(first: io.Dataset, other: io.Dataset, rows: slice | np.ndarray, 
     if len(other.y_true) != len(first.y_true):
         raise InputError(
             f"{file.name} has {how_many(len(other.y_true), 'row')} and {one.name} has {len(first.y_true):,}: models are compared "
-            "on the same rows"
+            "on the same rows; if these are parts of one data set, say --shards"
         )
     differ = first.y_true != other.y_true[rows]
     differ = differ if differ.ndim == 1 else differ.any(axis=1)
@@ -110,7 +120,7 @@ def check_truth(first: io.Dataset, other: io.Dataset, rows: slice | np.ndarray, 
         row = int(np.flatnonzero(differ)[0])
         raise InputError(
             f"the truth differs in {how_many(int(differ.sum()), 'row')} between {one.name} and {file.name}, first in row {row}: "
-            "give the same rows in the same order, or the column that names them with --id"
+            "give the same rows in the same order, or the column that names them with --id; parts of one data set with --shards"
         )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -15,9 +16,11 @@ from calibrant import io
 from calibrant._files import check_name
 from calibrant._validate import InputError
 from calibrant.cli import console
-from calibrant.cli.pipes import DASH, is_stream, local
+from calibrant.cli.pipes import DASH, is_stream, local, name_of
 from calibrant.cli.program import DATA, OUTPUT, SETTINGS
 from calibrant.inference.dependence import TimeBlocks
+from calibrant.io.layout import FileLayout
+from calibrant.io.opening import Source
 from calibrant.results import jsonable
 
 
@@ -26,41 +29,91 @@ from calibrant.results import jsonable
 class Fields:
     """Which columns of the file hold what."""
 
-    y_true: Annotated[str | None, Parameter(help="column of the truth; 'y_*' for several labels a row")] = None
-    y_pred: Annotated[str | None, Parameter(help="column of probabilities; 'p_*' for a column a class")] = None
+    y_true: Annotated[
+        str | None,
+        Parameter(help="column of the truth; 'y_*' for several labels a row, answer==key for two that agree"),
+    ] = None
+    y_pred: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="column of probabilities; 'p_*' for a column a class; report compares several",
+            negative="",
+            show_default=False,
+        ),
+    ] = ()
     predict: Annotated[
         str | None, Parameter(help="a family and its columns: \"Categorical.from_logits(logits='z_*')\"")
     ] = None
     sample_weight: Annotated[str | None, Parameter(help="column of weights")] = None
     pos_label: Annotated[str | None, Parameter(help="the label whose probability a single column gives")] = None
     input_format: Annotated[
-        Literal["csv", "parquet", "jsonl", "npz"] | None,
-        Parameter(help="format of FILE, where neither its ending nor, of a pipe, its first bytes say it"),
+        Literal["csv", "tsv", "parquet", "jsonl", "json", "xlsx", "npz"] | None,
+        Parameter(help="format of FILE, where neither its ending nor its first bytes say it"),
+    ] = None
+    sep: Annotated[str | None, Parameter(help="what stands between values of text: ';' or tab")] = None
+    encoding: Annotated[str | None, Parameter(help="of text that is not UTF-8: latin-1, cp1252, utf-16-le")] = None
+    decimal: Annotated[str | None, Parameter(help="decimal sign, where 1,234 may mean two numbers: , or .")] = None
+    scale: Annotated[
+        str | None, Parameter(help="of probabilities: percent, log, logit, or what words mean: high=0.9,low=0.4")
     ] = None
 
-    def read(self, file: Path) -> io.Dataset:
+    def read(self, file: Source) -> io.Dataset:
         """The file's targets and predictions."""
         return self._read(file)
 
-    def _read(self, file: Path, exclude: Sequence[str] = ()) -> io.Dataset:
-        said = {name: value for name, value in asdict(self).items() if name not in exclude}
-        format = said.pop("input_format")
-        found = io.read(local(file, format), **said, format=format)
+    def _read(self, file: Source, exclude: Sequence[str] = ()) -> io.Dataset:
+        said = {name: value for name, value in asdict(self).items() if name not in (*exclude, "input_format", "shards")}
+        found = io.read(self.local(file), **{**said, "y_pred": self.single(), "format": self.input_format})
         for note in found.notes:
             console.complain(f"Note: {note}.")
         return found
 
+    def local(self, file: Source) -> Source:
+        """The file itself; of a pipe, one with what came through."""
+        return local(file, self.input_format) if isinstance(file, Path) else file
+
+    @property
+    def layout(self) -> FileLayout:
+        """How the file is written."""
+        return FileLayout(self.input_format, self.sep, self.encoding, self.decimal)
+
+    def single(self) -> str | None:
+        """The column of predictions, or the pattern of several."""
+        if len(self.y_pred) > 1:
+            both = " ".join(f"--y-pred {shlex.quote(name)}" for name in self.y_pred)
+            alone = f"of a column a class say --y-pred {','.join(self.y_pred)}"
+            raise InputError(f"{both} are several models, which calibrant report compares; {alone}")
+        return self.y_pred[0] if self.y_pred else None
+
     def source(self, file: Path) -> list[str]:
         """The words that name the file and its columns to other commands; of a pipe, a file to be saved first."""
-        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "by"}
-        pairs = [(f"--{name.replace('_', '-')}", str(value)) for name, value in said.items() if value is not None]
-        words = [word for pair in pairs for word in pair]
-        return ["FILE" if is_stream(file) else str(file), *words]
+        words = ["FILE" if is_stream(file) else str(file)]
+        for f in fields(self):
+            if f.name in ("by", "shards") or (value := getattr(self, f.name)) == f.default:
+                continue
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [f"--{f.name.replace('_', '-')}", *([] if one is True else [str(one)])]
+        return words
 
 
 @Parameter(name="*", group=DATA)
 @dataclass(frozen=True)
-class ClusteredFields(Fields):
+class TableFields(Fields):
+    """Which columns of the file hold what, and what becomes of rows that are not as they should be."""
+
+    missing: Annotated[
+        Literal["fail", "drop"], Parameter(help="rows without a value: fail, or drop them; the page counts them")
+    ] = "fail"
+    normalise: Annotated[bool, Parameter(help="divide rows of class probabilities by their sums", negative="")] = False
+    rearrange: Annotated[bool, Parameter(help="sort quantiles that cross", negative="")] = False
+    forecast_id: Annotated[
+        str | None, Parameter(help="columns that the lines of a forecast share, where each member has a line")
+    ] = None
+
+
+@Parameter(name="*", group=DATA)
+@dataclass(frozen=True)
+class ClusteredFields(TableFields):
     """Which columns of the file hold what, and which rows belong together."""
 
     clusters: Annotated[
@@ -71,7 +124,7 @@ class ClusteredFields(Fields):
     ] = None
     block: Annotated[int | None, Parameter(help="steps in time of a block; without --time, consecutive rows")] = None
 
-    def read(self, file: Path) -> io.Dataset:
+    def read(self, file: Source) -> io.Dataset:
         """The file's targets and predictions; blocks are made clusters, and this is told."""
         found = self._read(file, exclude=("block",))
         if self.time is None and self.block is None:
@@ -92,6 +145,23 @@ class Data(ClusteredFields):
     by: Annotated[
         tuple[str, ...], Parameter(help="column to slice by; may be repeated", negative="", show_default=False)
     ] = ()
+    shards: Annotated[
+        bool,
+        Parameter(
+            help="the files are parts of one data set; a quoted pattern, 'part_*.csv', needs no --shards", negative=""
+        ),
+    ] = False
+
+    def together(self, file: Path, others: Sequence[Path]) -> Source:
+        """One file, or several that are parts of one data set."""
+        if not others:
+            return file
+        if not self.shards:
+            said = "if they are parts of one data set, say --shards; calibrant report compares models of the same rows"
+            raise InputError(f"{len(others) + 1} files: {said}")
+        if streams := [path for path in (file, *others) if is_stream(path)]:
+            raise InputError(f"--shards takes files, and {name_of(streams[0])} is a pipe: cat the parts into one")
+        return [file, *others]
 
 
 @Parameter(name="*", group=DATA)
@@ -104,8 +174,11 @@ class FoldedData(Data):
     ] = None
 
 
-File = Annotated[Path, Parameter(help="predictions and truth: CSV, Parquet, JSONL or NPZ; - reads from a pipe")]
+File = Annotated[
+    Path, Parameter(help="predictions and truth: text, Parquet, JSON, Excel, NPZ, a log; - reads from a pipe")
+]
 Others = Annotated[Path, Parameter(help="further files of the same rows, one a model, to compare with", show=True)]
+Shards = Annotated[Path, Parameter(help="further files, with --shards", show=True)]
 Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or programs", group=OUTPUT)]
 Comment = Annotated[
     Literal["table", "json", "markdown"],
@@ -134,6 +207,11 @@ Place = Annotated[
     str | None,
     Parameter(name="--engine", help="where to work: threads:8, processes:4, gpus or dask://host:8786", group=SETTINGS),
 ]
+
+
+def sentences(notes: Sequence[str]) -> tuple[str, ...]:
+    """What was told of a file, as a page says it."""
+    return tuple(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
 
 def opened(engine: str | None) -> Any:

@@ -81,8 +81,9 @@ def monitor(
     pace = Pace.parse(save_every)
     before = _restored(state, alpha, seed, window)
     said = {name: value for name, value in asdict(data).items() if name not in ("input_format", "sample_weight")}
+    said["y_pred"] = data.single()
     with _opened(file) as source:
-        kind = None if data.input_format == "parquet" else data.input_format
+        kind = {"csv": "csv", "tsv": "csv", "jsonl": "jsonl"}.get(data.input_format or "")
         batches = Batches(source, rows=window, strict=strict, kind=kind, **said)  # type: ignore[arg-type]
         heading = title or f"Calibration of {name_of(file)}"
         watch = _Watch(batches, _Lines(format), state, report, heading, before, pace)

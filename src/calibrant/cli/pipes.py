@@ -8,12 +8,11 @@ from typing import IO
 
 from calibrant import cli
 from calibrant._validate import InputError
+from calibrant.io.layout import PLAIN, Utf8
+from calibrant.io.opening import ENOUGH, sniffed
 
 DASH = Path(cli.DASH)
 """The standard input or output."""
-
-ENOUGH = 4096
-"""Bytes that tell the format."""
 
 _folders: list[TemporaryDirectory[str]] = []  # removed when the program ends
 
@@ -54,31 +53,10 @@ def pour(path: Path) -> None:
     sys.stdout.flush()
 
 
-def sniffed(head: bytes, source: str) -> str:
-    """The format that the first bytes show.
-
-    >>> sniffed(b"y,p\\n1,0.9", "x"), sniffed(b' {"y": 1}', "x"), sniffed(b"PAR1...", "x"), sniffed(b"PK\\x03\\x04...", "x")
-    ('csv', 'jsonl', 'parquet', 'npz')
-    """
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not start:
-        raise InputError(f"nothing came through {source}")
-    if head.startswith(b"\x1f\x8b"):
-        raise InputError(f"{source} is compressed: unpack it first, zcat predictions.csv.gz | calibrant report -")
-    for mark, format in ((b"PAR1", "parquet"), (b"PK\x03\x04", "npz"), (b"{", "jsonl")):
-        if start.startswith(mark):
-            return format
-    if start.startswith(b"["):
-        raise InputError(f"{source} is one JSON list: give one object a line, jq -c '.[]' | calibrant report -")
-    if b"\0" in head:
-        raise InputError(f"{source} is of no known format: say which with --input-format csv, jsonl, parquet or npz")
-    return "csv"
-
-
 def _kept(pipe: IO[bytes], format: str | None, source: str) -> Path:
-    head = pipe.read(ENOUGH)
-    path = beside(f"stdin.{format or sniffed(head, source)}")
+    path = beside("stdin")
     with path.open("wb") as copy:
-        copy.write(head)
         shutil.copyfileobj(pipe, copy)
-    return path
+    with path.open("rb") as kept:
+        kind = format or sniffed(Utf8(kept, PLAIN, source).read(ENOUGH), source)
+    return path.rename(path.with_suffix(f".{kind}"))

@@ -32,8 +32,9 @@ from calibrant.cli.reporting import check_place
 from calibrant.cli.settings import default_recalibrator, parse_recalibrator
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.io.columns import check_ending
+from calibrant.io.columns import ENDINGS, check_ending
 from calibrant.io.dataset import has_truth
+from calibrant.io.opening import kind_of
 from calibrant.io.rewriting import rewrite
 from calibrant.recalibration.base import HeldOut, Recalibration, Recalibrator, load_map, scores
 from calibrant.reports.before_after import BeforeAfter, before_and_after, in_words
@@ -205,8 +206,8 @@ def apply_map(
 ) -> Applied:
     """Put a file's predictions right and write them."""
     chosen = load_map(path)
-    said = {"y_pred": fields.y_pred, "predict": fields.predict, "pos_label": fields.pos_label}
-    old = io.read_predictions(file, **said, format=fields.input_format)
+    said = {"y_pred": fields.single(), "predict": fields.predict, "pos_label": fields.pos_label, "scale": fields.scale}
+    old = io.read_predictions(file, **said, layout=fields.layout)
     better = chosen(old.prediction)
     data, notes = _with_truth(file, fields)
     table, page = (None, None) if data is None else _judged(data, better, seed, f"{file.name} through {path.name}")
@@ -218,7 +219,7 @@ def apply_map(
 
 def _with_truth(file: Path, fields: Fields) -> tuple[io.Dataset | None, tuple[str, ...]]:
     """What the file holds, if the truth is among it; one that was not asked for and cannot be used is left alone."""
-    if fields.y_true is None and not has_truth(file, fields.input_format):
+    if fields.y_true is None and not has_truth(file, fields.layout):
         return None, ()
     try:
         data = fields.read(file)
@@ -337,7 +338,7 @@ def _write(result: _Learned | Applied, report: Path | None, format: str, **more:
 
 def _usage(saved: Path, data: Fields) -> str:
     """The command that applies a map to predictions of the same columns."""
-    named = {"--y-pred": data.y_pred, "--predict": data.predict}
+    named = {"--y-pred": data.single(), "--predict": data.predict, "--scale": data.scale}
     columns = [part for option, value in named.items() if value is not None for part in (option, value)]
     return shlex.join(["calibrant", "recalibrate", "NEW.csv", *columns, "--apply", str(saved), "--out", "BETTER.csv"])
 
@@ -348,8 +349,9 @@ def _target(out: Path | None, file: Path, data: Fields, format: str) -> Path:
         raise InputError("--apply needs --out: say where to write the rows with better predictions")
     if out == DASH:
         check_place(out, format)
-        return beside(f"better.{data.input_format}" if data.input_format else f"better{file.suffix}")
-    check_ending(out, "write")
+        kind = kind_of(file, data.layout)
+        return beside(f"better{kind if kind in ENDINGS else '.csv'}")
+    check_ending(out)
     return out
 
 

@@ -1,6 +1,7 @@
 """The command ``report``: a page made, written and shown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,6 +24,7 @@ from calibrant.cli.flags import (
     check_outputs,
     check_writable,
     opened,
+    sentences,
 )
 from calibrant.cli.pipes import DASH, beside, name_of, pour
 from calibrant.cli.program import DATA, OUTPUT
@@ -52,7 +54,7 @@ def made(
 ) -> Report:
     """The report on what a file held, with progress; ``source`` are the words that name the file and its columns."""
     with display.steps() as progress:
-        return evaluate(
+        found = evaluate(
             data.y_true,
             data.y_pred,
             by=data.by,
@@ -68,6 +70,7 @@ def made(
             certify=certify,
             source=source,
         )
+    return replace(found, notes=(*sentences(data.notes), *found.notes)) if data.notes else found
 
 
 def write(report: Report | Comparison, out: Path) -> None:
@@ -126,7 +129,8 @@ def report(
 
     Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
     LogLoss, of forecasts PITError, CentralCoverage, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
-    Several files of the same rows, one a model, are compared, row by row; gates then name a model, too: 'ECE of b > 0.05'.
+    Several files of the same rows, one a model, or several --y-pred of one file, are compared, row by row. Gates then
+    name a model, too: 'ECE of b > 0.05'.
 
     Parameters
     ----------
@@ -147,24 +151,27 @@ def report(
     if pdf is not None:
         check_browser()
     result: Report | Comparison
-    if id is not None and not others:
+    is_comparison = len(data.y_pred) > 1 or (bool(others) and not data.shards)
+    if id is not None and not (others and is_comparison):
         raise InputError("--id aligns the rows of several files: leave it out with one")
-    if data.fold is not None and others:
-        raise InputError("--fold takes one file: ask for a page on each model by itself")
+    if data.fold is not None and is_comparison:
+        raise InputError("--fold takes one model: ask for a page on each by itself")
     if data.fold is not None and (data.by or certify is not None):
         raise InputError(
             "--fold cuts the rows by the models that predicted them: leave out --by, and --certify, which is about one model"
         )
-    if certify is not None and others:
-        raise InputError("--certify takes one file: ask it of each model by itself")
+    if certify is not None and is_comparison:
+        raise InputError("--certify takes one model: ask it of each by itself")
     if certify is not None:
         check_margin(certify, "--certify")
     with opened(engine) as place:
-        if others:
+        if is_comparison:
             result = comparing.compared([file, *others], data, id, title, n_resamples, seed, place)
         else:
             heading = title or f"Calibration of {name_of(file)}"
-            result = made(data.read(file), heading, n_resamples, seed, data.source(file), place, certify)
+            result = made(
+                data.read(data.together(file, others)), heading, n_resamples, seed, data.source(file), place, certify
+            )
     write(result, out)
     if pdf is not None:
         write_whole(pdf, to_pdf(result.to_html()))

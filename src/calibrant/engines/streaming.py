@@ -13,7 +13,7 @@ from calibrant._tasks import mapping
 from calibrant._validate import InputError, check_count
 from calibrant.engines.cluster import DaskEngine
 from calibrant.io.batches import Batches, needed_columns
-from calibrant.io.columns import check_exists, check_polars
+from calibrant.io.columns import check_exists, polars_of
 from calibrant.io.dataset import Dataset, dataset_of
 from calibrant.io.parts import parquet_length, part_of
 from calibrant.streams.block_state import BlockState
@@ -73,7 +73,7 @@ def _paths(source: Any) -> list[Path]:
     if isinstance(source, str | PathLike):
         path = Path(source)
         check_exists(path)
-        check_polars(Path("x.parquet"))
+        polars_of(Path("x.parquet"))
         found = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
         if not found:
             raise InputError(f"the folder {str(path)!r} holds no .parquet files")

@@ -48,6 +48,9 @@ from calibrant.estimators.kernel_errors.ucme import Locations as Locations
 from calibrant.estimators.kernel_errors.ucme import OptimisedLocations as OptimisedLocations
 from calibrant.estimators.kernel_errors.ucme import SampledLocations as SampledLocations
 from calibrant.estimators.kernel_errors.ucme import UCME as UCME
+from calibrant.estimators.ranking import AURC as AURC
+from calibrant.estimators.ranking import SelectiveAccuracy as SelectiveAccuracy
+from calibrant.estimators.ranking import risk_coverage as risk_coverage
 from calibrant.estimators.scoring_rules.auc import AUC as AUC
 from calibrant.estimators.scoring_rules.decomposition import Decomposition as Decomposition
 from calibrant.estimators.scoring_rules.decomposition import decompose as decompose

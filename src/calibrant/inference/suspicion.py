@@ -95,11 +95,16 @@ class Suspicion:
         return self.memory.in_words("errors")
 
 
-def suspicions(targets: Array, predictions: Distribution, columns: Mapping[str, np.ndarray]) -> list[Suspicion]:
+def suspicions(
+    targets: Array,
+    predictions: Distribution,
+    columns: dict[str, np.ndarray],
+    sliced: dict[str, np.ndarray] | None = None,
+) -> list[Suspicion]:
     """What makes these rows look dependent, the most telling sign first; ``columns`` have a value for each row.
 
-    Errors are taken in relation to the predictions: a wrong calibration curve, which makes neighbours on it err alike, is taken
-    off piece by piece.
+    Columns that rows are ``sliced`` by are not accused for their names. Errors are taken in relation to the predictions, so that a
+    wrong calibration curve, which makes neighbours on it err alike, is no sign.
 
     >>> rng = np.random.default_rng(0)
     >>> text = np.repeat(np.arange(100), 5)
@@ -110,18 +115,23 @@ def suspicions(targets: Array, predictions: Distribution, columns: Mapping[str, 
     """
     if len(predictions) < MIN_ROWS:
         return []
-    errors = Errors.of(targets, predictions)
-    named = {name: values for name, values in columns.items() if is_label(name, values)}
+    errors, slices = Errors.of(targets, predictions), sliced or {}
+    named = {name: values for name, values in (columns | slices).items() if is_label(name, values)}
     found = [Suspicion(Sign.COLUMN, m, name, c) for name, values in named.items() for m, c in errors.within(values)]
-    found = sorted(found, key=lambda s: -s.count * s.memory.correlation)[:1]
+    found = sorted(found, key=lambda s: s.memory.correlation * (1 - s.memory.n / s.count))[
+        :1
+    ]  # by how much variances grow
     found = found or [Suspicion(Sign.PREDICTIONS, m) for m, _ in errors.within(equal_predictions(predictions))]
     if not found:
-        ordered = [(Sign.TIME, name, times) for name, times in _times(columns).items()]
+        ordered = [(Sign.TIME, name, times) for name, times in _times(columns | slices).items()]
         ordered.append((Sign.ORDER, "", np.arange(len(errors))))
         found = [Suspicion(sign, m, name) for sign, name, step in ordered for m in errors.along(step)][:1]
     if not any(s.sign is Sign.COLUMN for s in found):
-        said = [name for name in named if words_of(name) & LABELS][:1]
-        found += [Suspicion(Sign.LABELS, Memory(0.0, len(errors)), name, len(np.unique(named[name]))) for name in said]
+        counts = {
+            name: len(np.unique(v)) for name, v in named.items() if words_of(name) & LABELS and name not in slices
+        }
+        said = [(name, count) for name, count in counts.items() if len(errors) <= MAX_SIZE * count][:1]
+        found += [Suspicion(Sign.LABELS, Memory(0.0, len(errors)), name, count) for name, count in said]
     return found
 
 
@@ -271,7 +281,10 @@ def _times(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Columns that are called like times and can be read as such: the number of the step of each row."""
     found = {}
     for name, values in columns.items():
-        if words_of(name) & TIMES:
+        may_be_duration = (
+            words_of(name) & TIMES == {"time"} and values.dtype.kind in "iuf"
+        )  # such as that of a follow-up
+        if words_of(name) & TIMES and not may_be_duration:
             try:
                 found[name] = steps_of(values, len(values))
             except InputError:  # no time after all

@@ -1,8 +1,8 @@
 """Files and pipes of any length as data sets of some rows at a time, at constant memory."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from io import TextIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
@@ -10,9 +10,12 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from calibrant._validate import InputError, check_count
+from calibrant._wording import said
 from calibrant.distributions.reading.conversion import as_problem
-from calibrant.io.columns import Columns, FramePart, check_exists, check_polars
-from calibrant.io.dataset import PREDICTION_NAMES, TRUTH_NAMES, Dataset, columns_of_family, dataset_of
+from calibrant.io.class_columns import Scale
+from calibrant.io.columns import Columns, FramePart, check_exists, polars_of
+from calibrant.io.dataset import Dataset, dataset_of, names_of_groups, prediction_names_of, truth_names_of
+from calibrant.io.layout import FileLayout
 from calibrant.io.parts import Part, Parts, TextParts, parquet_parts
 from calibrant.io.records import BadLines, Needed
 from calibrant.results import how_many
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 MAX_BAD_ROWS = 1000
 """Rows of a batch that are looked at one by one; where more are refused, all are."""
 
-ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+ENDINGS = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,10 @@ class Batches:
         by: Sequence[str] = (),
         sample_weight: str | None = None,
         pos_label: str | None = None,
+        scale: str | None = None,
+        sep: str | None = None,
+        encoding: str | None = None,
+        decimal: str | None = None,
     ) -> None:
         check_count(rows, "rows")
         if not flush > 0:
@@ -83,10 +90,12 @@ class Batches:
             "y_true": y_true,
             "y_pred": y_pred,
             "predict": predict,
-            "by": tuple(by),
+            "by": by if isinstance(by, str) else tuple(by) if isinstance(by, Iterable) else by,
             "sample_weight": sample_weight,
             "pos_label": pos_label,
+            "scale": scale,
         }
+        self.layout = FileLayout(kind, sep, encoding, decimal)
         self.bad = BadLines()
         self.n = 0
 
@@ -115,7 +124,9 @@ class Batches:
         if not self.n:
             raise InputError(f"{self.path.name} has no rows{f' of use: {self.bad}' if self.bad.count else ''}")
         if not found:
-            raise InputError(f"--pos-label {self.columns['pos_label']!r} never occurs in {how_many(self.n, 'row')}")
+            raise InputError(
+                f"{said('pos_label')} {self.columns['pos_label']!r} never occurs in {how_many(self.n, 'row')}"
+            )
 
     def _usable(self, part: Part) -> Iterator[FileBatch]:
         """The rows as one batch, without those that are refused, which are counted; with ``strict``, those before the first."""
@@ -171,7 +182,7 @@ class Batches:
 
     def _batch(self, frame: "polars.DataFrame") -> FileBatch:
         """These rows, of which every target is one that its prediction may have."""
-        found = dataset_of(FramePart(self.path, frame), **self.columns, is_part=True)
+        found = dataset_of(FramePart(self.path, frame, self.layout.decimal), **self.columns, is_part=True)
         as_problem(found.y_true, found.y_pred)
         return FileBatch(**vars(found), start=self.n)
 
@@ -180,8 +191,8 @@ class Batches:
         return isinstance(self.source, Path) and ENDINGS.get(self.source.suffix.lower()) == "parquet"
 
     def _parts(self) -> Parts:
-        check_polars(self.path)
-        text = TextParts(self.path, self._wish, self.bad)
+        polars_of(self.path)
+        text = TextParts(self.path, self._wish, self.bad, self.layout)
         if not isinstance(self.source, Path):
             is_csv = None if self.kind is None else self.kind == "csv"
             handle = getattr(self.source, "buffer", self.source)  # bytes under text
@@ -199,7 +210,7 @@ class Batches:
 
     def _wish(self, table: Columns) -> Needed:
         """The columns that data sets are made of."""
-        return needed_columns(table, **self.columns)
+        return replace(needed_columns(table, **self.columns), decimal=self.layout.decimal)
 
 
 def needed_columns(
@@ -211,12 +222,13 @@ def needed_columns(
     by: Sequence[str] = (),
     sample_weight: str | None = None,
     pos_label: str | None = None,  # noqa: ARG001  # so that both take the same
+    scale: str | None = None,
 ) -> Needed:
     """The columns that :func:`calibrant.io.dataset.dataset_of` asks for with the same arguments."""
-    truth = table.find(y_true, TRUTH_NAMES, "--y-true")
-    wished = table.find(y_pred, PREDICTION_NAMES, "--y-pred") if predict is None else columns_of_family(predict, table)
-    numbers = list(wished)
-    if sample_weight is not None:
-        numbers += table.find(sample_weight, (), "--sample-weight")
-    sliced = [found for name in by for found in table.find(name, (), "--by")]
-    return Needed(tuple(dict.fromkeys([*truth, *numbers, *sliced])), frozenset(numbers))
+    truth = truth_names_of(table, y_true)
+    predictions = prediction_names_of(table, y_pred, predict)
+    is_in_words = bool(Scale.parse(scale).words)
+    weights = [] if sample_weight is None else table.find(sample_weight, (), "sample_weight")
+    numbers = [*([] if is_in_words else predictions), *weights]
+    sliced = [found for name in names_of_groups(by) for found in table.find(name, (), "by")]
+    return Needed(tuple(dict.fromkeys([*truth, *predictions, *weights, *sliced])), frozenset(numbers))

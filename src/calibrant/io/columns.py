@@ -1,21 +1,30 @@
-"""Files as named columns: CSV, Parquet, JSON lines and NPZ, read and written."""
+"""Files as named columns: text with separators, Parquet, JSON, Excel and NPZ, read and written."""
 
 import math
 import sys
 import zlib
 from abc import ABC, abstractmethod
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from fnmatch import fnmatchcase
+from io import BytesIO
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
 from calibrant._files import replacing
-from calibrant._validate import InputError, check_names_once, did_you_mean
-from calibrant.io.lines import line_feeds, whole_lines
+from calibrant._validate import InputError, check_is, check_names_once, did_you_mean
+from calibrant._wording import said
+from calibrant.io.json_files import json_lines
+from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
+from calibrant.io.lines import BLOCK, line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
+from calibrant.io.written_numbers import Role, inferred, refuse_text, tidied
+from calibrant.results import how_many
 
 if TYPE_CHECKING:
     import polars
@@ -32,12 +41,37 @@ ENDINGS = (".npz", ".csv", ".parquet", ".jsonl", ".ndjson")
 class Columns(ABC):
     """The columns of a file, by name."""
 
+    notes: dict[str, None]
+    """What a reader must know of how values were read."""
+
     def __init__(self, path: Path, names: Sequence[str]) -> None:
-        self.path, self.names = path, list(names)
+        self.path, self.names, self.notes = path, list(names), {}
 
     @abstractmethod
-    def load(self, names: Sequence[str]) -> np.ndarray:
-        """These columns side by side, ``(n, columns)``."""
+    def load(self, names: Sequence[str], role: Role = "label") -> np.ndarray:
+        """These columns side by side, ``(n, columns)``; text that says numbers as numbers."""
+
+    @abstractmethod
+    def are_missing(self, name: str, role: Role) -> np.ndarray:
+        """Which rows have no value there, ``(n,)``."""
+
+    @abstractmethod
+    def of_rows(self, keep: np.ndarray) -> Self:
+        """The same columns of some rows."""
+
+    def complete(self, roles: Mapping[str, Role]) -> Self:
+        """The rows that have a value in each of these columns; how many have none is noted."""
+        missing = {name: self.are_missing(name, role) for name, role in roles.items()}
+        gone = np.any(list(missing.values()), axis=0)
+        if not gone.any():
+            return self
+        if gone.all():
+            raise InputError(f"{self.path.name}: every row lacks a value in one of {', '.join(missing)}")
+        which = ", ".join(f"{name!r} ({rows.sum():,})" for name, rows in missing.items() if rows.any())
+        found = self.of_rows(~gone)
+        note = f"{how_many(int(gone.sum()), 'row')} of {len(gone):,} left out, without a value in {which}"
+        found.notes = {**self.notes, note: None}
+        return found
 
     @abstractmethod
     def width(self, name: str) -> int:
@@ -52,25 +86,36 @@ class Columns(ABC):
         if wish is None:
             if found := self.usual(usual):
                 return found
-            raise InputError(f"{self.path.name} has columns {', '.join(self.names[:20])}: say which with {option}")
+            raise InputError(
+                f"{self.path.name} has columns {', '.join(self.names[:20])}: say which with {said(option)}"
+            )
+        check_is(wish, str, said(option), "the name of a column")
         found = []
         for part in [wish] if wish in self.names else wish.split(","):
             matches = [name for name in self.names if name == part or fnmatchcase(name, part)]
             if not matches:
-                raise InputError(f"{option}: {self.path.name} has no column {part!r}{did_you_mean(part, self.names)}")
+                raise InputError(
+                    f"{said(option)}: {self.path.name} has no column {part!r}{did_you_mean(part, self.names)}"
+                )
             found += matches
         return found
+
+    def without_value(self, name: str, gone: np.ndarray) -> str:
+        """What is wrong with a column in which some rows have no value, and what to do."""
+        rows = f"{int(gone.sum()):,} of {how_many(len(gone), 'row')}, first in row {int(gone.argmax()) + 1}"
+        remedy = f"leave such rows out with {said('missing', 'drop')}"
+        return f"{self.path.name}: column {name!r} has missing values in {rows}: {remedy}"
 
     def usual(self, patterns: Sequence[str]) -> list[str]:
         """The columns of the first pattern that any has, if one does."""
         for pattern in patterns:
-            if found := [name for name in self.names if fnmatchcase(name, pattern)]:
+            if found := [name for name in self.names if fnmatchcase(name.strip().lower(), pattern)]:
                 return found
         return []
 
-    def values(self, names: Sequence[str]) -> np.ndarray:
+    def values(self, names: Sequence[str], role: Role = "label") -> np.ndarray:
         """These columns side by side, ``(n, columns)``, with at least one row."""
-        values = self.load(names)
+        values = self.load(names, role)
         if not len(values):
             raise InputError(f"{self.path.name} has no rows")
         if values.dtype.kind not in KINDS:
@@ -80,23 +125,10 @@ class Columns(ABC):
     def single(self, name: str, option: str) -> np.ndarray:
         """One column, ``(n,)``."""
         found = self.find(name, (), option)
-        values = self.values(found)
+        values = self.values(found, "number" if option == "sample_weight" else "group")
         if values.shape[1] != 1:
-            raise InputError(f"{option} takes one column at a time; {name!r} means {', '.join(found[:5])}")
+            raise InputError(f"{said(option)} takes one column at a time; {name!r} means {', '.join(found[:5])}")
         return values[:, 0]
-
-
-def open_columns(path: Path, format: str | None = None) -> Columns:
-    """The columns of a file, by its ending or in the format that is said."""
-    check_exists(path)
-    if path.is_dir():
-        raise InputError(f"{str(path)!r} is a folder: name a file in it")
-    kind = path.suffix.lower() if format is None else f".{format}"
-    if format is None:
-        check_ending(path, "read")
-    elif kind not in ENDINGS:
-        raise InputError(f"format {format!r} is not known{did_you_mean(format, [ending[1:] for ending in ENDINGS])}")
-    return _Archive(path) if kind == ".npz" else Frame(path, kind)
 
 
 def check_exists(path: Path) -> None:
@@ -112,14 +144,14 @@ def check_exists(path: Path) -> None:
         raise InputError(f"there is no file {str(path)!r}{near if 'did you mean' in near else ''}")
 
 
-def check_ending(path: Path, verb: str) -> None:
-    """Refuse files of a kind that is not known."""
+def check_ending(path: Path) -> None:
+    """Refuse to write files of a kind that is not known."""
     if path.suffix.lower() not in ENDINGS:
         ending = path.suffix or "a file without ending"
-        raise InputError(f"{path.name}: cannot {verb} {ending}; known: {', '.join(ENDINGS)}")
+        raise InputError(f"{path.name}: cannot write {ending}; known: {', '.join(ENDINGS)}")
 
 
-class _Archive(Columns):
+class Archive(Columns):
     """NPZ: arrays with equally many rows, of which some may have several columns."""
 
     def __init__(self, path: Path) -> None:
@@ -137,7 +169,27 @@ class _Archive(Columns):
         check_names_once(names, path.name)
         super().__init__(path, names)
 
-    def load(self, names: Sequence[str]) -> np.ndarray:
+    def are_missing(self, name: str, role: Role) -> np.ndarray:
+        """Those with NaN."""
+        array = self.joined([name])
+        rows: np.ndarray = np.isnan(array).any(axis=1) if array.dtype.kind == "f" else np.zeros(len(array), dtype=bool)
+        return rows
+
+    def of_rows(self, keep: np.ndarray) -> Self:
+        """Of arrays with as many rows."""
+        found = copy(self)
+        found.arrays = {name: array[keep] if len(array) == len(keep) else array for name, array in self.arrays.items()}
+        return found
+
+    def load(self, names: Sequence[str], role: Role = "label") -> np.ndarray:
+        """Arrays as columns; NaN is refused."""
+        values = self.joined(names)
+        if values.dtype.kind == "f" and (gone := np.isnan(values).any(axis=1)).any():
+            raise InputError(self.without_value(names[0], gone))
+        return values
+
+    def joined(self, names: Sequence[str]) -> np.ndarray:
+        """Arrays as columns."""
         self.check_rows(names)
         parts = [self.arrays[name] for name in names]
         if odd := [name for name, part in zip(names, parts, strict=True) if part.dtype.kind not in KINDS]:
@@ -157,16 +209,18 @@ class _Archive(Columns):
             raise InputError(f"{self.path.name}: {empty[0]} has rows of no values")
 
     def width(self, name: str) -> int:
+        """As many as the array has."""
         array = self.arrays[name]
         return array.size // len(array)
 
     def write(self, new: Mapping[str, np.ndarray], out: Path) -> None:
+        """The arrays with some replaced or added, to a file."""
         shapes = {name: self.arrays[name].shape if name in self.arrays else (-1,) for name in new}
         arrays = {**self.arrays, **{name: values.reshape(shapes[name]) for name, values in new.items()}}
         if out.suffix.lower() == ".npz":
             _write_archive(arrays, out)
             return
-        pl = _polars(out)
+        pl = polars_of(out)
         self.check_rows(self.names)
         flat: dict[str, np.ndarray] = {}
         for name, array in arrays.items():
@@ -178,12 +232,25 @@ class _Archive(Columns):
 class Frame(Columns):
     """What Polars reads."""
 
-    def __init__(self, path: Path, kind: str) -> None:
-        _polars(path)
-        self.path, self.kind = path, kind
-        header = _checked_header(path) if kind == ".csv" else None
+    keep: "polars.Series | None" = None
+    """Rows that are taken; all of them without."""
+
+    decimal: str | None = None
+
+    def __init__(self, path: Path, kind: str, layout: FileLayout = PLAIN) -> None:
+        polars_of(path)
+        super().__init__(path, ())
+        self.kind, self.decimal = kind, layout.decimal
+        self.content: bytes | None = None
+        header = None
+        if kind == ".csv":
+            header, self.content, told = _checked_text(path, layout)
+            self.notes = dict.fromkeys(told)
+        elif kind != ".parquet":
+            self.kind, self.content, told = json_lines(path, kind, layout)
+            self.notes = dict.fromkeys(told)
         self.lazy = self.reading(self.scan)
-        super().__init__(path, self.reading(lambda: self.lazy.collect_schema().names()))
+        self.names = self.reading(lambda: self.lazy.collect_schema().names())
         if header is not None and len(header) != len(self.names):
             raise InputError(
                 f"{path.name} begins with {len(self.names)} columns, and {len(header)} names: give each a name"
@@ -191,41 +258,59 @@ class Frame(Columns):
 
     def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
         """The file, types inferred from all rows: a column may begin with a hundred zeros. Brackets in a name are no pattern."""
-        pl = _polars(self.path)
+        pl = polars_of(self.path)
+        source = self.path if self.content is None else self.content
         if self.kind == ".csv":
-            return pl.scan_csv(self.path, glob=False, infer_schema=not as_text, infer_schema_length=None)
+            return pl.scan_csv(source, glob=False, infer_schema=not as_text, infer_schema_length=None)
         if self.kind == ".parquet":
-            return pl.scan_parquet(self.path, glob=False)
-        content = self.path.read_bytes()
-        check_text(content, self.path.name)
-        return pl.scan_ndjson(content, infer_schema_length=None)
+            return pl.scan_parquet(source, glob=False)
+        return _flat(pl.scan_ndjson(source, infer_schema_length=None))
 
     def reading(self, step: Callable[[], T]) -> T:
         """What a step gives; what Polars refuses is refused in our words."""
         try:
             return step()
-        except (_polars(self.path).exceptions.PolarsError, OSError) as error:
-            if self.kind in (".jsonl", ".ndjson"):
-                JsonLines().check(self.path.read_bytes(), None, 1, self.path.name)
+        except (polars_of(self.path).exceptions.PolarsError, OSError) as error:
+            if self.kind == ".jsonl":
+                JsonLines().check(self.content or b"", None, 1, self.path.name)
+            if self.kind == ".csv" and not _is_utf8(self.path if self.content is None else self.content):
+                raise InputError(f"{self.path.name} is no UTF-8 text: {other_encoding()}") from error
             raise InputError(f"{self.path.name} cannot be read as {self.kind[1:]}: {_first_line(error)}") from error
 
-    def selected(self, names: Sequence[str]) -> "polars.DataFrame":
+    def collected(self, names: Sequence[str]) -> "polars.DataFrame":
         """These columns in memory."""
         from polars.selectors import by_name
 
-        if self.kind in (".jsonl", ".ndjson"):
-            JsonLines().check(self.path.read_bytes(), names, 1, self.path.name)
+        if self.kind == ".jsonl":
+            JsonLines().check(self.content or b"", names, 1, self.path.name)
         return self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
 
-    def load(self, names: Sequence[str]) -> np.ndarray:
+    def tidy(self, names: Sequence[str], role: Role) -> "polars.DataFrame":
+        """These columns, text that says numbers as numbers."""
+        frame = self.collected(names)
+        frame = frame.with_columns([tidied(frame[n], self.decimal, role, self.notes) for n in names])
+        if self.keep is None:
+            return frame
+        frame = frame.filter(self.keep)
+        return frame.with_columns([inferred(frame[n]) for n in names]) if self.kind == ".csv" else frame
+
+    def are_missing(self, name: str, role: Role) -> np.ndarray:
+        """Those that are empty, NaN or say so."""
+        return self.tidy([name], role)[name].is_null().to_numpy()
+
+    def of_rows(self, keep: np.ndarray) -> Self:
+        """The same file, of which some rows are taken."""
+        import polars as pl
+
+        found = copy(self)
+        found.keep = pl.Series(keep)
+        return found
+
+    def load(self, names: Sequence[str], role: Role = "label") -> np.ndarray:
         """These columns as an array; missing values are refused."""
-        frame = self.selected(names)
-        missing = {name: frame[name].null_count() for name in names if frame[name].null_count()}
-        if missing:
-            name, count = next(iter(missing.items()))
-            raise InputError(
-                f"{self.path.name}: column {name!r} has missing values in {count:,} of its rows; drop or fill them"
-            )
+        frame = self.tidy(names, role)
+        if missing := [name for name in names if frame[name].null_count()]:
+            raise InputError(self.without_value(missing[0], frame[missing[0]].is_null().to_numpy()))
         if odd := [name for name in names if is_no_value(frame[name].dtype)]:
             raise InputError(
                 f"{self.path.name}: column {odd[0]!r} holds {frame[odd[0]].dtype}: give one number or text a row"
@@ -234,6 +319,8 @@ class Frame(Columns):
             raise InputError(
                 f"{self.path.name}: column {long[0]!r} has integers beyond 64 bits: write them as fractions"
             )
+        if role == "number" and (text := [name for name in names if str(frame[name].dtype) == "String"]):
+            raise refuse_text(frame[text[0]], self.path.name)
         return frame.to_numpy()
 
     def width(self, name: str) -> int:
@@ -242,7 +329,7 @@ class Frame(Columns):
 
     def write(self, new: Mapping[str, np.ndarray], out: Path) -> None:
         """The table with columns replaced or added, to a file."""
-        pl = _polars(out)
+        pl = polars_of(out)
         # From CSV to CSV other columns stay text, to the letter: 007 is not 7.
         as_text = self.kind == out.suffix.lower() == ".csv"
         frame = self.reading(lambda: self.scan(as_text=as_text).collect())
@@ -256,35 +343,66 @@ class Frame(Columns):
 class FramePart(Frame):
     """Some rows of a file, as a data frame in memory."""
 
-    def __init__(self, path: Path, frame: "polars.DataFrame") -> None:
-        self.frame = frame
-        self.kind = path.suffix.lower()
+    def __init__(self, path: Path, frame: "polars.DataFrame", decimal: str | None = None) -> None:
         Columns.__init__(self, path, frame.columns)
+        self.frame, self.decimal = frame, decimal
+        self.kind = path.suffix.lower()
 
     def scan(self, *, as_text: bool = False) -> "polars.LazyFrame":
         """The rows at hand."""
         return self.frame.lazy()
 
-    def selected(self, names: Sequence[str]) -> "polars.DataFrame":
+    def without_value(self, name: str, gone: np.ndarray) -> str:
+        """What is wrong: who reads parts leaves such rows out, and counts them."""
+        return f"column {name!r} has missing values"
+
+    def collected(self, names: Sequence[str]) -> "polars.DataFrame":
         """These columns as they are."""
         return self.frame.select(names)
 
 
-def _checked_header(path: Path) -> list[str]:
-    """The names in the first line of a CSV, of which every other line must have as many values."""
+def _flat(lazy: "polars.LazyFrame") -> "polars.LazyFrame":
+    """Objects within objects as columns ``probs.A``."""
+    import polars as pl
+
+    while nested := [name for name, dtype in lazy.collect_schema().items() if isinstance(dtype, pl.Struct)]:
+        lazy = lazy.with_columns([pl.col(name).name.prefix_fields(f"{name}.") for name in nested]).unnest(nested)
+    return lazy
+
+
+def _checked_text(path: Path, layout: FileLayout) -> tuple[list[str], bytes | None, list[str]]:
+    """The names in the first line of a CSV, of which every other line must have as many values.
+
+    Where it is not ordinary, its content in ordinary text and what is to be told of it come with them.
+    """
     names: list[str] = []
-    line = 1
+    commas, kept, line = Commas(","), [], 1
     with path.open("rb") as handle:
-        for text in whole_lines(handle, rows=sys.maxsize, flush=None, is_csv=True):
+        source = Utf8(handle, layout, path.name)
+        for text in whole_lines(source, rows=sys.maxsize, flush=None, is_csv=True):
             if not names:
                 check_text(text, path.name)
+                commas = Commas.of(text, layout, path.name)
+            text = commas(text)
+            if not source.is_plain or commas.sep != "," or commas.notes:
+                kept.append(text if names else text.lstrip(b"\r\n"))
+            if not names:
                 names, rest = split_header(text, path.name)
                 check_names_once(names, path.name)
                 line, text = 1 + line_feeds(text) - line_feeds(rest), rest
             if text:
                 CsvLines(names).check(text, (), line, path.name)
             line += line_feeds(text)
-    return names
+    return names, b"".join(kept) if kept else None, commas.notes
+
+
+def _is_utf8(source: Path | bytes) -> bool:
+    decoder = getincrementaldecoder("utf-8")()
+    with source.open("rb") if isinstance(source, Path) else BytesIO(source) as handle, suppress(UnicodeDecodeError):
+        while block := handle.read(BLOCK):
+            decoder.decode(block)
+        return True
+    return False
 
 
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -321,7 +439,7 @@ def _write_frame(frame: "polars.DataFrame", out: Path) -> None:
     try:
         with replacing(out) as handle:
             write(handle)
-    except _polars(out).exceptions.PolarsError as error:
+    except polars_of(out).exceptions.PolarsError as error:
         raise InputError(f"{out.name} cannot be written as {kind[1:]}: {_first_line(error)}") from error
 
 
@@ -343,12 +461,13 @@ def _plain(column: "polars.Series", out: Path) -> np.ndarray:
     return values.astype(str) if values.dtype == object else values
 
 
-def check_polars(path: Path) -> None:
+def checkpolars_of(path: Path) -> None:
     """Refuse to read where Polars is not installed."""
-    _polars(path)
+    polars_of(path)
 
 
-def _polars(path: Path) -> Any:
+def polars_of(path: Path) -> Any:
+    """Polars, or words on how to get it."""
     try:
         import polars
     except ModuleNotFoundError as error:

@@ -3,16 +3,16 @@
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from calibrant._validate import InputError, did_you_mean
+from calibrant._validate import InputError, check_is, check_one_of, did_you_mean
+from calibrant._wording import said
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.composite.mixture import Mixture
 from calibrant.distributions.composite.truncated import Censored, Truncated
@@ -28,13 +28,19 @@ from calibrant.distributions.empirical.piecewise import Histogram
 from calibrant.distributions.empirical.quantiles import Quantiles
 from calibrant.distributions.multivariate import MultivariateNormal
 from calibrant.inference.suspicion import may_tell
-from calibrant.io.columns import Columns, open_columns
+from calibrant.io.class_columns import ClassColumns, Scale, labels_among, stars
+from calibrant.io.columns import Columns
+from calibrant.io.layout import PLAIN, FileLayout
+from calibrant.io.long_format import LongFormat
+from calibrant.io.opening import Source, open_columns
+from calibrant.io.quantile_columns import levels_of_names, rearranged
+from calibrant.io.written_numbers import Role
 from calibrant.spec import parse
 
-TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth")
+TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth", "correct")
 PREDICTION_NAMES = (
     *("p_*", "prob_*", "proba_*", "p", "prob", "proba", "probability", "y_prob", "y_proba", "y_score", "score"),
-    *("predictions", "prediction", "y_pred"),
+    *("confidence", "predictions", "prediction", "y_pred"),
 )
 """Usual names of probabilities, the surest first; ``y_pred`` is the last, as it often holds decisions."""
 
@@ -48,6 +54,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Gamma": Gamma,
     "Histogram": Histogram,
     "Histogram.from_cdf": Histogram.from_cdf,
+    "Interval": Quantiles.interval,
     "Laplace": Laplace,
     "Logistic": Logistic,
     "LogNormal": LogNormal,
@@ -119,7 +126,7 @@ def example(name: str) -> Path:
 
 
 def read(
-    path: str | Path,
+    path: Source,
     *,
     y_true: str | None = None,
     y_pred: str | None = None,
@@ -130,21 +137,36 @@ def read(
     time: str | None = None,
     fold: str | None = None,
     pos_label: str | None = None,
+    missing: Literal["fail", "drop"] = "fail",
+    scale: str | None = None,
+    normalise: bool = False,
+    rearrange: bool = False,
+    forecast_id: str | None = None,
     format: str | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
 ) -> Dataset:
-    """Read targets and predictions from a file.
+    """Read targets and predictions from a file, or from several that are parts of one: a list, or a pattern such as ``part-*.csv``.
 
     ``y_true`` and ``y_pred`` name columns; several, by a pattern (``p_*``) or separated by commas. The part of a name
-    that the star stands for is the class. ``predict`` names a family and its columns instead:
-    ``Categorical.from_logits(logits='z_*')``. Without names, usual ones are looked for. ``format`` is ``csv``, ``parquet``,
-    ``jsonl`` or ``npz`` where the file's ending does not say.
+    that the star stands for is the class; ``cat=score_1,dog=score_2`` says the classes. ``y_true="answer==key"`` is whether two
+    columns agree. ``predict`` names a family and its columns instead: ``Categorical.from_logits(logits='z_*')``. Without names,
+    usual ones are looked for.
+
+    ``missing="drop"`` leaves out rows without a value; ``scale`` says that probabilities are in ``percent``, their logarithms
+    (``log``), log-odds or logits (``logit``), or words: ``high=0.9,low=0.4``; ``normalise`` divides rows by their sums;
+    ``rearrange`` sorts quantiles that cross. Where each member of an ensemble has a line, ``forecast_id`` names the columns that
+    the lines of a forecast share: ``predict="Ensemble(value)", forecast_id="day,station"``. ``format``
+    is ``csv``, ``parquet``, ``jsonl``, ``json``, ``xlsx`` or ``npz`` where neither ending nor content says it; ``sep``,
+    ``encoding`` and ``decimal`` are for text. What was read in another way than it is written is in ``notes``.
 
     >>> data = read(example("digits"), y_true="digit", y_pred="p_*", by=["ink"])
     >>> data.y_pred
     <Categorical: 1,797 predictions of 10 classes, labels=('0', '1', '2', '3', '4', '5', '6', '7', '8', '9')>
     """
     return dataset_of(
-        open_columns(Path(path), format),
+        open_columns(path, FileLayout(format, sep, encoding, decimal)),
         y_true=y_true,
         y_pred=y_pred,
         predict=predict,
@@ -154,6 +176,11 @@ def read(
         time=time,
         fold=fold,
         pos_label=pos_label,
+        missing=missing,
+        scale=scale,
+        normalise=normalise,
+        rearrange=rearrange,
+        forecast_id=forecast_id,
     )
 
 
@@ -169,40 +196,93 @@ def dataset_of(
     time: str | None = None,
     fold: str | None = None,
     pos_label: str | None = None,
+    missing: Literal["fail", "drop"] = "fail",
+    scale: str | None = None,
+    normalise: bool = False,
+    rearrange: bool = False,
+    forecast_id: str | None = None,
     is_part: bool = False,
 ) -> Dataset:
     """Targets and predictions from columns, as for :func:`read`; in a part of a file the positive label may be missing."""
-    truth_names = table.find(y_true, TRUTH_NAMES, "--y-true")
-    truth = _whole(table.values(truth_names), truth_names)
-    truth = truth if truth.shape[1] > 1 else truth[:, 0]
+    check_one_of(missing, ("fail", "drop"), "missing")
+    table = table if forecast_id is None else LongFormat(table, forecast_id)
+    truth_names = truth_names_of(table, y_true)
+    if isinstance(table, LongFormat):
+        table.load(truth_names, "group")  # refuses a truth that differs within a forecast
+    if missing == "drop":
+        options = {"clusters": clusters, "time": time, "fold": fold, "sample_weight": sample_weight}
+        others = {name: option for option, name in options.items() if name}
+        numbers = prediction_names_of(table, y_pred, predict)
+        table = _complete(table, truth_names, numbers, {**dict.fromkeys(names_of_groups(by), "by"), **others})
+    are_classes = predict is None or predict.startswith(("Categorical", "Bernoulli"))
+    truth = _truth(table, truth_names, y_true, "label" if are_classes else "number")
     if predict is not None:
-        _check_alone(y_pred, pos_label)
-        found = _family(predict, table)
+        _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale, normalise="" if normalise else None)
+        found = _family(predict, table, rearrange)
         y, prediction, source, notes = truth, found.prediction, predict, found.notes
+        prediction = _with_labels(prediction, found, truth)
         names = [name for part in found.columns.values() for name in part]
     else:
-        classes = _ClassColumns.of(table, y_pred, is_part)
-        names, probs, notes = classes.names, classes.values, classes.notes
+        classes = ClassColumns.of(table, y_pred, PREDICTION_NAMES, truth, is_part=is_part, scale=Scale.parse(scale))
+        classes = classes.normalised() if normalise else classes
         if truth.ndim == 2:
-            names = _in_order_of(truth_names, names, y_true, y_pred)
-            probs = table.values(names)
-        stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
-        y, prediction = _classes(truth, probs, stars, pos_label, is_part)
+            classes = _in_order_of(truth_names, classes, y_true)
+        y, prediction = _classes(truth, classes, pos_label, is_part, table)
+        names, notes = classes.names, classes.notes
         source = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+    told = (*table.notes, *notes)
     return Dataset(
         y_true=y,
         y_pred=prediction,
-        by={name: table.single(name, "--by") for name in by},
-        sample_weight=None if sample_weight is None else table.single(sample_weight, "--sample-weight"),
-        clusters=None if clusters is None else table.single(clusters, "--clusters"),
-        time=None if time is None else table.single(time, "--time"),
-        folds=None if fold is None else table.single(fold, "--fold"),
+        by={name: table.single(name, "by") for name in names_of_groups(by)},
+        sample_weight=None if sample_weight is None else table.single(sample_weight, "sample_weight"),
+        clusters=None if clusters is None else table.single(clusters, "clusters"),
+        time=None if time is None else table.single(time, "time"),
+        folds=None if fold is None else table.single(fold, "fold"),
         columns={}
         if is_part or clusters or time
         else _telling(table, {*truth_names, *names, sample_weight, fold}, len(y)),
         source=f"truth: {', '.join(truth_names)}; predictions: {source}",
-        notes=notes,
+        notes=told,
     )
+
+
+def truth_names_of(table: Columns, wish: str | None) -> list[str]:
+    """The columns of the truth; of ``answer==key`` both."""
+    if wish is not None and "==" in wish and wish not in table.names:
+        return [name for part in wish.split("==", 1) for name in table.find(part.strip(), (), "y_true")]
+    return table.find(wish, TRUTH_NAMES, "y_true")
+
+
+def _truth(table: Columns, names: list[str], wish: str | None, role: Role) -> np.ndarray:
+    """The truth, ``(n,)``, or ``(n, labels)``; of ``answer==key`` whether they agree."""
+    if wish is not None and "==" in wish and wish not in table.names:
+        answer, key = (np.char.strip(table.values([name]).astype(str)[:, 0]) for name in names)
+        return (answer == key) * 1
+    truth = _whole(table.values(names, role), names)
+    return truth if truth.shape[1] > 1 else truth[:, 0]
+
+
+def prediction_names_of(table: Columns, y_pred: str | None, predict: str | None) -> list[str]:
+    """The columns of predictions, before any value is looked at."""
+    if predict is not None:
+        return columns_of_family(predict, table)
+    return ClassColumns.names_of(table, y_pred, PREDICTION_NAMES)[0]
+
+
+def _complete(table: Columns, truth: list[str], numbers: list[str], others: Mapping[str, str]) -> Columns:
+    """The rows that have every value which is needed."""
+    roles: dict[str, Role] = {**dict.fromkeys(truth, "label"), **dict.fromkeys(numbers, "number")}
+    for wish, option in others.items():
+        role: Role = "number" if option == "sample_weight" else "group"
+        roles |= {name: role for name in table.find(wish, (), option) if name not in roles}
+    return table.complete(roles)
+
+
+def names_of_groups(by: Sequence[str]) -> Sequence[str]:
+    """Names of columns; one may come alone."""
+    check_is(by, (str, list, tuple), "by", "a list of names of columns")
+    return [by] if isinstance(by, str) else by
 
 
 def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.ndarray]:
@@ -211,136 +291,116 @@ def _telling(table: Columns, taken: Set[str | None], n: int) -> dict[str, np.nda
     for name in table.names:
         if name not in taken and may_tell(name):
             with suppress(InputError):
-                values = table.load([name])
+                values = table.load([name], "group")
                 found |= {name: values[:, 0]} if values.shape == (n, 1) else {}
     return found
 
 
 def read_predictions(
-    path: str | Path,
+    path: Source,
     *,
     y_pred: str | None = None,
     predict: str | None = None,
     pos_label: str | None = None,
-    format: str | None = None,
+    scale: str | None = None,
+    layout: FileLayout = PLAIN,
 ) -> Predictions:
     """Read predictions from a file that need not have the truth; columns are named as for :func:`read`.
 
     >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
     {'loc': ['mu'], 'scale': ['sigma']}
     """
-    table = open_columns(Path(path), format)
+    table = open_columns(path, layout)
     if predict is not None:
-        _check_alone(y_pred, pos_label)
+        _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale)
         return _family(predict, table)
-    columns = _ClassColumns.of(table, y_pred, is_part=False)
-    names, probs, notes = columns.names, columns.values, columns.notes
-    stars = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
-    classes = Categorical(probs[:, 0]) if probs.shape[1] == 1 else Categorical(probs, stars)
-    return Predictions(classes, "Categorical", {"probs": names}, table, notes)
+    found = ClassColumns.of(table, y_pred, PREDICTION_NAMES, None, is_part=False, scale=Scale.parse(scale))
+    probs = found.values
+    classes = Categorical(probs[:, 0]) if probs.shape[1] == 1 else Categorical(probs, found.labels)
+    written = ("probabilities are written in place of what they were read from",) if scale is not None else ()
+    return Predictions(classes, "Categorical", {"probs": found.names}, table, (*table.notes, *found.notes, *written))
 
 
-def has_truth(path: str | Path, format: str | None = None) -> bool:
+def has_truth(path: Source, layout: FileLayout = PLAIN) -> bool:
     """Whether a file has a column of a usual name for the truth."""
-    return bool(open_columns(Path(path), format).usual(TRUTH_NAMES))
+    return bool(open_columns(path, layout).usual(TRUTH_NAMES))
 
 
-@dataclass(frozen=True, eq=False)
-class _ClassColumns:
-    """Columns of class probabilities, their values ``(n, columns)``, and what a reader must know of them."""
-
-    names: list[str]
-    values: np.ndarray
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, table: Columns, wish: str | None, is_part: bool) -> "_ClassColumns":
-        """Those that are wished, or of usual names: a column of decisions gives way to one of probabilities.
-
-        A part of a file cannot tell the two: there names alone decide.
-        """
-        names = table.find(wish, PREDICTION_NAMES, "--y-pred")
-        values = table.values(names)
-        if is_part or (_are_probabilities(values) and not _are_decisions(values)):
-            return cls(names, values)
-        for pattern in PREDICTION_NAMES if wish is None else ():
-            if (other := table.usual([pattern])) and other != names:
-                better = table.values(other)
-                if _are_probabilities(better) and not _are_decisions(better):
-                    note = f"{_listed(names)} holds no probabilities: {_listed(other)} is taken instead"
-                    return cls(other, better, (note,))
-        if not _are_decisions(values):
-            return cls(names, values)  # refused later, with what is wrong with it
-        note = f"{_listed(names)} holds nothing but 0 and 1: decisions, not probabilities, so that nothing says how sure the "
-        return cls(names, values, (f"{note}model was. Name a column of probabilities with --y-pred",))
-
-
-def _are_probabilities(values: np.ndarray) -> bool:
-    return values.dtype.kind in "iubf" and bool(((values >= 0) & (values <= 1)).all())
-
-
-def _are_decisions(values: np.ndarray) -> bool:
-    """Whether all are 0 or 1."""
-    return values.dtype.kind in "iubf" and bool(((values == 0) | (values == 1)).all())
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"column {names[0]!r}" if len(names) == 1 else f"columns {names[0]!r} to {names[-1]!r}"
-
-
-def _check_alone(y_pred: str | None, pos_label: str | None) -> None:
+def _check_alone(**others: str | None) -> None:
     """Refuse other names of columns beside a family."""
-    if y_pred is not None or pos_label is not None:
-        raise InputError("--predict names the columns itself: leave out --y-pred and --pos-label")
+    if given := [said(name) for name, value in others.items() if value is not None]:
+        raise InputError(f"{said('predict')} names the columns itself: leave out {' and '.join(given)}")
+
+
+def _with_labels(prediction: Distribution, found: Predictions, truth: np.ndarray) -> Distribution:
+    """Classes of a family under the names that their columns have, where the truth is text."""
+    if not isinstance(prediction, Categorical) or prediction.labels is not None or truth.dtype.kind in "biuf":
+        return prediction
+    (names,) = found.columns.values()
+    labels = labels_among(names, truth)
+    return prediction if labels is None else replace(prediction, labels=labels)
 
 
 def _classes(
-    truth: np.ndarray, probs: np.ndarray, stars: tuple[str, ...] | None, pos_label: str | None, is_part: bool
+    truth: np.ndarray, classes: ClassColumns, pos_label: str | None, is_part: bool, table: Columns
 ) -> tuple[np.ndarray, Distribution]:
     """Truth and class probabilities, with the names that the file's column names give the classes."""
+    probs = classes.values
     if truth.ndim == 2 and pos_label is None:
-        return truth, Bernoulli(probs, stars)
+        return truth, Bernoulli(probs, classes.labels)
     if probs.shape[1] == 1:
-        return _against(truth, pos_label, is_part), Categorical(probs[:, 0])
+        return _against(truth, pos_label, is_part, table), Categorical(probs[:, 0])
     if pos_label is not None:
-        raise InputError("--pos-label goes with a single column of probabilities; with a column a class, leave it out")
-    return truth, Categorical(probs, stars)
-
-
-def _in_order_of(truth: list[str], names: list[str], y_true: str | None, y_pred: str | None) -> list[str]:
-    """Columns of probabilities in the order of the columns of truth, matched by what their stars stand for."""
-    labels = _stars(truth, TRUTH_NAMES if y_true is None else (y_true,))
-    found = _stars(names, PREDICTION_NAMES if y_pred is None else (y_pred,))
-    if labels is None or found is None:
-        return names
-    if sorted(labels) != sorted(found):
         raise InputError(
-            f"--y-true has the labels {list(labels)[:5]} and --y-pred has {list(found)[:5]}: they must agree"
+            f"{said('pos_label')} goes with a single column of probabilities; with a column a class, leave it out"
         )
-    return [names[found.index(label)] for label in labels]
+    classes.check(truth)
+    return truth, Categorical(probs, classes.labels)
 
 
-def _against(truth: np.ndarray, pos_label: str | None, is_part: bool) -> np.ndarray:
+def _in_order_of(truth: list[str], classes: ClassColumns, y_true: str | None) -> ClassColumns:
+    """Columns of probabilities in the order of the columns of truth, matched by what their stars stand for."""
+    labels = stars(truth, TRUTH_NAMES if y_true is None else (y_true,))
+    found = classes.labels
+    if labels is None or found is None:
+        return classes
+    if sorted(labels) != sorted(found):
+        either = f"{said('y_true')} has the labels {list(labels)[:5]} and {said('y_pred')} has {list(found)[:5]}"
+        raise InputError(f"{either}: they must agree")
+    order = [found.index(label) for label in labels]
+    return replace(classes, names=[classes.names[i] for i in order], values=classes.values[:, order], labels=labels)
+
+
+DECISIONS = ("prediction", "predicted", "pred", "y_pred", "answer", "response")
+"""Usual names of what a model decided."""
+
+
+def _against(truth: np.ndarray, pos_label: str | None, is_part: bool, table: Columns) -> np.ndarray:
     """Zeros and ones: whether each target is the positive label."""
     if pos_label is not None:
         names = truth.astype(str)
         if not is_part and pos_label not in (found := np.unique(names).tolist()):
-            raise InputError(f"--pos-label {pos_label!r} never occurs{did_you_mean(pos_label, found)}")
+            raise InputError(f"{said('pos_label')} {pos_label!r} never occurs{did_you_mean(pos_label, found)}")
         return (names == pos_label).astype(np.uint8)
     if truth.dtype.kind not in "iubf":
         found = np.unique(truth.astype(str)).tolist()[:4]
-        raise InputError(f"the truth holds text like {found}: say which one is predicted, --pos-label {found[-1]}")
+        decided = [name for name in table.names if name.lower() in DECISIONS][:1]
+        sure = "".join(f"; of a confidence in {name!r} say {said('y_true', f'{name}==TRUTH')}" for name in decided)
+        which = said("pos_label", found[-1])
+        raise InputError(f"the truth holds text like {found}: say which one is predicted, {which}{sure}")
     return truth
 
 
-def _family(text: str, table: Columns) -> Predictions:
+def _family(text: str, table: Columns, rearrange: bool = False) -> Predictions:
+    check_is(text, str, "predict", "a text such as 'Normal(mu, sigma)'")
+
     def columns(value: object) -> list[str]:
         if isinstance(value, str):
-            return table.find(value, (), "--predict")
+            return table.find(value, (), "predict")
         is_setting = isinstance(value, tuple) and not any(isinstance(part, str) for part in value)
         if is_setting or isinstance(value, int | float | Predictions):
             return []
-        raise InputError(f"--predict {text!r}: arguments are columns, numbers or families; got {value!r}")
+        raise InputError(f"{said('predict')} {text!r}: arguments are columns, numbers or families; got {value!r}")
 
     def values(names: list[str], value: Any) -> Any:
         if not names:
@@ -349,23 +409,24 @@ def _family(text: str, table: Columns) -> Predictions:
                 if isinstance(value, tuple)
                 else getattr(value, "prediction", value)
             )
-        found = table.values(names)
+        found = table.values(names, "number")
         return found if found.shape[1] > 1 else found[:, 0]
 
     def build(name: str, *args: object, **options: object) -> Predictions:
-        said = signature(FAMILIES[name]).bind_partial(*args, **options).arguments
-        named = {key: columns(value) for key, value in said.items()}
-        given = {key: values(named[key], value) for key, value in said.items()}
+        bound = signature(FAMILIES[name]).bind_partial(*args, **options).arguments
+        named = {key: columns(value) for key, value in bound.items()}
+        given = {key: values(named[key], value) for key, value in bound.items()}
         notes: tuple[str, ...] = ()
         if name.partition(".")[0] == "Quantiles" and "levels" not in given and named.get("values"):
             given["levels"] = levels_of_names(named["values"], sum(map(table.width, named["values"])))
             pairs = zip(named["values"], given["levels"], strict=True)
             notes = (f"quantile levels read: {', '.join(f'{c} = {100 * u:g} %' for c, u in pairs)}",)
-        return Predictions(FAMILIES[name](**given), name, named, table, notes)
+        given, told = rearranged(name, given, rearrange)
+        return Predictions(FAMILIES[name](**given), name, named, table, (*notes, *told))
 
     found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
     if not isinstance(found, Predictions):
-        raise InputError(f"--predict {text!r} is not a family; known: {', '.join(FAMILIES)}")
+        raise InputError(f"{said('predict')} {text!r} is not a family; known: {', '.join(FAMILIES)}")
     return found
 
 
@@ -375,7 +436,7 @@ def columns_of_family(text: str, table: Columns) -> list[str]:
     def named(*args: object, **options: object) -> list[str]:
         found: list[str] = []
         for value in (*args, *options.values()):
-            found += table.find(value, (), "--predict") if isinstance(value, str) else []
+            found += table.find(value, (), "predict") if isinstance(value, str) else []
             found += value if isinstance(value, list) else []
         return found
 
@@ -384,69 +445,12 @@ def columns_of_family(text: str, table: Columns) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """Patterns with a star as texts, which they need not be written as.
+    """Patterns with a star, and names with a number after a point, as texts, which they need not be written as.
 
-    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')")
-    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')")
+    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')"), _quoted("Interval(q_0.1, q_0.9, 0.8)")
+    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')", "Interval('q_0.1', 'q_0.9', 0.8)")
     """
-    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*)(?=\s*[,)])", r"'\1'", text)
-
-
-def levels_of_names(names: Sequence[str], n_levels: int | None = None) -> list[float]:
-    """Levels of quantiles as their columns are called: ``q_0.05``, or ``q05``, ``q_5`` or ``5%`` in percent.
-
-    ``n_levels`` is how many there are, where a name stands for several. Names whose numbers may count the columns, such as
-    q1 to q9, are refused, as they would be read as 1 % to 9 %.
-
-    >>> levels_of_names(["q_0.1", "q_0.5"]), levels_of_names(["p10", "p97.5"]), levels_of_names(["m2_q05", "m2_q95"])
-    ([0.1, 0.5], [0.1, 0.975], [0.05, 0.95])
-    """
-    texts = _varying_numbers(names)
-    parts = (len(names) if n_levels is None else n_levels) + 1
-    evenly = _as_levels([i / parts for i in range(1, parts)])
-    if texts is None:
-        said = ", ".join(names[:4])
-        raise InputError(
-            f"--predict Quantiles: the columns {said} do not say their levels as in q_0.05: give them, {evenly}"
-        )
-    values = [float(text.rstrip("%")) for text in texts]
-    have_points, have_signs = any("." in text for text in texts), all("%" in text for text in texts)
-    if have_points and max(values) <= 1 and not have_signs:
-        return values
-    shares = [value / 100 for value in values]
-    if have_points or have_signs:
-        return shares
-    is_count = values[0] <= 1 and len(values) != 99 and set(np.diff(values)) == {1.0}
-    if is_count or max(values) < 10 or max(values) >= 100:
-        either = f", or {_as_levels(shares)}" if max(values) < 100 else ""
-        raise InputError(
-            f"--predict Quantiles: the numbers in {names[0]} to {names[-1]} may be percent, or count the columns: say which, "
-            f"{evenly}{either}"
-        )
-    return shares
-
-
-def _as_levels(levels: Sequence[float]) -> str:
-    """The setting that gives them."""
-    return f"levels=({', '.join(f'{level:.3g}' for level in levels)})"
-
-
-def _varying_numbers(names: Sequence[str]) -> list[str] | None:
-    """The one number in each name that differs from name to name, with its percent sign; ``None`` where there is no such."""
-    numbers = [re.findall(r"\d+(?:\.\d+)?%?", name) for name in names]
-    if len({len(found) for found in numbers}) != 1:
-        return None
-    differing = [column for column in zip(*numbers, strict=True) if len(set(column)) > 1]
-    return list(differing[0]) if len(differing) == 1 else None
-
-
-def _stars(names: Sequence[str], patterns: Sequence[str]) -> tuple[str, ...] | None:
-    """What the star of a pattern stands for in each name, where one pattern with one star gave them all."""
-    for pattern in patterns:
-        head, star, tail = pattern.partition("*")
-        if star and "*" not in tail and all(fnmatchcase(name, pattern) for name in names):
-            return tuple(name[len(head) : len(name) - len(tail)] for name in names)
-    return None
+    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*|[A-Za-z_]\w*\.\d[\w.]*)(?=\s*[,)])", r"'\1'", text)
 
 
 def _whole(truth: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -454,6 +458,6 @@ def _whole(truth: np.ndarray, names: Sequence[str]) -> np.ndarray:
     if truth.dtype.kind != "f":
         return truth
     if not np.isfinite(truth).all():
-        raise InputError(f"column {names[0]!r} has NaN or infinite values: drop or repair those rows")
+        raise InputError(f"column {names[0]!r} has infinite values: repair those rows")
     is_whole = np.all((truth == np.round(truth)) & (np.abs(truth) < 2.0**63))
     return truth.astype(np.int64) if is_whole else truth

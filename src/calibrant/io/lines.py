@@ -1,14 +1,26 @@
 """Files and pipes as blocks of whole lines, whatever their length and however slowly they come."""
 
+import csv
 from collections.abc import Iterator
 from queue import Empty, Queue
 from threading import Thread
 from time import monotonic
-from typing import IO
+from typing import Protocol
 
 import numpy as np
 
 from calibrant._validate import InputError
+
+CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, as tr '\\r' '\\n' does)"
+"""What is wrong with files of long ago, and with some that were put together from others."""
+
+
+class Readable(Protocol):
+    """What gives bytes."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Some of them; none at the end."""
+
 
 BLOCK = 1 << 22
 """Bytes of a block of a file, roughly."""
@@ -20,7 +32,7 @@ READ = 1 << 16
 """Bytes that are asked of a pipe at a time: what it holds at most."""
 
 
-def whole_lines(handle: IO[bytes], *, rows: int, flush: float | None, is_csv: bool | None) -> Iterator[bytes]:
+def whole_lines(handle: Readable, *, rows: int, flush: float | None, is_csv: bool | None) -> Iterator[bytes]:
     """Blocks of whole lines, each with its last line feed where it has one.
 
     A block ends when it has ``rows`` lines or some megabytes, whichever comes first, and what has arrived is given out once its
@@ -69,6 +81,32 @@ def looks_like_csv(text: bytes) -> bool:
     return not text.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
 
 
+def csv_rows(text: bytes, sep: str = ",") -> Iterator[tuple[int, list[str] | str, bytes]]:
+    """Rows of CSV that are not blank: the place, the values or what is wrong with them, and the text."""
+    lines = text.split(b"\n")
+    if b'"' not in text:
+        for place, line in enumerate(lines):
+            if line := line.removesuffix(b"\r"):
+                row = CARRIAGE_RETURN if b"\r" in line else line.decode(errors="surrogateescape").split(sep)
+                yield place, row, line
+        return
+    reader, start = (
+        csv.reader((line.decode(errors="surrogateescape") + "\n" for line in lines), delimiter=sep, strict=True),
+        0,
+    )
+    while True:
+        found: list[str] | str | None
+        try:
+            found = next(reader, None)
+        except csv.Error as error:
+            found = str(error)
+        if found is None:
+            return
+        raw, place, start = b"\n".join(lines[start : reader.line_num]), start, reader.line_num
+        if found:
+            yield place, found, raw
+
+
 def _cut(text: bytes, quoted: bool) -> tuple[bytes, bytes]:
     """Whole lines, and the beginning of the next."""
     end = text.rfind(b"\n") + 1
@@ -77,12 +115,12 @@ def _cut(text: bytes, quoted: bool) -> tuple[bytes, bytes]:
     return text[:end], text[end:]
 
 
-def _chunks(handle: IO[bytes]) -> Iterator[bytes]:
+def _chunks(handle: Readable) -> Iterator[bytes]:
     while chunk := handle.read(BLOCK):
         yield chunk
 
 
-def _timed(handle: IO[bytes], flush: float) -> Iterator[bytes]:
+def _timed(handle: Readable, flush: float) -> Iterator[bytes]:
     """What arrives, and nothing whenever nothing has arrived for a while.
 
     A thread waits for the pipe: there is no other way to wait for a while that works for all handles and systems. It
@@ -103,7 +141,7 @@ def _timed(handle: IO[bytes], flush: float) -> Iterator[bytes]:
         yield chunk
 
 
-def _pump(handle: IO[bytes], arrived: "Queue[bytes | BaseException]") -> None:
+def _pump(handle: Readable, arrived: "Queue[bytes | BaseException]") -> None:
     try:
         read = getattr(handle, "read1", handle.read)
         while chunk := read(READ):

@@ -6,8 +6,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from calibrant._validate import InputError, check_names_once
 from calibrant.io.columns import Columns, Frame, FramePart, is_too_long
+from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8
 from calibrant.io.lines import line_feeds, looks_like_csv, whole_lines
 from calibrant.io.records import BadLines, CsvLines, Format, JsonLines, Needed, check_text, split_header
+from calibrant.io.written_numbers import tidied
 
 if TYPE_CHECKING:
     import polars
@@ -66,19 +68,24 @@ def part_of(name: str, columns: Mapping[str, Any]) -> FramePart:
 class TextParts:
     """The rows of lines of JSON or CSV, a block of lines at a time; lines that cannot be used are counted."""
 
-    def __init__(self, path: Path, wish: Wish, bad: BadLines) -> None:
-        self.path, self.wish, self.bad = path, wish, bad
+    def __init__(self, path: Path, wish: Wish, bad: BadLines, layout: FileLayout = PLAIN) -> None:
+        self.path, self.wish, self.bad, self.layout = path, wish, bad, layout
+        self.commas = Commas(",")
         self.line, self.is_begun = 1, False
         self.format: Format = JsonLines()
         self.needed: Needed | None = None
         self.types: Types = {}
+        self.notes: dict[str, None] = {}
 
     def parts(self, handle: IO[bytes], *, is_csv: bool | None, rows: int, flush: float | None) -> Parts:
         """The good rows of each block; there may be none, where others were counted."""
-        for text in whole_lines(handle, rows=rows, flush=flush, is_csv=is_csv):
+        source = Utf8(handle, self.layout, self.path.name)
+        for text in whole_lines(source, rows=rows, flush=flush, is_csv=is_csv):
             if not self.is_begun:
                 check_text(text, self.path.name)
                 text = self._begin(text, looks_like_csv(text) if is_csv is None else is_csv)
+            else:
+                text = self.commas(text)
             if text and not text.isspace():
                 yield self._part(text)
             self.line += line_feeds(text)
@@ -88,7 +95,8 @@ class TextParts:
         self.is_begun = True
         if not is_csv:
             return text.removeprefix(b"\xef\xbb\xbf")
-        names, rest = split_header(text, self.path.name)
+        self.commas = Commas.of(text, self.layout, self.path.name)
+        names, rest = split_header(text := self.commas(text), self.path.name)
         check_names_once(names, self.path.name)
         self.format, self.line = CsvLines(tuple(names)), 1 + line_feeds(text) - line_feeds(rest)
         self.needed = self.wish(_named(self.path, names))
@@ -130,13 +138,19 @@ class TextParts:
 
         for types in (self.types, None) if self.types else (None,):
             try:
-                frame = self._read(text, types, needed)
+                frame = self._tidied(self._read(text, types, needed), needed)
             except PolarsError:
                 continue
             if all(_is_usable(frame[name], name in needed.numbers) for name in needed.names):
                 self.types = _types(frame, needed)
                 return frame
         return None
+
+    def _tidied(self, frame: "polars.DataFrame", needed: Needed) -> "polars.DataFrame":
+        """Text that says numbers as such; a part says nothing of the whole, so that commas must be said to be decimal."""
+        decimal = self.layout.decimal or "."
+        text = [name for name in needed.numbers if str(frame.schema[name]) == "String"]
+        return frame.with_columns([tidied(frame[name], decimal, "number", self.notes) for name in text])
 
     def _read(self, text: bytes, types: "Types | None", needed: Needed) -> "polars.DataFrame":
         import polars as pl

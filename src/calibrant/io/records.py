@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 
 from calibrant._validate import InputError
+from calibrant._wording import said
+from calibrant.io.layout import other_encoding
+from calibrant.io.lines import csv_rows
+from calibrant.io.written_numbers import number_of
 from calibrant.results import how_many
 
 SHOWN = 5
@@ -33,19 +37,11 @@ NOT_QUOTES_OR_MARKS = bytes(set(NOT_MARKS) - set(b'"'))
 QUOTE, COMMA, LINE_FEED, RETURN = b'",\n\r'
 """Letters as numbers."""
 
-CARRIAGE_RETURN = "a carriage return within a line (end lines with line feeds, as tr '\\r' '\\n' does)"
-"""What is wrong with files of long ago, and with some that were put together from others."""
-
 NO_TEXT = {
-    b"\x1f\x8b": "compressed by gzip: unpack it first, gunzip",
     b"PK\x03\x04": "a zip archive: unpack it first, unzip",
-    b"BZh": "compressed by bzip2: unpack it first, bunzip2",
-    b"\xfd7zXZ": "compressed by xz: unpack it first, unxz",
     b"\x28\xb5\x2f\xfd": "compressed by zstd: unpack it first, unzstd",
-    b"PAR1": "a Parquet file: call it .parquet, or say --input-format parquet",
+    b"PAR1": "a Parquet file: call it .parquet, or say",
     b"\x93NUMPY": "an array of NumPy: save named arrays with numpy.savez",
-    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
-    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
 }
 """What files that are no UTF-8 text begin with."""
 
@@ -57,9 +53,11 @@ def check_text(head: bytes, name: str) -> None:
     """
     for mark, meaning in NO_TEXT.items():
         if head.startswith(mark):
-            raise InputError(f"{name} is {meaning}")
+            raise InputError(f"{name} is {meaning}{' ' + said('format', 'parquet') if meaning.endswith('say') else ''}")
     if b"\0" in head:
-        raise InputError(f"{name} holds zero bytes, as no text does: save it as UTF-8 text")
+        wide = {head[:64:2].count(0): "utf-16-be", head[1:64:2].count(0): "utf-16-le"}
+        say = f", or say {said('encoding', wide[max(wide)])}" if max(wide) > 16 else ""
+        raise InputError(f"{name} holds zero bytes, as no UTF-8 text does: save it as UTF-8{say}")
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,7 @@ class Needed:
 
     names: tuple[str, ...]
     numbers: frozenset[str] = frozenset()
+    decimal: str | None = None
 
 
 @dataclass
@@ -148,7 +147,7 @@ def fault_of(record: dict[str, Any], needed: Needed) -> str:
         value = record.get(name)
         if value is None or value == "" or (isinstance(value, str | float) and str(value).lower() in NOT_NUMBERS):
             return f"without {name!r}"
-        if name in needed.numbers and not _is_number(value):
+        if name in needed.numbers and not _is_number(value, needed.decimal):
             return f"without a number {name!r}: {_shortened(repr(value))}"
         if isinstance(value, dict | list):
             return f"without one value {name!r}: {_shortened(repr(value))}"
@@ -167,9 +166,9 @@ def garbled(record: dict[str, Any], names: Sequence[str]) -> str:
     return ""
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object, decimal: str | None) -> bool:
     try:
-        return not isinstance(value, bool | dict | list) and math.isfinite(float(value))  # type: ignore[arg-type]
+        return not isinstance(value, bool | dict | list) and math.isfinite(number_of(value, decimal))
     except (ValueError, OverflowError):
         return False
 
@@ -198,6 +197,16 @@ class Record(dict[str, Any]):
         super().__init__(pairs)
         counts = Counter(name for name, _ in pairs) if len(self) < len(pairs) else {}
         self.repeated = frozenset(name for name, count in counts.items() if count > 1)
+
+
+def _flat(record: Record) -> Record:
+    """A record within a record as fields ``probs.A``."""
+    while nested := [name for name, value in record.items() if isinstance(value, Record)]:
+        for name in nested:
+            inner = record.pop(name)
+            record.update({f"{name}.{key}": value for key, value in inner.items()})
+            record.repeated |= {f"{name}.{key}" for key in inner.repeated}
+    return record
 
 
 class JsonLines(Format):
@@ -236,7 +245,7 @@ class JsonLines(Format):
             except (ValueError, RecursionError):
                 yield place, f"not JSON: {_line(line)}"
                 continue
-            yield place, record if isinstance(record, dict) else f"not a JSON object: {_line(line)}"
+            yield place, _flat(record) if isinstance(record, Record) else f"not a JSON object: {_line(line)}"
 
     def written(self, records: Sequence[dict[str, Any]], needed: Needed) -> bytes:
         """Numbers as numbers: truth and falsehood are 1 and 0."""
@@ -244,7 +253,7 @@ class JsonLines(Format):
 
     def _plain(self, record: dict[str, Any], needed: Needed) -> dict[str, Any]:
         values = {name: record[name] for name in needed.names}
-        numbers = {name: float(values[name]) for name in needed.numbers}
+        numbers = {name: number_of(values[name], needed.decimal) for name in needed.numbers}
         truths = {name: int(value) for name, value in values.items() if isinstance(value, bool)}
         return {**values, **numbers, **truths}
 
@@ -282,7 +291,7 @@ class CsvLines(Format):
 
     def records(self, text: bytes) -> Iterator[tuple[int, dict[str, Any] | str]]:
         """Records, of which some may have several lines."""
-        for place, row, raw in _rows(text):
+        for place, row, raw in csv_rows(text):
             if isinstance(row, str):
                 yield place, f"not CSV, {row}: {_line(raw)}"
             elif len(row) != len(self.header):
@@ -326,42 +335,19 @@ def _outside_quotes(text: bytes) -> bytes | None:
     return marks[~(is_quote | is_inside)].tobytes()
 
 
-def _rows(text: bytes) -> Iterator[tuple[int, list[str] | str, bytes]]:
-    """Rows of CSV that are not blank: the place, the values or what is wrong with them, and the text."""
-    lines = text.split(b"\n")
-    if b'"' not in text:
-        for place, line in enumerate(lines):
-            if line := line.removesuffix(b"\r"):
-                row = CARRIAGE_RETURN if b"\r" in line else line.decode(errors="surrogateescape").split(",")
-                yield place, row, line
-        return
-    reader, start = csv.reader((line.decode(errors="surrogateescape") + "\n" for line in lines), strict=True), 0
-    while True:
-        found: list[str] | str | None
-        try:
-            found = next(reader, None)
-        except csv.Error as error:
-            found = str(error)
-        if found is None:
-            return
-        raw, place, start = b"\n".join(lines[start : reader.line_num]), start, reader.line_num
-        if found:
-            yield place, found, raw
-
-
 def split_header(text: bytes, name: str) -> tuple[list[str], bytes]:
     r"""The names of columns in the first line of a file, and the rest.
 
     >>> split_header(b'y,"p, of yes"\n1,0.5\n', "x.csv")
     (['y', 'p, of yes'], b'1,0.5\n')
     """
-    place, row, raw = next(_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
+    place, row, raw = next(csv_rows(text.removeprefix(b"\xef\xbb\xbf")), (0, [], b""))
     if isinstance(row, str):
         raise InputError(f"{name}: the first line is no header of a CSV: {row}")
     if not row:
         raise InputError(f"{name} has no rows: begin with a line of names")
     if faulty := [column for column in row if not _is_text(column)]:
-        raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: save it as UTF-8")
+        raise InputError(f"{name} has a column whose name is not UTF-8, {faulty[0]!a}: {other_encoding()}")
     lines = place + 1 + raw.count(b"\n")
     return row, text.split(b"\n", lines)[-1] if text.count(b"\n") >= lines else b""
 

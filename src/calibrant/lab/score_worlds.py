@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betaincinv, betaln, expit, log_expit
 
 from calibrant._array import to_numpy
-from calibrant._validate import InputError, as_probabilities, check_norm, did_you_mean
+from calibrant._validate import InputError, as_probabilities, check_is, check_norm, did_you_mean
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.binned.binning import lp_norm
@@ -338,7 +338,6 @@ class ScoreWorld(World):
         return super().truth(estimator)
 
 
-@lru_cache(maxsize=128)
 def tce(world: ScoreWorld, norm: float = 2) -> float:
     """True calibration error: ``(E |f - T(f)|^norm)^(1/norm)`` over the scores of a world, to eight digits or more.
 
@@ -346,7 +345,14 @@ def tce(world: ScoreWorld, norm: float = 2) -> float:
     >>> round(tce(ScoreWorld(BetaScores(), Power(2))) ** 2, 12) == round(1 / 30, 12)
     True
     """
+    check_is(world, ScoreWorld, "world", "a world of scores such as ScoreWorld(BetaScores())")
     check_norm(norm)
+    return _tce(world, norm)
+
+
+@lru_cache(maxsize=128)
+def _tce(world: ScoreWorld, norm: float) -> float:
+    """The integral, of which some are asked for often."""
     if world.is_calibrated:
         return 0.0
     return world.scores.norm_of(lambda scores, rest: world.curve.at(scores, rest) - scores, norm)

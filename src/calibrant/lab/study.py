@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -16,7 +16,7 @@ import numpy as np
 from calibrant import __version__
 from calibrant._files import write_whole
 from calibrant._tasks import mapping
-from calibrant._validate import InputError, check_count, check_fraction
+from calibrant._validate import InputError, check_count, check_fraction, check_is
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.inference.proportions import interval_of_share
 from calibrant.lab.world import World
@@ -144,7 +144,10 @@ class Study:
 
     def __post_init__(self) -> None:
         for name in ("worlds", "sizes", "measures"):
+            check_is(getattr(self, name), Iterable, name, "a list")
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        for world in self.worlds:
+            check_is(world, World, "every one of worlds", "a world such as Sigmoid()")
         for size in self.sizes:
             check_count(size, "every one of sizes")
         for name, measure in self.measures:
@@ -356,8 +359,9 @@ def power_study(
     >>> power_study(worlds, {"exact": ExactTest(ECE(EqualMass(5)), 19)}, [200], 20)["rejected"]
     array([0.05, 1.  ])
     """
-    names = list(worlds) if isinstance(worlds, Mapping) else [world.name for world in worlds]
+    check_is(worlds, Iterable, "worlds", "a list, or a dictionary of names")
     some = list(worlds.values()) if isinstance(worlds, Mapping) else list(worlds)
+    names = list(worlds) if isinstance(worlds, Mapping) else [getattr(world, "name", None) for world in some]
     table = Study(some, sizes, _named(tests, "tests"), n_sets, seed, alpha)(engine=engine, progress=progress, path=path)
     if np.any(np.isnan(table["rejected"])):
         raise InputError("tests must give p-values: for estimators there is bias_study")
@@ -380,6 +384,7 @@ def _named(measures: Measures, name: str) -> list[tuple[str, Measure]]:
         return list(measures.items())
     if callable(measures):
         raise InputError(f"{name} must be a list, or a dictionary of names; got {measures!r}")
+    check_is(measures, Iterable, name, "a list, or a dictionary of names")
     return [(_title(measure), measure) for measure in measures]
 
 

@@ -35,6 +35,16 @@ def affordable(wanted: int, size: int, work: int, *, least: int) -> int:
     return min(wanted, max(least, work // size))
 
 
+def affordable_resamples(wanted: int, size: int) -> int:
+    """How many resamples of so many targets to draw, at least 199; fewer than wanted leave round p-values.
+
+    >>> [affordable_resamples(999, size) for size in (10_000, 50_000, 5_000_000)]
+    [999, 799, 199]
+    """
+    draws = affordable(wanted, size, TEST_WORK, least=199)
+    return draws if draws == wanted else (draws + 1) // 100 * 100 - 1
+
+
 def affordable_kernel(n: int, pairs: int, *, is_line: bool, in_blocks: bool = True) -> SKCE | None:
     """The kernel error of n rows within so many pairs: of all of them, of blocks of rows, or none.
 

@@ -258,7 +258,13 @@ JOBS: Mapping[str, Job] = MappingProxyType(
             (*EVENTS, "numbers"),
             has_state=True,
         ),
-        "CRPS": Job(lambda _: CRPS(), lambda load: {"pass": 15.0 * load.numbers}, _copies, REALS, has_state=True),
+        "CRPS": Job(
+            lambda _: CRPS(),
+            lambda load: {"pass": 2.0 * load.numbers + 5.0 * load.n},
+            lambda load: 8.0 * load.n + 5e5,
+            REALS,
+            has_state=True,
+        ),
         "PIT error": Job(lambda _: PITError("kuiper"), _pit, _copies, REALS),
         "kernel error": Job(lambda _: SKCE(), _kernel_error, lambda load: 12.0 * load.n + _copies(load)),
         "kernel error of blocks": Job(

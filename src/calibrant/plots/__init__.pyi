@@ -6,6 +6,8 @@ from calibrant.plots.classification.confusion import ConfusionDisplay as Confusi
 from calibrant.plots.classification.confusion import confusion as confusion
 from calibrant.plots.classification.reliability import ReliabilityDisplay as ReliabilityDisplay
 from calibrant.plots.classification.reliability import reliability as reliability
+from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay as RiskCoverageDisplay
+from calibrant.plots.classification.risk_coverage_plot import risk_coverage as risk_coverage
 from calibrant.plots.classification.simplex_plot import SimplexDisplay as SimplexDisplay
 from calibrant.plots.classification.simplex_plot import simplex as simplex
 from calibrant.plots.comparisons.before_after_plot import BeforeAfterDisplay as BeforeAfterDisplay

@@ -13,6 +13,7 @@ from calibrant.recalibration.nonparametric.histogram_binning import ScalingBinni
 from calibrant.recalibration.nonparametric.isotonic import Isotonic as Isotonic
 from calibrant.recalibration.nonparametric.isotonic import VennAbers as VennAbers
 from calibrant.recalibration.nonparametric.nadaraya_watson import NadarayaWatson as NadarayaWatson
+from calibrant.recalibration.nonparametric.partition_wise import PartitionWise as PartitionWise
 from calibrant.recalibration.nonparametric.shared_spline import SharedSpline as SharedSpline
 from calibrant.recalibration.nonparametric.simplex_ridge import SimplexRidge as SimplexRidge
 from calibrant.recalibration.nonparametric.spline import SplineScaling as SplineScaling
@@ -29,6 +30,7 @@ from calibrant.recalibration.scaling.matrix import MatrixScaling as MatrixScalin
 from calibrant.recalibration.scaling.matrix import StructuredMatrix as StructuredMatrix
 from calibrant.recalibration.scaling.matrix import VectorScaling as VectorScaling
 from calibrant.recalibration.scaling.temperature import Temperature as Temperature
+from calibrant.recalibration.scaling.temperature_by import TemperatureBy as TemperatureBy
 from calibrant.recalibration.stacking.boosted import Boosted as Boosted
 from calibrant.recalibration.stacking.default import Default as Default
 from calibrant.recalibration.stacking.learned import Learned as Learned

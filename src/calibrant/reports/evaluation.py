@@ -21,7 +21,7 @@ from calibrant.inference.certificate import Certificate, check_margin, of_estima
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
 from calibrant.inference.suspicion import suspicions
-from calibrant.planning.affordable import TEST_WORK, affordable
+from calibrant.planning.affordable import affordable_resamples
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
 from calibrant.reports.class_report.class_problem import ClassProblem
@@ -271,13 +271,7 @@ def planned(
         clusters, more = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
     n = len(predictions) if sample_weight is None else len(sample_weight)
     columns = columns_of(by, n, sample_weight)
-    cautions: list[str] = []
-    if labels is None:
-        others = columns_of(beside, n, sample_weight, "columns") | columns
-        looked = {name: as_column(column, name) for name, column in others.items()}
-        cautions = [found.in_words() for found in suspicions(targets, predictions, looked)]
-    draws = affordable(n_resamples, int(np.prod(targets.shape)), TEST_WORK, least=199)
-    draws = draws if draws == n_resamples else (draws + 1) // 100 * 100 - 1  # round p-values
+    draws = affordable_resamples(n_resamples, int(np.prod(targets.shape)))
     parts = (targets, predictions, weights, draws, as_seed_sequence(rng), engine)
     problem: ReportProblem
     if isinstance(predictions, Categorical | Bernoulli):
@@ -285,6 +279,9 @@ def planned(
     else:
         problem = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
     plan: Any = outline_of_classes if isinstance(problem, ClassProblem) else outline_of_forecasts
+    cautions = (
+        [] if labels is not None else cautions_of(problem, columns_of(beside, n, sample_weight, "columns"), columns)
+    )
     if folds is None:
         return problem, noted(plan(problem, columns), more, cautions)
     if columns:
@@ -295,6 +292,14 @@ def planned(
     split = 0 if clusters is None else int((_folds_of(clusters, given) > 1).sum())
     problem, outline = over_folds(problem, partial(plan, by={}), given, split)
     return problem, noted(outline, more, cautions)
+
+
+def cautions_of(problem: ReportProblem, beside: Mapping[str, ArrayLike], by: Mapping[str, ArrayLike]) -> list[str]:
+    """That rows look as if they belonged together, where nobody said so."""
+    if problem.clusters is not None:
+        return []
+    columns, slices = ({name: as_column(column, name) for name, column in part.items()} for part in (beside, by))
+    return [found.in_words() for found in suspicions(problem.targets, problem.predictions, columns, slices)]
 
 
 def _folds_of(clusters: Clusters, folds: Folds) -> np.ndarray:

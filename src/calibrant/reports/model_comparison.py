@@ -16,7 +16,7 @@ from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Page, Picture, Progress, Section, Step, Verdict
 from calibrant.reports.core.problem import ReportProblem, Slicing, columns_of, slicings_of
-from calibrant.reports.evaluation import Report, Together, planned, report_of, settings_of, silent
+from calibrant.reports.evaluation import Report, Together, cautions_of, planned, report_of, settings_of, silent
 from calibrant.reports.forecast_report.forecast_outline import COVERED
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.reports.model_differences import (
@@ -126,6 +126,7 @@ def compare(
     clusters: ArrayLike | None = None,
     time: ArrayLike | None = None,
     block: int | None = None,
+    columns: ArrayLike | Mapping[str, ArrayLike] | None = None,
     labels: ArrayLike | None = None,
     pos_label: Any = None,
     title: str = "Comparison of models",
@@ -139,7 +140,7 @@ def compare(
     ``models`` maps names to predictions; of numbers and counts they may be of different families, as an ensemble and a normal
     distribution. Differences of scores have skewness-corrected intervals, those of calibration errors a bootstrap of the rows, the
     same for all models (:class:`~calibrant.PairedDifference`); p-values allow for all comparisons (Holm). ``clusters``,
-    ``time`` and ``block`` are those of :func:`calibrant.evaluate`.
+    ``time``, ``block`` and ``columns`` are those of :func:`calibrant.evaluate`.
     One estimator alone: :func:`calibrant.inference.differences`. A model and its recalibration:
     :func:`calibrant.reports.before_and_after`.
 
@@ -161,7 +162,13 @@ def compare(
     )
     problems = {name: problem for name, (problem, _) in plans.items()}
     first = next(iter(problems.values()))
-    columns = columns_of(by, len(first) + first.idle, sample_weight)
+    slicing = columns_of(by, len(first) + first.idle, sample_weight)
+    is_said = not (clusters is None and time is None and block is None)
+    cautions = (
+        []
+        if is_said
+        else cautions_of(first, columns_of(columns, len(first) + first.idle, sample_weight, "columns"), slicing)
+    )
     step, total = progress or silent, float(len(problems) + 1)
     reports = {}
     for i, (name, (problem, outline)) in enumerate(plans.items()):
@@ -170,16 +177,17 @@ def compare(
     step(Step("Differences", 1.0), total - 1, total)
     first, scores = next(iter(problems.values())), list(losses_of(list(problems.values())))
     differences, error = differences_of(problems, scores), error_of(first)[0]
+    verdict = judge_models(differences, reports, scores[0].measure if scores else None, error)
     result = Comparison(
         title=title,
         n=len(first),
         kind=first.kind,
-        verdict=judge_models(differences, reports, scores[0].measure if scores else None, error),
+        verdict=replace(verdict, evidence=(*cautions, *verdict.evidence)),
         reports=reports,
         differences=table_of(differences),
         pictures=pictures_of(problems, reports),
-        sections=_sections(first, list(problems), scores, columns),
-        notes=_notes(problems, scores),
+        sections=_sections(first, list(problems), scores, slicing),
+        notes=(*cautions, *_notes(problems, scores)),
         settings=settings_of(first),
     )
     step(LAST, total, total)

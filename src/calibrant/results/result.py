@@ -72,7 +72,8 @@ def jsonable(x: object) -> Any:
     if isinstance(x, np.ndarray):
         return [jsonable(v) for v in x.tolist()]
     if isinstance(x, np.generic):
-        return jsonable(x.item())
+        plain = x.item()
+        return repr(plain) if isinstance(plain, np.generic) else jsonable(plain)
     if isinstance(x, float) and not math.isfinite(x):
         return str(x)
     if isinstance(x, Mapping):
@@ -200,7 +201,7 @@ class Interval:
 
 def check_level(level: float) -> None:
     """A confidence level is a share between none and all."""
-    if not 0 < level < 1:
+    if not isinstance(level, Real) or not 0 < level < 1:
         raise ValueError(f"the level must lie strictly between 0 and 1; got {level!r}")
 
 

@@ -20,6 +20,8 @@ class Table(dict[str, np.ndarray]):
 
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         super().__init__({k: np.asarray(v) for k, v in {**(columns or {}), **more}.items()})
+        if single := [name for name, column in self.items() if not column.ndim]:
+            raise ValueError(f"columns must hold a value a row; {single[0]!r} is a single value")
         lengths = {len(v) for v in self.values()}
         if len(lengths) > 1:
             raise ValueError(f"columns have different lengths: {sorted(lengths)}")
@@ -120,7 +122,11 @@ class Table(dict[str, np.ndarray]):
 
 
 def _cell(value: object) -> str:
-    return number(float(value)) if isinstance(value, np.integer | np.floating) else str(value)
+    return (
+        number(float(value))
+        if isinstance(value, np.integer | np.floating) and not isinstance(value, np.timedelta64)
+        else str(value)
+    )
 
 
 def _written(value: object, escaped: Callable[[str], str]) -> str:

@@ -182,3 +182,22 @@ def test_tests_work_out_of_the_box(rng):
     assert ExactTest(SKCE(), n_resamples=99)(honest, fan).pvalue > 0.05
     assert ExactTest(SKCE(), n_resamples=99)(honest + 1, fan).pvalue == 0.01
     assert np.isfinite(LogLoss()(honest, fan).value)
+
+
+def test_an_interval_is_two_quantiles():
+    fan = Quantiles.interval([1.0, 2.0], [3.0, 5.0], level=0.8)
+    np.testing.assert_allclose(fan.levels, [0.1, 0.9])
+    np.testing.assert_array_equal(fan.values, [[1.0, 3.0], [2.0, 5.0]])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "level", "words"),
+    [
+        ([1.0], [3.0], 90, "level must lie strictly between 0 and 1"),
+        ([1.0, 4.0], [3.0, 2.0], 0.9, "low must not be above high; row 1 has 4 and 2"),
+        ([1.0], [3.0, 2.0], 0.9, r"one number a row; got shapes \(1,\) and \(2,\)"),
+    ],
+)
+def test_no_interval(low, high, level, words):
+    with pytest.raises(InputError, match=words):
+        Quantiles.interval(low, high, level)

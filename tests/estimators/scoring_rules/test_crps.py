@@ -124,3 +124,21 @@ def test_large_ensembles_in_about_a_second(rng):
     start = time.perf_counter()
     CRPS(fair=True)(y, Ensemble(members))
     assert time.perf_counter() - start < 10  # a shared machine
+
+
+@pytest.mark.parametrize("fair", [False, True])
+def test_members_that_count_alike_are_those_of_equal_weights(fair, rng):
+    """In parts of the rows, and over all pairs of members."""
+    members, y = rng.normal(size=(1500, 50)), rng.normal(size=1500)
+    found = CRPS(fair=fair).losses(y, Ensemble(members))
+    assert found == pytest.approx(CRPS(fair=fair).losses(y, Ensemble(members, np.full(50, 0.02))), abs=1e-13)
+    x = members[-1]
+    pairs = np.abs(x[:, None] - x).sum() / (50 * 49 if fair else 50**2)
+    assert found[-1] == pytest.approx(np.abs(x - y[-1]).mean() - pairs / 2, abs=1e-13)
+
+
+def test_normals_are_scored_in_parts(rng):
+    loc, scale, y = rng.normal(size=20_000), rng.random(20_000) + 0.1, rng.normal(size=20_000)
+    rows = np.r_[0, 16_383, 16_384, 19_999]
+    found = Normal(loc, scale).crps(y)[rows]
+    assert found == pytest.approx(Normal(loc[rows], scale[rows]).crps(y[rows]), rel=1e-14)

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from calibrant import Normal
 from calibrant._validate import InputError
-from calibrant.recalibration import SimplexRidge, Temperature
+from calibrant.recalibration import SimplexRidge, StructuredMatrix, Temperature
 from calibrant.recalibration.maps import Map
 from calibrant.recalibration.nonparametric.simplex_ridge import (
     KEPT,
@@ -48,7 +48,7 @@ def test_what_is_left_without_a_row_is_what_a_fit_without_it_leaves(rng):
     """The closed form against as many regressions as rows, with weights; landmarks stay."""
     x, w, rest = np.sqrt(rng.dirichlet(np.ones(3), 40)), 0.5 + rng.random(40), rng.normal(size=(40, 3))
     marks = x[:12]
-    error, bandwidth, slopes, _ = _best_ridge(x, marks, rest, w, 0.4, np.arange(40))
+    each, bandwidth, slopes, _ = _best_ridge(x, marks, rest, w, 0.4, np.arange(40))
     features = _kernel(x, marks, 0.4)
     gram = _kernel(marks, marks, 0.4)
 
@@ -61,7 +61,7 @@ def test_what_is_left_without_a_row_is_what_a_fit_without_it_leaves(rng):
         left = [rest[i] - features[i] @ fitted(np.arange(40) != i, penalty) for i in range(40)]
         errors.append(w @ (np.array(left) ** 2).sum(axis=1))
     assert bandwidth == 0.4
-    assert error == pytest.approx(min(errors), rel=1e-6)
+    assert w @ each == pytest.approx(min(errors), rel=1e-6)
     best = PENALTIES[int(np.argmin(errors))]
     assert features @ slopes == pytest.approx(features @ fitted(np.arange(40) >= 0, best), abs=1e-6)
 
@@ -110,13 +110,33 @@ def test_certainty_is_large_where_something_is_wrong(rng):
 
 
 def test_another_first_recalibrator(rng):
-    """A temperature knows no variance of its own: that of a linear map of its size stands in."""
+    """A temperature knows no variance of its own: that of one coefficient a class stands in."""
     y, p, truth = drawn(rng, 2000, 3)
     found = SimplexRidge(Temperature()).fit(y, p, folds=0)
     assert np.abs(found(p) - truth).mean() < 0.03
     alone = replace(found.map, covariance=0 * found.map.covariance)
-    assert alone.variance(p) == pytest.approx(4 / 2000 * (1 - (found.map.first(p) ** 2).sum(axis=1)))
+    assert alone.variance(p) == pytest.approx(1 / 2000 * (1 - (found.map.first(p) ** 2).sum(axis=1)))
     assert (found.map.variance(p) > alone.variance(p)).all()
+    for first, coefficients in ((StructuredMatrix(diagonal=True), 2), (StructuredMatrix(), 4)):
+        alone = replace(found.map, first=first.fit(y, p, folds=0).map, covariance=0 * found.map.covariance)
+        expected = coefficients / 2000 * (1 - (alone.first(p) ** 2).sum(axis=1))
+        assert alone.variance(p) == pytest.approx(expected)
+
+
+def test_a_ridge_must_win_by_more_than_chance(rng):
+    """Of predictions that a temperature mends, some ridge looks better than none nearly always; not by two standard errors."""
+    chosen = {0.0: 0, 2.0: 0}
+    for _ in range(12):
+        p = rng.dirichlet(np.full(4, 0.5), 300)
+        y = (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+        for margin in chosen:
+            chosen[margin] += bool(SimplexRidge(Temperature(), margin=margin).fit(y, p, folds=0).map.slopes.any())
+    assert chosen[0.0] >= 4
+    assert chosen[2.0] <= 1
+    y, p, _ = drawn(rng, 2000, 3)
+    assert SimplexRidge(Temperature(), margin=2.0).fit(y, p, folds=0).map.slopes.any()
+    with pytest.raises(InputError, match="margin must be a number of standard errors, at least 0; got -1"):
+        SimplexRidge(margin=-1)
 
 
 def test_permuted_classes_get_the_permuted_answer(rng):

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -363,3 +364,27 @@ def test_files_that_make_no_map(change, message):
     data = LinearLogits(2, np.ones(2), np.zeros(2)).to_dict() | change
     with pytest.raises(InputError, match=message):
         Map.from_dict(data)
+
+
+def test_mixed_with_the_uniform_distribution_against_a_search_of_its_own(rng):
+    """The objective of the paper with the step of its program, minimised by another method."""
+    n, k = 150, 4
+    p = rng.dirichlet(np.full(k, 0.5), n)
+    y = np.array([rng.choice(k, p=row) for row in p**2 / (p**2).sum(axis=1, keepdims=True)])
+    found = StructuredMatrix(mixed=True).fit(y, p, folds=0).map
+    tempered = softmax(np.log(p) / found.temperature, axis=1)
+    x = np.log((n * tempered + 1 / k) / (n + 1))
+    sizes = np.where(np.eye(k, dtype=bool), k / n, k * (k - 1) / n)
+
+    def loss(v):
+        d, b = v[: k * k].reshape(k, k), v[k * k :]
+        logs = log_softmax(x + x @ d.T + b, axis=1)
+        return -logs[np.arange(n), y].mean() + (sizes * d**2).sum() + k / n * (b**2).sum()
+
+    best = minimize(loss, np.zeros(k * k + k), method="BFGS", options={"gtol": 1e-8}).x
+    d, b = best[: k * k].reshape(k, k), best[k * k :]
+    assert found(p) == pytest.approx(softmax(x + x @ d.T + b, axis=1), abs=1e-5)
+    assert found.uniform == 1 / (n + 1)
+    assert StructuredMatrix().fit(y, p, folds=0).map.uniform == 0
+    with pytest.raises(InputError, match="uniform must be a share of at least 0 and below 1; got 1"):
+        replace(found, uniform=1)

@@ -19,7 +19,7 @@ from calibrant import (
 from calibrant._validate import InputError
 from calibrant.distributions import Beta
 from calibrant.lab import Tempered
-from calibrant.recalibration import Temperature
+from calibrant.recalibration import Temperature, VectorScaling
 from calibrant.recalibration.maps import Map
 from calibrant.recalibration.scaling.temperature import Here, PowerLoss, likeliest_power
 
@@ -221,12 +221,20 @@ def test_separated_classes_reach_the_end():
     assert np.all(np.isfinite(fitted(p)))
 
 
-@pytest.mark.parametrize(
-    "p", [np.full((12, 3), 1 / 3), np.eye(3)[[0, 1, 2] * 4], np.full(12, 0.5), np.full(12, 1.0)], ids=str
-)
+@pytest.mark.parametrize("p", [np.full((12, 3), 1 / 3), np.full(12, 0.5)], ids=str)
 def test_predictions_that_no_temperature_changes(p):
     y = [0, 1, 2] * 4 if p.ndim == 2 else [1] * 12
     assert Temperature().fit(y, p)(p) == pytest.approx(p)
+
+
+@pytest.mark.parametrize("p", [np.eye(3)[[0, 1, 2] * 4], np.full(12, 1.0), np.full(12, 0.9)], ids=str)
+def test_what_was_always_right_is_left_half_a_nat_short_of_certain(p):
+    y = np.array([0, 1, 2] * 4 if p.ndim == 2 else [1] * 12)
+    fitted = Temperature().fit(y, p, folds=0)
+    found = fitted(p)
+    right = found[np.arange(12), y] if p.ndim == 2 else found
+    assert -np.log(right).sum() == pytest.approx(0.5, rel=0.02)
+    assert np.isfinite(Temperature().fit(y, p).scores["after"]).all()
 
 
 def test_json(rng):
@@ -259,3 +267,12 @@ def test_bad_input():
     with pytest.raises(InputError, match="fitted on Categorical predictions; got Normal"):
         fitted(Normal([0.0], [1.0]))
     assert LogLoss()([0, 1], fitted(Categorical([0.2, 0.9]))).value > 0
+
+
+@pytest.mark.parametrize("recalibrator", [Temperature(), VectorScaling()])
+def test_no_gradient_passes_through_a_fit(recalibrator, rng):
+    """A tensor that records what is done with it is a table of numbers like any other, and nothing warns."""
+    torch = pytest.importorskip("torch")
+    p, y = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
+    found = recalibrator.fit(torch.tensor(y), torch.tensor(p, requires_grad=True)).map
+    assert found.to_dict() == recalibrator.fit(torch.tensor(y), torch.tensor(p)).map.to_dict()

@@ -94,6 +94,21 @@ def test_the_best_of_two(rng):
     assert best.fit(y, f, folds=0).map == expected
 
 
+def test_a_margin_keeps_the_first_unless_another_is_better_by_more_than_chance(rng):
+    """Log probabilities of 100 rows: the second is better by .1, with a standard error of .05 or of .2."""
+    noise = rng.normal(size=100)
+    noise = (noise - noise.mean()) / noise.std()
+    for size, winner in ((0.5, 1), (2.0, 0)):
+        logs = np.stack([np.full(100, -1.0), -0.9 + size * noise])
+        assert Best([Temperature(), SplineScaling()], margin=1.0)._winner(logs, None) == winner
+        assert Best([Temperature(), SplineScaling()])._winner(logs, None) == 1
+    endless = np.stack([np.full(100, -1.0), np.where(np.arange(100), -0.1, -np.inf)])
+    assert Best([Temperature(), SplineScaling()], margin=1.0)._winner(endless, None) == 0
+    assert Best([Temperature(), SplineScaling()], margin=1.0)._winner(endless[::-1], None) == 1
+    with pytest.raises(InputError, match="margin must be a number of standard errors"):
+        Best([Temperature()], margin=np.nan)
+
+
 def test_the_best_for_numbers(rng):
     both = Best([VarianceScaling(), QuantileRecalibration()])
     sure = Normal(np.zeros(2_000), 0.3)

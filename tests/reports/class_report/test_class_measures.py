@@ -98,12 +98,11 @@ def test_the_picture_of_classes_has_the_order_of_their_table():
     assert panels["name"].tolist() == table["group"][:6].tolist()
 
 
-def test_captions_say_which_axes_are_of_log_odds():
+def test_the_first_caption_says_what_log_odds_are():
     data = read(example("digits"), y_true="digit", y_pred="p_*")
     report = evaluate(data.y_true[:600], data.y_pred[:600], n_resamples=99, rng=0, advice=False)
     captions = {picture.kind: picture.caption for picture in report.pictures}
     assert "log-odds" in captions["reliability"]
-    assert "log-odds" in captions["classwise"]
     assert "log-odds" not in captions["null"]
 
 

@@ -34,8 +34,8 @@ def made(problem):
     ("k", "kinds"),
     [
         (2, ["reliability", "reliability", "witness", "null"]),
-        (3, ["reliability", "classwise", "confusion", "witness", "simplex", "null"]),
-        (5, ["reliability", "classwise", "confusion", "witness", "null"]),
+        (3, ["reliability", "classwise", "confusion", "witness", "risk_coverage", "simplex", "null"]),
+        (5, ["reliability", "classwise", "confusion", "witness", "risk_coverage", "null"]),
     ],
 )
 def test_pictures_of_classes(k, kinds, rng, problem_of):

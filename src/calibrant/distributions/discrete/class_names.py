@@ -184,16 +184,19 @@ def whole(y: Array) -> Array:
     xp = namespace(y)
     rounded = xp.round(y)
     if not bool(xp.all(rounded == y)):
-        first = float(y[int(xp.argmax(xp.astype(rounded != y, xp.uint8)))])
         raise InputError(
-            f"y_true must be class labels; got fractions like {first:g}: give what happened, such as y_true > 0.5, and the "
-            "truth first if the arguments are swapped"
+            f"y_true must be class labels; got fractions like {_first(y, rounded != y):g}: give what happened, such as "
+            "y_true > 0.5, and the truth first if the arguments are swapped"
         )
-    if bool(xp.any(xp.abs(y) >= 2.0**63)):
-        raise InputError(
-            f"y_true must be class labels; got {float(y[int(xp.argmax(xp.abs(y)))]):g}: give what happened"
-        )
+    if bool(xp.any(huge := xp.abs(y) >= 2.0**63)):
+        raise InputError(f"y_true must be class labels; got {_first(y, huge):g}: give what happened")
     return xp.astype(y, xp.int64)
+
+
+def _first(y: Array, marks: Array) -> float:
+    """The first of the values that are marked, in an array of any number of axes."""
+    xp = namespace(y)
+    return float(xp.reshape(y, (-1,))[int(xp.argmax(xp.astype(xp.reshape(marks, (-1,)), xp.uint8)))])
 
 
 def extremes(y: Array) -> tuple[int, int]:

@@ -73,10 +73,33 @@ def mean_distance(members: np.ndarray, weights: np.ndarray | None = None) -> np.
     m = members.shape[1]
     if m == 1:
         return np.zeros(len(members))
+    if weights is None and members.ndim == 2:
+        return np.concatenate([_even_on_a_line(members[rows]) for rows in _blocks(members)])
     w = np.full(members.shape[:2], 1 / m) if weights is None else weights
-    total = _on_a_line(members, w) if members.ndim == 2 else _of_vectors(members, w)
+    if members.ndim == 2:
+        total = np.concatenate([_on_a_line(members[rows], w[rows]) for rows in _blocks(members)])
+    else:
+        total = _of_vectors(members, w)
     pairs = 1 - (w**2).sum(axis=1)
     return total / np.where(pairs > 1e-15, pairs, 1.0)
+
+
+CACHED = 1 << 16
+"""Members of several rows that are read together: what is made of them stays in the cache."""
+
+
+def _blocks(members: np.ndarray) -> list[slice]:
+    """Rows in parts."""
+    step = max(1, CACHED // members.shape[1])
+    return [slice(start, start + step) for start in range(0, max(1, len(members)), step)]
+
+
+def _even_on_a_line(members: np.ndarray) -> np.ndarray:
+    """``sum_ij |x_i - x_j| / (m (m - 1))`` of members that count alike: in order, i of them lie below the i-th."""
+    m = members.shape[1]
+    x = np.sort(members, axis=1)
+    x -= x[:, :1]  # which changes nothing but rounding
+    return np.einsum("nm,m->n", x, 2.0 * np.arange(1 - m, m, 2) / (m * (m - 1)))
 
 
 def _on_a_line(members: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -101,10 +124,23 @@ def distance_from(members: np.ndarray, y: np.ndarray, weights: np.ndarray | None
     >>> distance_from(np.array([[0.0, 1.0, 3.0]]), np.array([[1.0], [3.0]])).ravel()
     array([1.        , 1.66666667])
     """
+    if weights is None and members.ndim == 2:
+        parts = [
+            [_mean_gap(members[rows], one[rows]) for rows in _blocks(members)] for one in y.reshape(-1, len(members))
+        ]
+        return np.stack([np.concatenate(part) for part in parts]).reshape(y.shape)
     w = np.full(members.shape[:2], 1 / members.shape[1]) if weights is None else weights
     stack = y.reshape(-1, *y.shape[y.ndim - members.ndim + 1 :])
-    values = np.stack([(w * _length(members - one[:, None])).sum(axis=1) for one in stack])
+    rows = _blocks(members) if members.ndim == 2 else [slice(None)]
+    parts = [[(w[r] * _length(members[r] - one[r, None])).sum(axis=1) for r in rows] for one in stack]
+    values = np.stack([np.concatenate(part) for part in parts])
     return values.reshape(*y.shape[: y.ndim - members.ndim + 1], len(members))
+
+
+def _mean_gap(members: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Mean distances on a line, of members that count alike."""
+    gap = members - y[:, None]
+    return np.einsum("nm->n", np.abs(gap, out=gap)) / members.shape[1]
 
 
 def _length(difference: np.ndarray) -> np.ndarray:
@@ -223,7 +259,8 @@ class Ensemble(Distribution):
     @property
     def coincidence(self) -> np.ndarray:
         """How likely two draws are the same member: ``1 / m`` of equally likely ones."""
-        return (self.shares**2).sum(axis=1)
+        n, m = self.members.shape[:2]
+        return np.full(n, 1 / m) if self.weights is None else (self.shares**2).sum(axis=1)
 
     def average(self, values: Array) -> Array:
         """The mean over members of values ``(n, m, ...)``."""
@@ -334,9 +371,16 @@ class Ensemble(Distribution):
         """``E|Y - y| - E|Y - Y'| / 2`` over members, in O(m log m) a row."""
         if self.is_vector:
             return NotImplemented
-        members, shares = to_numpy(self.members).astype(np.float64), self.shares
-        spread = (1 - self.coincidence) * mean_distance(members, shares)
-        return distance_from(members, to_numpy(y).astype(np.float64), shares) - spread / 2
+        near, spread = self.distances(y)
+        return near - (1 - self.coincidence) * spread / 2
+
+    def distances(self, y: Array) -> tuple[np.ndarray, np.ndarray]:
+        """The mean distances of members from targets, and of different members from each other."""
+        members = to_numpy(self.members).astype(np.float64, copy=False)
+        shares = None if self.weights is None else self.shares
+        return distance_from(members, to_numpy(y).astype(np.float64, copy=False), shares), mean_distance(
+            members, shares
+        )
 
     def quantile(self, u: Array) -> Any:
         """The member at each level: the least with ``cdf >= u``."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calibrant._array import is_traced, matched, namespace, to_numpy
-from calibrant._validate import InputError
+from calibrant._validate import InputError, check_fraction
 from calibrant.distributions.base import Distribution, as_numbers, needed
 from calibrant.distributions.empirical.ensemble import counted
 from calibrant.distributions.empirical.piecewise import Piecewise, parts_of
@@ -69,6 +69,25 @@ class Quantiles(Piecewise):
         """
         fan = as_numbers(values, "values")
         return cls(namespace(fan).sort(fan, axis=-1), levels, tails)
+
+    @classmethod
+    def interval(cls, low: ArrayLike, high: ArrayLike, level: float) -> Self:
+        """Central intervals that hold the target with the probability ``level``: two quantiles, and no median.
+
+        >>> Quantiles.interval([1.0, 2.0], [3.0, 5.0], level=0.9)
+        <Quantiles: 2 predictions of 2 quantiles>
+        >>> Quantiles.interval([1.0], [3.0], level=0.9).levels.round(2)
+        array([0.05, 0.95])
+        """
+        check_fraction(level, "level")
+        ends = as_numbers(low, "low"), as_numbers(high, "high")
+        if ends[0].ndim != 1 or ends[0].shape != ends[1].shape:
+            shapes = " and ".join(str(tuple(end.shape)) for end in ends)
+            raise InputError(f"low and high must have one number a row; got shapes {shapes}")
+        if (below := to_numpy(ends[1] < ends[0])).any():
+            row = int(below.argmax())
+            raise InputError(f"low must not be above high; row {row} has {ends[0][row]:g} and {ends[1][row]:g}")
+        return cls(namespace(*ends).stack(ends, axis=-1), [(1 - level) / 2, (1 + level) / 2])
 
     @classmethod
     def joined(cls, values: ArrayLike, levels: ArrayLike, tails: Tails = "exponential") -> "JoinedQuantiles":

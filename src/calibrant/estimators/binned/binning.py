@@ -7,9 +7,9 @@ otherwise, equal scores share a bin, so that no result depends on the order of t
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from operator import add
-from typing import ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
@@ -134,7 +134,19 @@ class EqualWidth(Binning):
 
     def bins(self, scores: np.ndarray, weights: np.ndarray | None = None, observed: np.ndarray | None = None) -> Bins:
         """The same bins whatever the scores; edges in their precision, so that 0.07 means 0.07 in float32 too."""
-        return _UniformBins((np.arange(self.n_bins + 1) / self.n_bins).astype(scores.dtype))
+        make = _uniform_bins if self.n_bins <= MAX_KEPT else _uniform_bins.__wrapped__
+        return make(self.n_bins, scores.dtype)
+
+
+MAX_KEPT = 1_000
+"""Bins that are kept for the next call."""
+
+
+@lru_cache(maxsize=32)
+def _uniform_bins(n_bins: int, dtype: np.dtype[np.floating[Any]]) -> Bins:
+    edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
+    edges.setflags(write=False)  # calls share them
+    return _UniformBins(edges)
 
 
 @dataclass(frozen=True)

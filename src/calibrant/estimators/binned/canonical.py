@@ -7,6 +7,7 @@ from typing import Literal, Self
 import numpy as np
 
 from calibrant._array import to_numpy
+from calibrant._numerics.k_means import k_means, nearest
 from calibrant._numerics.sums import cell_sums
 from calibrant._validate import InputError, check_count, check_norm
 from calibrant.distributions.base import Distribution
@@ -16,9 +17,6 @@ from calibrant.estimators.binned.binning import EqualWidth, lp_norm, unit_of
 from calibrant.estimators.limits import ErrorLimits, RootOfSquares, Slack, SumOfGaps, noise_of_rows, scaled
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
-
-ROUNDS = 100
-"""Rounds of k-means at most."""
 
 
 class Partition(ABC):
@@ -162,38 +160,8 @@ class KMeans(Partition):
         check_count(self.seed, "seed", least=0)
 
     def of_distinct(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
-        """Lloyd's rounds from centres chosen as Arthur & Vassilvitskii (2007) do."""
-        centres = self._spread(points, mass)
-        cell = _nearest(points, centres)
-        for _ in range(ROUNDS):
-            total = np.bincount(cell, weights=mass, minlength=len(centres))
-            sums = cell_sums(cell, mass[:, None] * points, len(centres))
-            centres = np.where(total[:, None] > 0, sums / np.where(total > 0, total, 1)[:, None], centres)
-            moved = _nearest(points, centres)
-            if np.array_equal(moved, cell):
-                break
-            cell = moved
-        return cell
-
-    def _spread(self, points: np.ndarray, mass: np.ndarray) -> np.ndarray:
-        rng = np.random.default_rng(self.seed)
-        distance = np.full(len(points), np.inf)
-        chosen: list[int] = []
-        share = mass / mass.sum()
-        for _ in range(min(self.n_cells, len(points))):
-            chosen.append(int(rng.choice(len(points), p=share)))
-            distance = np.minimum(distance, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
-            if not np.any(distance):
-                break
-            share = mass * distance / (mass @ distance)
-        return points[chosen]
-
-
-def _nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """The nearest centre of each point; products are taken around the middle of the centres."""
-    middle = centres.mean(axis=0)
-    points, centres = points - middle, centres - middle
-    return np.argmin((centres**2).sum(axis=1) - 2 * points @ centres.T, axis=1)
+        """Of the nearest centre."""
+        return nearest(points, k_means(points, mass, self.n_cells, np.random.default_rng(self.seed)))
 
 
 @dataclass(frozen=True)

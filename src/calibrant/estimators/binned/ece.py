@@ -130,7 +130,7 @@ def binned_estimate(
 ) -> Estimate:
     """The estimate from what fell into the bins of each event; errors of events where they are others."""
     values = [lp_norm(t.gap, t.weight, ece.norm) for t in tallies] if errors is None else errors
-    value = lp_norm(np.array(values), np.ones(len(values)), ece.norm)
+    value = values[0] if len(values) == 1 else lp_norm(np.array(values), np.ones(len(values)), ece.norm)
     return Estimate("ECE", float(value), n, ece, lens, table=bin_table(names, tallies), notes=notes)
 
 

@@ -78,17 +78,15 @@ class CRPS(Score):
         """The score of each row."""
         if self.fair:
             check_fair(predictions)
+            if isinstance(predictions, Ensemble) and not predictions.is_vector:
+                near, spread = predictions.distances(targets)
+                return near - spread / 2
         scores = predictions.crps(targets)
         if scores is NotImplemented:
             scores = crps_by_cells(predictions, targets)
         if scores is NotImplemented:
             return self._by_draws(targets, predictions)
-        scores = to_numpy(scores)
-        if not self.fair:
-            return scores
-        assert isinstance(predictions, Ensemble)
-        members = members_of(predictions, self.n_draws, self.seed)
-        return scores - predictions.coincidence * mean_distance(members, predictions.shares) / 2
+        return to_numpy(scores)
 
     def _by_draws(self, targets: Array, predictions: Distribution) -> np.ndarray:
         one = predictions[:1].sample(np.random.default_rng(self.seed), 1)

@@ -76,7 +76,7 @@ def legend_of(tables: Tables) -> Legend:
 
 def layout_of(tables: Tables) -> Layout:
     """Wide, and higher where there are two parts."""
-    return Layout((7.8, 4.9 if "before_curve" in tables else 3.6), (0.7, 0.12, 0.56, 0.36))
+    return Layout((7.8, 4.9 if "before_curve" in tables else 3.6), (0.8, 0.12, 0.56, 0.36))
 
 
 class BeforeAfterDisplay(Display):

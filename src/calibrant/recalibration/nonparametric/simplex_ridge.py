@@ -9,9 +9,11 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.recalibration.base import Found, Recalibrator, in_rows
-from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.base import Found, Recalibrator, in_rows, mean_change
+from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_margin
 from calibrant.recalibration.nonparametric.shared_spline import SharedMap, SharedSpline
+from calibrant.recalibration.scaling.matrix import LinearLogits
+from calibrant.recalibration.scaling.temperature import Tempering
 
 BANDWIDTHS = (0.1, 0.2, 0.4)
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -31,7 +33,8 @@ class SimplexRidge(Recalibrator):
 
     Ridge regression on Nystrom features, at ``landmarks`` rows, of the Gaussian kernel
     ``exp(-|sqrt f - sqrt f'|^2 / 2 h^2)``, with the bandwidth h and the penalty of least squared leave-one-out residuals
-    ``(r_i / (1 - h_i))^2``, in closed form, at 2,048 rows; doing nothing is among the choices. The answer is the point nearest to
+    ``(r_i / (1 - h_i))^2``, in closed form, at 2,048 rows; doing nothing is among the choices, and is chosen unless the ridge is
+    better by more than ``margin`` standard errors. The answer is the point nearest to
     ``g1 + r`` among probabilities of which none is below half of g1's. O(n (landmarks + k) landmarks). Landmarks are rows
     drawn with ``seed``. Permuting classes permutes the answer if it does that of ``first``. Recalibrators to measure calibration
     with: Berta et al. (2026).
@@ -47,9 +50,11 @@ class SimplexRidge(Recalibrator):
     first: Recalibrator = field(default_factory=SharedSpline)
     landmarks: int = 128
     seed: int = 0
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         check_count(self.landmarks, "landmarks", least=1)
+        check_margin(self.margin)
 
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """The first recalibrator, then one eigenvalue problem a bandwidth."""
@@ -62,8 +67,10 @@ class SimplexRidge(Recalibrator):
         marks = np.sqrt(p[_drawn(p, self.landmarks, self.seed)])
         judges = np.sort(np.random.default_rng(self.seed).permutation(len(p))[:JUDGES])
         tries = [_best_ridge(np.sqrt(p), marks, rest, w, bandwidth, judges) for bandwidth in BANDWIDTHS]
-        error, bandwidth, slopes, covariance = min(tries, key=lambda found: found[0])
-        if error >= w[judges] @ (rest[judges] ** 2).sum(axis=1):
+        errors, bandwidth, slopes, covariance = min(tries, key=lambda found: w[judges] @ found[0])
+        share = w[judges] / w[judges].sum()
+        change, error = mean_change((rest[judges] ** 2).sum(axis=1), errors, share)
+        if change >= -self.margin * error:
             slopes, covariance = 0 * slopes, 0 * covariance
         found = SimplexMap(first.map, marks, bandwidth, slopes, covariance, float(w.sum()), p.shape[1])
         return Found(found, first.is_converged, first.notes)
@@ -112,18 +119,25 @@ class SimplexMap(ClassMap):
         """Approximate variances of the probabilities found, summed over classes, ``(n,)``.
 
         Of the ridge: leverage times the variance of a row, ``1 - |g1|^2``. Of a first map that does not know its own:
-        the leverage of a linear map of k logits and a constant, ``(k + 1) / n``.
+        the leverage of its m coefficients a class, ``m / n``, k + 1 of a linear map of k logits and a constant.
         """
         parts = []
         for rows in _slices(len(p)):
             features = _kernel(np.sqrt(p[rows]), self.landmarks, self.bandwidth)
             leverage = np.maximum(((features @ self.covariance) * features).sum(axis=1), 0)
             noise = 1 - (_chances(self.first, p[rows]) ** 2).sum(axis=1)
-            own = noise * (self.n_classes + 1) / self.n
+            own = noise * _coefficients(self.first, self.n_classes) / self.n
             if isinstance(self.first, SharedMap):
                 own = self.first.variance(p[rows])
             parts.append(leverage * noise + own)
         return np.concatenate(parts)
+
+
+def _coefficients(first: Map, n_classes: int) -> int:
+    """How many a class a map has; of a temperature one for all classes counts as one for each."""
+    if isinstance(first, Tempering):
+        return 1
+    return 2 if isinstance(first, LinearLogits) and first.weights.ndim == 1 else n_classes + 1
 
 
 def _drawn(p: np.ndarray, size: int, seed: int) -> np.ndarray:
@@ -157,8 +171,8 @@ def _kernel(x: np.ndarray, marks: np.ndarray, bandwidth: float) -> np.ndarray:
 
 def _best_ridge(
     x: np.ndarray, marks: np.ndarray, rest: np.ndarray, w: np.ndarray, bandwidth: float, judges: np.ndarray
-) -> tuple[float, float, np.ndarray, np.ndarray]:
-    """Leave-one-out error of some rows, bandwidth, slopes and covariance of the penalty of least error."""
+) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
+    """Leave-one-out errors of some rows, bandwidth, slopes and covariance of the penalty of least error."""
     values, vectors = np.linalg.eigh(_kernel(marks, marks, bandwidth))
     is_kept = values > 1e-8 * values[-1]
     whiten = vectors[:, is_kept] / np.sqrt(values[is_kept])
@@ -175,10 +189,10 @@ def _best_ridge(
     z = _kernel(x[judges], marks, bandwidth) @ turned
     own = w[judges, None] * (z**2 @ shrunk.T)
     left = [rest[judges] - z @ (s[:, None] * cross) for s in shrunk]
-    errors = [w[judges] @ ((each / (1 - own[:, [i]])) ** 2).sum(axis=1) for i, each in enumerate(left)]
-    best = int(np.argmin(errors))
+    errors = [((each / (1 - own[:, [i]])) ** 2).sum(axis=1) for i, each in enumerate(left)]
+    best = int(np.argmin([w[judges] @ each for each in errors]))
     slopes = turned @ (shrunk[best][:, None] * cross)
-    return float(errors[best]), bandwidth, slopes, (turned * shrunk[best]) @ turned.T
+    return errors[best], bandwidth, slopes, (turned * shrunk[best]) @ turned.T
 
 
 def _slices(n: int) -> Iterator[slice]:

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from calibrant._array import as_double_rows, matched, namespace, row_sums, to_numpy
+from calibrant._array import as_double_rows, constant, matched, namespace, row_sums, to_numpy
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
@@ -136,7 +136,8 @@ class StructuredMatrix(Searching):
     Minimises ``mean log loss + k/n |b|^2 + k/n |diag D|^2 + k(k - 1)/n |offdiag D|^2``: the fewer rows, the
     closer to a temperature. ``diagonal=True`` leaves out the off-diagonals (structured vector scaling) and costs O(n k) a
     product instead of O(n k^2). Strictly convex. Small probabilities as for :class:`VectorScaling`, n as for
-    :class:`MatrixScaling`. Berta et al. (2025).
+    :class:`MatrixScaling`. ``mixed=True`` mixes the tempered probabilities with the uniform distribution, which counts as one
+    row of n + 1, before x is taken: published numbers of this method do so. Berta et al. (2025).
 
     >>> rng = np.random.default_rng(0)
     >>> p = rng.dirichlet(np.ones(3), 2_000)
@@ -147,6 +148,7 @@ class StructuredMatrix(Searching):
     """
 
     diagonal: bool = False
+    mixed: bool = False
 
     def find_near(
         self, known: Map | None, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
@@ -154,19 +156,28 @@ class StructuredMatrix(Searching):
         """A temperature, and a penalised logistic regression on top of it."""
         problem = _problem(targets, predictions, weights, "StructuredMatrix")
         power = 1 / known.temperature if isinstance(known, LinearLogits) else 1.0
-        first = fitted_power(problem.log_p, targets, problem.w, power)
+        first = fitted_power(problem.log_p, targets, problem.w, problem.rows, power)
         temperature, k = 1 / first.power, problem.log_p.shape[1]
-        x = _log_softmax(problem.log_p / temperature)
+        uniform = 1 / (problem.rows + 1) if self.mixed else 0.0
+        x = _mixed(_log_softmax(problem.log_p / temperature), uniform)
         if self.diagonal:
             penalty, level = np.full((k, 2), k / problem.rows), np.tile([-1.0, 0.0], (k, 1))
             fit = problem.fitted(DiagonalForm(x), x, penalty, level, _beyond(known))
-            found = fit.found(
-                LinearLogits(k, 1 + fit.coefficients[:, 0], fit.coefficients[:, 1], temperature, least=problem.least)
-            )
+            slopes, intercepts = 1 + fit.coefficients[:, 0], fit.coefficients[:, 1]
+            linear = LinearLogits(k, slopes, intercepts, temperature, least=problem.least, uniform=uniform)
+            found = fit.found(linear)
         else:
             fit = problem.penalised(x, 1.0, diagonal=float(k), known=_beyond(known))
-            found = fit.found_matrix(temperature)
+            found = fit.found_matrix(temperature, uniform=uniform)
         return Found(found.map, found.is_converged and first.is_converged, (*first.notes, *found.notes))
+
+
+def _mixed(log_p: Array, uniform: float) -> Array:
+    """Logarithms of probabilities of which a share is spread evenly."""
+    if not uniform:
+        return log_p
+    xp = namespace(log_p)
+    return xp.log((1 - uniform) * xp.exp(log_p) + uniform / log_p.shape[1])
 
 
 def _beyond(known: Map | None) -> np.ndarray | None:
@@ -188,10 +199,12 @@ class _Fit(NamedTuple):
     def found(self, map_: ClassMap) -> Found:
         return Found(map_, self.is_converged, self.notes)
 
-    def found_matrix(self, temperature: float = 1.0, *, is_centred: bool = False) -> Found:
+    def found_matrix(self, temperature: float = 1.0, *, is_centred: bool = False, uniform: float = 0.0) -> Found:
         k = len(self.coefficients)
         matrix = np.eye(k) + self.coefficients[:, :k]
-        return self.found(LinearLogits(k, matrix, self.coefficients[:, k], temperature, is_centred, self.least))
+        return self.found(
+            LinearLogits(k, matrix, self.coefficients[:, k], temperature, is_centred, self.least, uniform)
+        )
 
 
 class _Problem(NamedTuple):
@@ -241,7 +254,7 @@ def _searched(objective: SoftmaxLoss, start: np.ndarray, rows: float, here: Poin
 def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> _Problem:
     check_classes(predictions, asker)
     assert isinstance(predictions, Categorical)
-    p = as_double_rows(predictions.matrix)
+    p = constant(as_double_rows(predictions.matrix))
     w, rows = shares(weights, len(targets))
     least = max(least_probability(p, rows), MIN_PROBABILITY)
     return _Problem(_log_rows(p, least), targets, matched(w, p), rows, least)
@@ -281,7 +294,8 @@ def _check_penalty(penalty: float) -> None:
 class LinearLogits(ClassMap):
     """``softmax(weights x + intercepts)`` with x the logarithm of ``p^(1/temperature)``, normalised, or centred.
 
-    ``weights`` is a matrix ``(k, k)``, or its diagonal ``(k,)``. Probabilities below ``least`` count as that.
+    A share ``uniform`` of what x is the logarithm of is spread evenly. ``weights`` is a matrix ``(k, k)``, or its diagonal
+    ``(k,)``. Probabilities below ``least`` count as that.
     """
 
     n_classes: int
@@ -290,6 +304,7 @@ class LinearLogits(ClassMap):
     temperature: float = 1.0
     is_centred: bool = False
     least: float = MIN_PROBABILITY
+    uniform: float = 0.0
     stays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -304,11 +319,13 @@ class LinearLogits(ClassMap):
             np.isfinite(self.weights).all() and np.isfinite(self.intercepts).all() and 0 < self.temperature < np.inf
         ):
             raise InputError("weights and intercepts must be finite, the temperature positive")
+        if not 0 <= self.uniform < 1:
+            raise InputError(f"uniform must be a share of at least 0 and below 1; got {self.uniform!r}")
 
     def probabilities(self, p: Array) -> Array:
         """A linear map of the logits."""
         log_p, weights = _log_rows(p, self.least), matched(self.weights, p)
-        x = _centred(log_p) if self.is_centred else _log_softmax(log_p / self.temperature)
+        x = _centred(log_p) if self.is_centred else _mixed(_log_softmax(log_p / self.temperature), self.uniform)
         moved = x * weights if weights.ndim == 1 else x @ namespace(p).permute_dims(weights, (1, 0))
         moved += matched(self.intercepts, p)
         moved -= namespace(p).max(moved, axis=1, keepdims=True)

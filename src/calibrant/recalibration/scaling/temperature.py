@@ -7,12 +7,23 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from calibrant._array import as_double_rows, matched, namespace, picked, row_products, row_slices, row_sums, to_numpy
+from calibrant._array import (
+    as_double_rows,
+    constant,
+    matched,
+    namespace,
+    picked,
+    row_products,
+    row_slices,
+    row_sums,
+    to_numpy,
+)
 from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Searching, shares
 from calibrant.recalibration.maps import Map, check_least, check_number, least_probability
+from calibrant.recalibration.scaling.softmax_regression import SHORT
 from calibrant.results import how_many, number
 from calibrant.typing import Array
 
@@ -29,6 +40,9 @@ SLOW = 0.2
 
 LAST = 1e-7
 """A step of this part of the power is the last: what it leaves is of the order of its square."""
+
+NEAR = 1e-3
+"""The part to which the power is known that leaves half a nat to gain."""
 
 IMPOSSIBLE = -1e290
 """The log probability of what a cold temperature has rounded to nothing: so low, yet a number that can be compared."""
@@ -65,12 +79,12 @@ class Temperature(Searching):
 
 
 def _of_classes(targets: np.ndarray, predictions: Categorical, weights: np.ndarray | None, start: float) -> Found:
-    p = as_double_rows(predictions.matrix)
+    p = constant(as_double_rows(predictions.matrix))
     w, rows = shares(weights, len(targets))
     least, notes = least_probability(p, rows), []
     if wrong := int((to_numpy(picked(p, targets)) == 0).sum()):
         notes.append(f"{how_many(wrong, 'row')} had probability 0 for what happened: 0 counts as {number(least)}")
-    best = fitted_power(_logs(p, least), targets, matched(w, p), start)
+    best = fitted_power(_logs(p, least), targets, matched(w, p), rows, start)
     found = Tempering("Categorical", 1 / best.power, predictions.n_classes, least)
     return Found(found, best.is_converged, (*notes, *best.notes))
 
@@ -87,10 +101,22 @@ def _relative(logs: Array) -> Array:
     return logs - namespace(logs).max(logs, axis=1, keepdims=True)
 
 
-def fitted_power(logs: Array, targets: np.ndarray, w: Array, start: float) -> "FittedPower":
-    """The power b of greatest likelihood of probabilities proportional to ``exp(b logs)``, with weights that sum to 1."""
+def fitted_power(logs: Array, targets: np.ndarray, w: Array, rows: float, start: float) -> "FittedPower":
+    """The power b of greatest likelihood of probabilities proportional to ``exp(b logs)``, with weights that sum to 1.
+
+    Where the likelihood grows with every power, as of classes that are told apart without error, that is the least one with
+    half a nat, of all rows together, left to gain: no data ask for more, and nothing is called impossible.
+    """
     logs = _relative(logs)
-    return likeliest_power(PowerLoss(logs, picked(logs, targets), w).at, start)
+    at = PowerLoss(logs, picked(logs, targets), w).at
+    found = likeliest_power(at, start)
+    if not found.is_end or found.power < 1:
+        return found
+    low, high, most = 1.0, found.power, at(found.power).loss + SHORT / rows
+    while high / low > 1 + NEAR:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if at(middle).loss <= most else (middle, high)
+    return found._replace(power=high)
 
 
 @dataclass(frozen=True, eq=False)

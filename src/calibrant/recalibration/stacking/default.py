@@ -12,10 +12,17 @@ from calibrant.recalibration.nonparametric.shared_spline import SharedSpline
 from calibrant.recalibration.nonparametric.simplex_ridge import SimplexRidge
 from calibrant.recalibration.nonparametric.spline import SplineScaling
 from calibrant.recalibration.scaling.matrix import StructuredMatrix
+from calibrant.recalibration.scaling.temperature import Temperature
 from calibrant.recalibration.stacking.stack import Best
 
 MAX_CLASSES, MIN_ROWS = 20, 5_000
 """Where a matrix of logits may be worth its coefficients."""
+
+MARGIN = 2.0
+"""Standard errors by which held-out rows must gain from more than a temperature: the best of many tries gains one by chance."""
+
+MAX_NUMBERS = 1 << 20
+"""Probabilities up to which a spline that many classes share is tried; its cost is the largest."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +30,9 @@ class Default(Recalibrator):
     """:class:`SplineScaling` for two classes, :class:`SimplexRidge` for more.
 
     From 5,000 rows and up to 20 classes the first stage of the latter is :class:`SharedSpline` or
-    :class:`StructuredMatrix`, whichever has the smaller log loss on a held-out half. Cheap enough to be fitted many
+    :class:`StructuredMatrix`, whichever has the smaller log loss on a held-out half. Of more classes it is
+    :class:`Temperature`, unless a diagonal :class:`StructuredMatrix` or, up to 2^20 probabilities, :class:`SharedSpline` is better
+    there by more than two standard errors; the ridge, too, must gain so much. Cheap enough to be fitted many
     times, with no settings: n log n for two classes, linear in n for more. What boosting does in Berta et al. (2026).
 
     >>> rng = np.random.default_rng(0)
@@ -42,11 +51,15 @@ class Default(Recalibrator):
     def chosen(self, n: int, n_classes: int) -> Recalibrator:
         """The recalibrator for n rows and so many classes.
 
-        >>> Default().chosen(1_000, 3)
-        SimplexRidge(first=SharedSpline(splines=12), landmarks=128, seed=0)
+        >>> Default().chosen(100_000, 100).first.recalibrators
+        (Temperature(), StructuredMatrix(diagonal=True))
         """
         if n_classes == 2:
             return SplineScaling()
-        if n >= MIN_ROWS and n_classes <= MAX_CLASSES:
+        if n_classes > MAX_CLASSES:
+            spline = (SharedSpline(),) if n * n_classes <= MAX_NUMBERS else ()
+            stages = (Temperature(), StructuredMatrix(diagonal=True), *spline)
+            return SimplexRidge(Best(stages, folds=2, tries=1, margin=MARGIN), margin=MARGIN)
+        if n >= MIN_ROWS:
             return SimplexRidge(Best((SharedSpline(), StructuredMatrix()), folds=2, tries=1))
         return SimplexRidge()

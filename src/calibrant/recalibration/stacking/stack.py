@@ -10,8 +10,8 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.recalibration.base import Found, Recalibrator, folds_of_rows, held_out
-from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.base import Found, Recalibrator, folds_of_rows, held_out, mean_change
+from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_margin
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6
@@ -66,7 +66,8 @@ class Stack(Recalibrator):
 class Best(Recalibrator):
     """The one of several recalibrators with the least log loss on held-out rows, fitted on all rows; any family.
 
-    Held out is each of ``folds`` in turn, or only the first ``tries`` of them, at ``tries / folds`` of the cost.
+    Held out is each of ``folds`` in turn, or only the first ``tries`` of them, at ``tries / folds`` of the cost. With a
+    ``margin``, another than the first must be better than it by so many standard errors: the first should be the simplest.
     Breiman (1996); log loss as the judge of recalibrators as in Berta et al. (2026).
 
     >>> from calibrant.recalibration import SplineScaling
@@ -81,12 +82,14 @@ class Best(Recalibrator):
     folds: int = 5
     seed: int = 0
     tries: int | None = None
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "recalibrators", _checked(self.recalibrators))
         check_count(self.folds, "folds", least=2)
         if self.tries is not None:
             check_count(self.tries, "tries", least=1)
+        check_margin(self.margin)
 
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
         """The winner's map."""
@@ -94,8 +97,16 @@ class Best(Recalibrator):
         last = fold.max() if self.tries is None else self.tries - 1
         tried = np.where(fold > last, -1, fold)
         logs = held_out_log_chances(self.recalibrators, targets, predictions, weights, tried)
-        score = logs @ (np.ones(len(targets)) if weights is None else weights)
-        return self.recalibrators[int(np.argmax(score))].find(targets, predictions, weights)
+        return self.recalibrators[self._winner(logs, weights)].find(targets, predictions, weights)
+
+    def _winner(self, logs: np.ndarray, weights: np.ndarray | None) -> int:
+        """The number of the best, or the first, if that is as good but for chance; log probabilities are ``(recalibrators, n)``."""
+        w = np.ones(logs.shape[1]) if weights is None else weights
+        best = int(np.argmax(logs @ w))
+        if self.margin == 0 or best == 0:
+            return best
+        gain, error = mean_change(logs[0], logs[best], w / w.sum())
+        return 0 if gain <= self.margin * error < np.inf else best
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay, beyond_of, settings_of
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
+from calibrant.reports.class_report.answered import answered
 from calibrant.reports.class_report.class_faults import fault_of_classes
 from calibrant.reports.class_report.class_measures import UNTESTED, measures_of
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, event_claims, means_of
@@ -76,8 +77,12 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
         found.append((Step("Reliability of each class", 6.0), _panels))
     if problem.clusters is not None:
         found = [(step, make) for step, make in found if make in (reliability_of, _panels)]
+        found += [(Step("Risk and coverage"), answered)] if problem.kind == "multi-class" else []
     elif problem.kind == "multi-class":
         found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
+    if problem.kind == "multi-class":
+        found.append((Step("Risk and coverage"), answered))
+    if problem.kind == "multi-class" and problem.clusters is None:
         found += [(Step("Map of three classes"), _simplex)] if _n_classes(problem) == 3 else []
     if problem.clusters is None and problem.kind != "multi-label":  # no mean over labels has an exact test
         found.append((Step("Resampled errors"), _null))
@@ -88,12 +93,13 @@ def reliability_of(problem: ClassProblem, _evidence: Evidence | None = None) -> 
     """The reliability diagram of the report's event; all labels of multi-label predictions share one."""
     what = "confidence in the favoured class" if problem.kind == "multi-class" else "predictions"
     band = "consistency" if problem.untested is None else None
+    leaves = "" if band is None else " A calibrated model leaves the band in about one group of twenty."
     tables = _tables(ReliabilityDisplay, problem, axis="auto", n_resamples=problem.n_resamples, band=band)
     return Picture(
         "reliability",
         "What was claimed, what happened",
         f"Each mark is a group of rows with similar {what}; larger marks hold more. On the dashed line, claims come true as "
-        f"often as stated. A calibrated model leaves the band in about one group of twenty.{_scale(tables)}",
+        f"often as stated.{leaves}{_scale(tables)}",
         f"Reliability diagram, observed frequency against predicted probability in {_beyond(tables, 'group')}.",
         tables,
     )
@@ -118,7 +124,7 @@ def _smooth(problem: ClassProblem, _evidence: Evidence) -> Picture:
         "reliability",
         "The same without groups",
         "Observed frequency as a smooth curve of the prediction, which shows what groups may hide. A calibrated model leaves the "
-        f"band over about a twentieth of its length. It ends where few rows are left.{_scale(tables)}",
+        "band over about a twentieth of its length. It ends where few rows are left.",
         f"Smooth reliability curve, observed frequency against predicted probability at {_beyond(tables, 'point')}.",
         tables,
     )
@@ -140,8 +146,7 @@ def _panels(problem: ClassProblem, evidence: Evidence) -> Picture:
     return Picture(
         "classwise",
         f"Each {noun} by itself",
-        f"{which}: what was claimed for it, and how often it happened. On the dashed line, claims come true as often as stated."
-        f"{_scale(tables)}",
+        f"{which}: what was claimed for it, and how often it happened. On the dashed line, claims come true as often as stated.",
         f"Small reliability diagrams, one a {noun}; groups beyond what chance shows: {', '.join(counts)}.",
         tables,
     )

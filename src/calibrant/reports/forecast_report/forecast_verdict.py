@@ -94,7 +94,11 @@ def groups_of(problem: ForecastProblem) -> tuple[Slicing, ...]:
         return ()
     if (fan := problem.fan) is not None:  # what was forecast, and no moments of what lies between
         q = fan.quantiles
-        axes = {AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]), AUTOMATIC[2]: _telling(q[:, q.shape[1] // 2])}
+        m = q.shape[1]
+        axes = {
+            AUTOMATIC[0]: _telling(q[:, -1] - q[:, 0]),
+            AUTOMATIC[2]: _telling((q[:, (m - 1) // 2] + q[:, m // 2]) / 2),
+        }
     else:
         axes = {AUTOMATIC[0]: _axis(problem, "std"), AUTOMATIC[1]: _axis(problem, "mean")}
     found = [_quarters(name, axis, problem) for name, axis in axes.items() if axis is not None]

@@ -16,6 +16,7 @@ from calibrant.plots.base import Drawing
 from calibrant.plots.classification.classwise import ClasswiseDisplay
 from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay
+from calibrant.plots.classification.risk_coverage_plot import RiskCoverageDisplay
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.before_after_plot import BeforeAfterDisplay
 from calibrant.plots.comparisons.bias import BiasDisplay
@@ -52,6 +53,7 @@ DRAWINGS: dict[str, Drawing] = {
     "null": NullDisplay.drawing,
     "reliability": ReliabilityDisplay.drawing,
     "sharpness": SharpnessDisplay.drawing,
+    "risk_coverage": RiskCoverageDisplay.drawing,
     "simplex": SimplexDisplay.drawing,
     "spread": SpreadDisplay.drawing,
     "windows": WindowsDisplay.drawing,
