@@ -107,7 +107,7 @@ class StudentT(Parametric):
         """Values ``(n, m)`` at the levels u."""
         df, loc, scale = (column[:, None] for column in self.host)
         levels = to_numpy(u)[None, :]
-        return loc + scale * np.where(levels == 0, -np.inf, stdtrit(df, levels))  # SciPy has no sign at zero
+        return loc + scale * np.where(levels == 0, -np.inf, np.where(levels == 1, np.inf, stdtrit(df, levels)))
 
     def crps(self, y: Array) -> Array:
         """In closed form. Jordan, Krüger & Lerch (2019)."""
