@@ -34,7 +34,7 @@ def side_by_side(titles: tuple[str, str], draw: Callable[[Any, int], Any], heigh
     figure, axes = plt.subplots(1, 2, figsize=(10, height), gridspec_kw={"wspace": 0.22})
     for i, (ax, title) in enumerate(zip(axes, titles, strict=True)):
         draw(ax, i)
-        ax.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=26)  # above the legend
+        ax.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=40)  # above the legend
     return figure
 
 

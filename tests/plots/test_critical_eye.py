@@ -52,6 +52,15 @@ def test_no_two_marks_are_joined_at_one_place_of_log_odds(digits, method, bins):
     assert np.diff(places).min() > (0.004 if method == "binned" else 1e-9)
 
 
+def test_nor_is_a_line_drawn_between_marks_at_one_place_of_probabilities(digits):
+    """Groups of equally many rows, most of them within a hundredth of 1."""
+    display = ReliabilityDisplay.from_predictions(*digits, bins=EqualMass(15), n_resamples=19, rng=0)
+    line = max((line.get_xydata() for line in display.ax_.lines), key=lambda xy: np.isnan(xy[:, 1]).sum())
+    assert np.isnan(line[:, 1]).any()
+    steps = np.diff(line[:, 0])
+    assert np.nanmin(steps) >= 0.008 * np.ptp(display.tables["curve"]["predicted"])
+
+
 def test_nor_in_the_panels_of_classes(digits):
     tables = ClasswiseDisplay.from_predictions(*digits, axis="logit", n_resamples=19, rng=0).tables
     for name in tables["classes"]["name"]:

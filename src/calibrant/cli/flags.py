@@ -105,6 +105,10 @@ class TableFields(Fields):
         Literal["fail", "drop"], Parameter(help="rows without a value: fail, or drop them; the page counts them")
     ] = "fail"
     normalise: Annotated[bool, Parameter(help="divide rows of class probabilities by their sums", negative="")] = False
+    rearrange: Annotated[bool, Parameter(help="sort quantiles that cross", negative="")] = False
+    forecast_id: Annotated[
+        str | None, Parameter(help="columns that the lines of a forecast share, where each member has a line")
+    ] = None
 
 
 @Parameter(name="*", group=DATA)
@@ -144,7 +148,7 @@ class Data(ClusteredFields):
     shards: Annotated[
         bool,
         Parameter(
-            help="the files are parts of one data set; a quoted pattern, 'part-*.csv', needs no --shards", negative=""
+            help="the files are parts of one data set; a quoted pattern, 'part_*.csv', needs no --shards", negative=""
         ),
     ] = False
 

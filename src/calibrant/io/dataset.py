@@ -31,7 +31,9 @@ from calibrant.inference.suspicion import may_tell
 from calibrant.io.class_columns import ClassColumns, Scale, labels_among, stars
 from calibrant.io.columns import Columns
 from calibrant.io.layout import PLAIN, FileLayout
+from calibrant.io.long_format import LongFormat
 from calibrant.io.opening import Source, open_columns
+from calibrant.io.quantile_columns import levels_of_names, rearranged
 from calibrant.io.written_numbers import Role
 from calibrant.spec import parse
 
@@ -138,6 +140,8 @@ def read(
     missing: Literal["fail", "drop"] = "fail",
     scale: str | None = None,
     normalise: bool = False,
+    rearrange: bool = False,
+    forecast_id: str | None = None,
     format: str | None = None,
     sep: str | None = None,
     encoding: str | None = None,
@@ -151,7 +155,9 @@ def read(
     usual ones are looked for.
 
     ``missing="drop"`` leaves out rows without a value; ``scale`` says that probabilities are in ``percent``, their logarithms
-    (``log``), log-odds or logits (``logit``), or words: ``high=0.9,low=0.4``; ``normalise`` divides rows by their sums. ``format``
+    (``log``), log-odds or logits (``logit``), or words: ``high=0.9,low=0.4``; ``normalise`` divides rows by their sums;
+    ``rearrange`` sorts quantiles that cross. Where each member of an ensemble has a line, ``forecast_id`` names the columns that
+    the lines of a forecast share: ``predict="Ensemble(value)", forecast_id="day,station"``. ``format``
     is ``csv``, ``parquet``, ``jsonl``, ``json``, ``xlsx`` or ``npz`` where neither ending nor content says it; ``sep``,
     ``encoding`` and ``decimal`` are for text. What was read in another way than it is written is in ``notes``.
 
@@ -173,6 +179,8 @@ def read(
         missing=missing,
         scale=scale,
         normalise=normalise,
+        rearrange=rearrange,
+        forecast_id=forecast_id,
     )
 
 
@@ -191,11 +199,16 @@ def dataset_of(
     missing: Literal["fail", "drop"] = "fail",
     scale: str | None = None,
     normalise: bool = False,
+    rearrange: bool = False,
+    forecast_id: str | None = None,
     is_part: bool = False,
 ) -> Dataset:
     """Targets and predictions from columns, as for :func:`read`; in a part of a file the positive label may be missing."""
     check_one_of(missing, ("fail", "drop"), "missing")
+    table = table if forecast_id is None else LongFormat(table, forecast_id)
     truth_names = truth_names_of(table, y_true)
+    if isinstance(table, LongFormat):
+        table.load(truth_names, "group")  # refuses a truth that differs within a forecast
     if missing == "drop":
         options = {"clusters": clusters, "time": time, "fold": fold, "sample_weight": sample_weight}
         others = {name: option for option, name in options.items() if name}
@@ -205,7 +218,7 @@ def dataset_of(
     truth = _truth(table, truth_names, y_true, "label" if are_classes else "number")
     if predict is not None:
         _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale, normalise="" if normalise else None)
-        found = _family(predict, table)
+        found = _family(predict, table, rearrange)
         y, prediction, source, notes = truth, found.prediction, predict, found.notes
         prediction = _with_labels(prediction, found, truth)
         names = [name for part in found.columns.values() for name in part]
@@ -378,7 +391,7 @@ def _against(truth: np.ndarray, pos_label: str | None, is_part: bool, table: Col
     return truth
 
 
-def _family(text: str, table: Columns) -> Predictions:
+def _family(text: str, table: Columns, rearrange: bool = False) -> Predictions:
     check_is(text, str, "predict", "a text such as 'Normal(mu, sigma)'")
 
     def columns(value: object) -> list[str]:
@@ -408,7 +421,8 @@ def _family(text: str, table: Columns) -> Predictions:
             given["levels"] = levels_of_names(named["values"], sum(map(table.width, named["values"])))
             pairs = zip(named["values"], given["levels"], strict=True)
             notes = (f"quantile levels read: {', '.join(f'{c} = {100 * u:g} %' for c, u in pairs)}",)
-        return Predictions(FAMILIES[name](**given), name, named, table, notes)
+        given, told = rearranged(name, given, rearrange)
+        return Predictions(FAMILIES[name](**given), name, named, table, (*notes, *told))
 
     found = parse(_quoted(text), {name: partial(build, name) for name in FAMILIES}, word=str)
     if not isinstance(found, Predictions):
@@ -431,60 +445,12 @@ def columns_of_family(text: str, table: Columns) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """Patterns with a star as texts, which they need not be written as.
+    """Patterns with a star, and names with a number after a point, as texts, which they need not be written as.
 
-    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')")
-    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')")
+    >>> _quoted("Ensemble(m_*)"), _quoted("Normal(loc=mu, scale='s_*')"), _quoted("Interval(q_0.1, q_0.9, 0.8)")
+    ("Ensemble('m_*')", "Normal(loc=mu, scale='s_*')", "Interval('q_0.1', 'q_0.9', 0.8)")
     """
-    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*)(?=\s*[,)])", r"'\1'", text)
-
-
-def levels_of_names(names: Sequence[str], n_levels: int | None = None) -> list[float]:
-    """Levels of quantiles as their columns are called: ``q_0.05``, or ``q05``, ``q_5`` or ``5%`` in percent.
-
-    ``n_levels`` is how many there are, where a name stands for several. Names whose numbers may count the columns, such as
-    q1 to q9, are refused, as they would be read as 1 % to 9 %.
-
-    >>> levels_of_names(["q_0.1", "q_0.5"]), levels_of_names(["p10", "p97.5"]), levels_of_names(["m2_q05", "m2_q95"])
-    ([0.1, 0.5], [0.1, 0.975], [0.05, 0.95])
-    """
-    texts = _varying_numbers(names)
-    parts = (len(names) if n_levels is None else n_levels) + 1
-    evenly = _as_levels([i / parts for i in range(1, parts)])
-    if texts is None:
-        shown = ", ".join(names[:4])
-        raise InputError(
-            f"{said('predict')} Quantiles: the columns {shown} do not say their levels as in q_0.05: give them, {evenly}"
-        )
-    values = [float(text.rstrip("%")) for text in texts]
-    have_points, have_signs = any("." in text for text in texts), all("%" in text for text in texts)
-    if have_points and max(values) <= 1 and not have_signs:
-        return values
-    shares = [value / 100 for value in values]
-    if have_points or have_signs:
-        return shares
-    is_count = values[0] <= 1 and len(values) != 99 and set(np.diff(values)) == {1.0}
-    if is_count or max(values) < 10 or max(values) >= 100:
-        either = f", or {_as_levels(shares)}" if max(values) < 100 else ""
-        raise InputError(
-            f"{said('predict')} Quantiles: the numbers in {names[0]} to {names[-1]} may be percent, or count the columns: say "
-            f"which, {evenly}{either}"
-        )
-    return shares
-
-
-def _as_levels(levels: Sequence[float]) -> str:
-    """The setting that gives them."""
-    return f"levels=({', '.join(f'{level:.3g}' for level in levels)})"
-
-
-def _varying_numbers(names: Sequence[str]) -> list[str] | None:
-    """The one number in each name that differs from name to name, with its percent sign; ``None`` where there is no such."""
-    numbers = [re.findall(r"\d+(?:\.\d+)?%?", name) for name in names]
-    if len({len(found) for found in numbers}) != 1:
-        return None
-    differing = [column for column in zip(*numbers, strict=True) if len(set(column)) > 1]
-    return list(differing[0]) if len(differing) == 1 else None
+    return re.sub(r"(?<=[(,=\s])([\w.]*\*[\w.*]*|[A-Za-z_]\w*\.\d[\w.]*)(?=\s*[,)])", r"'\1'", text)
 
 
 def _whole(truth: np.ndarray, names: Sequence[str]) -> np.ndarray:

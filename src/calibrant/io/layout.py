@@ -182,9 +182,10 @@ class Commas:
 
     def __call__(self, text: bytes) -> bytes:
         """The same lines."""
-        line, feed, rest = text.removeprefix(codecs.BOM_UTF8).partition(b"\n")
-        if _says_separator(line.rstrip(b"\r")):
-            text = feed + rest
+        start = text[:10].removeprefix(codecs.BOM_UTF8)  # blocks are large: nothing but this much is copied
+        line = start.partition(b"\n")[0]
+        if b"\n" in start and _says_separator(line.rstrip(b"\r")):
+            text = text[text.index(b"\n") :]
         if self.sep == ",":
             return text
         sep = self.sep.encode()

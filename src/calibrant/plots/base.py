@@ -12,7 +12,7 @@ from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.plots.style import CSS, Palette, Theme, inches_of, palette_of, styled
+from calibrant.plots.style import CSS, Palette, Theme, inches_of, palette_of, room_right, styled
 from calibrant.results import Table, how_many
 from calibrant.typing import ArrayLike
 
@@ -129,10 +129,10 @@ def svg_of(figure: "Figure") -> str:
 
 
 def add_legend(axes: "Axes", marks: Legend, palette: Palette, *, raised: float = 0.0, left: float = 0.3) -> None:
-    """Marks and words above the axes, so many inches higher, and beginning so many left of them; in lines that fit its width."""
+    """Marks and words above the axes, so many inches higher, beginning so many left of them, in lines that fit beside others."""
     if marks:
         width, height = inches_of(axes)
-        room = width + left
+        room = room_right(axes, left) + left
         axes.legend(
             [_handle(mark, palette) for mark, _ in marks],
             [words for _, words in marks],

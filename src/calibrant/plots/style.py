@@ -343,6 +343,20 @@ def has_room_left(axes: "Axes") -> bool:
     return all((own.x0 - box.x1) * width >= LABEL_ROOM for box in level)
 
 
+def room_right(axes: "Axes", taken: float) -> float:
+    """Inches from the left of axes to where those beside them have words, so many to the left of them, or to the end of the figure.
+
+    >>> from matplotlib.figure import Figure
+    >>> [round(room_right(axes, 0.3), 1) for axes in Figure(figsize=(10, 5)).subplots(1, 2)]
+    [3.8, 4.5]
+    """
+    figure: Any = axes.figure
+    width, own = figure.get_size_inches()[0], axes.get_position(original=True)
+    boxes = [other.get_position(original=True) for other in figure.axes if other is not axes]
+    ends = [box.x0 * width - taken - 0.15 for box in boxes if box.y0 < own.y1 and own.y0 < box.y1 and box.x0 >= own.x1]
+    return float(min([width, *ends]) - own.x0 * width)
+
+
 def share_of_rows(axes: "Axes", histogram: Table, palette: Palette) -> None:
     """How predictions are spread, as bars."""
     share = 100 * histogram["weight"] / histogram["weight"].sum()

@@ -277,7 +277,8 @@ def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Pa
         axes.fill_between(x, low, high, color=palette.band, alpha=0.25, linewidth=0, zorder=2)
         if "weight" in curve:
             axes.vlines(x, low, high, color=palette.band, alpha=0.55, linewidth=3, zorder=3)
-    axes.plot(x, observed, color=palette.accent, linewidth=1.6, zorder=4)
+    line = _joined(x, observed, floor) if "weight" in curve else (x, observed)
+    axes.plot(*line, color=palette.accent, linewidth=1.6, zorder=4)
     if "weight" not in curve:
         wrong = np.where(outside, observed, np.nan)
         every = max(1, len(x) // 12)
@@ -286,6 +287,17 @@ def draw_curve(axes: "Axes", curve: Table, settings: dict[str, Any], palette: Pa
     area = size * (26 + 60 * np.sqrt(curve["weight"] / curve["weight"].max()))
     for chosen, colour, marker in ((~outside, palette.accent, "o"), (outside, palette.bad, "D")):
         axes.scatter(x[chosen], observed[chosen], s=area[chosen], color=colour, marker=marker, linewidth=0, zorder=5)
+
+
+SAME_PLACE = 0.008
+"""Marks nearer to each other than this share of the axis are not joined: the line would be a vertical one."""
+
+
+def _joined(x: np.ndarray, observed: np.ndarray, floor: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """The line from mark to mark, with gaps between marks at one place."""
+    place = x if floor is None else np.log(x / (1 - x))
+    close = np.flatnonzero(np.diff(place) < SAME_PLACE * np.ptp(place)) + 1
+    return np.insert(x, close, np.nan), np.insert(observed, close, np.nan)
 
 
 def settings_of(tables: Tables) -> dict[str, Any]:

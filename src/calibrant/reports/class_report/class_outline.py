@@ -77,6 +77,7 @@ def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evid
         found.append((Step("Reliability of each class", 6.0), _panels))
     if problem.clusters is not None:
         found = [(step, make) for step, make in found if make in (reliability_of, _panels)]
+        found += [(Step("Risk and coverage"), answered)] if problem.kind == "multi-class" else []
     elif problem.kind == "multi-class":
         found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
     if problem.kind == "multi-class":
