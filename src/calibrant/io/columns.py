@@ -90,6 +90,7 @@ class Columns(ABC):
                 f"{self.path.name} has columns {', '.join(self.names[:20])}: say which with {said(option)}"
             )
         check_is(wish, str, said(option), "the name of a column")
+        wish = wish if wish in self.names else _as_written(wish)
         found = []
         for part in [wish] if wish in self.names else wish.split(","):
             matches = [name for name in self.names if name == part or fnmatchcase(name, part)]
@@ -477,3 +478,11 @@ def polars_of(path: Path) -> Any:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _as_written(wish: str) -> str:
+    """A text in UTF-8 as it was written, where the language of the terminal hands over its bytes one by one."""
+    try:
+        return wish.encode("utf-8", "surrogateescape").decode("utf-8")
+    except UnicodeError:
+        return wish

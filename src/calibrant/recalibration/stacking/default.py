@@ -51,8 +51,8 @@ class Default(Recalibrator):
     def chosen(self, n: int, n_classes: int) -> Recalibrator:
         """The recalibrator for n rows and so many classes.
 
-        >>> Default().chosen(100_000, 100).first.recalibrators
-        (Temperature(), StructuredMatrix(diagonal=True))
+        >>> [type(one).__name__ for one in Default().chosen(100_000, 100).first.recalibrators]
+        ['Temperature', 'StructuredMatrix']
         """
         if n_classes == 2:
             return SplineScaling()
