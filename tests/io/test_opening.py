@@ -59,7 +59,7 @@ def test_folders_and_formats(parts):
     ("name", "content", "kind"),
     [
         ("x.csv.gz", b"", ".csv"),
-        ("x.gz", gzip.compress(b"y,p\n"), ".csv"),
+        ("x.gz", gzip.compress(b"y,p\n", mtime=0), ".csv"),
         ("x.log", b'{"y": 1}\n{"y": 2}\n', ".jsonl"),
         ("x", b'{\n "y": [1]}', ".json"),
         ("x.v2.TSV", b"", ".csv"),

@@ -13,7 +13,7 @@ from calibrant._validate import InputError, check_count
 from calibrant._wording import said
 from calibrant.distributions.reading.conversion import as_problem
 from calibrant.io.class_columns import Scale
-from calibrant.io.columns import Columns, FramePart, check_exists, polars_of
+from calibrant.io.columns import Columns, FramePart, check_exists, check_texts, polars_of
 from calibrant.io.dataset import Dataset, dataset_of, names_of_groups, prediction_names_of, truth_names_of
 from calibrant.io.layout import FileLayout
 from calibrant.io.parts import Part, Parts, TextParts, parquet_parts
@@ -225,6 +225,7 @@ def needed_columns(
     scale: str | None = None,
 ) -> Needed:
     """The columns that :func:`calibrant.io.dataset.dataset_of` asks for with the same arguments."""
+    check_texts(y_true=y_true, y_pred=y_pred, predict=predict, scale=scale)
     truth = truth_names_of(table, y_true)
     predictions = prediction_names_of(table, y_pred, predict)
     is_in_words = bool(Scale.parse(scale).words)

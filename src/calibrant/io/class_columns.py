@@ -169,6 +169,8 @@ class ClassColumns:
         """Rows divided by their sums."""
         if self.values.shape[1] == 1:
             raise InputError(f"{said('normalise', '')} needs a column a class: leave it out with one column")
+        if self.values.dtype.kind not in "biuf":
+            raise InputError(f"{said('normalise', '')} needs numbers; {_listed(self.names)} hold others")
         sums = self.values.sum(axis=1, keepdims=True)
         if not (sums > 0).all():
             row = int((sums <= 0).argmax()) + 1
@@ -178,6 +180,8 @@ class ClassColumns:
 
     def check(self, truth: np.ndarray) -> None:
         """Refuse rows that do not sum to one, and classes without a column."""
+        if self.values.dtype.kind not in "biuf":
+            return  # refused with words of its own
         error = np.abs(self.values.sum(axis=1) - 1)
         if error.max() > SUM_SLACK:
             row = int(error.argmax())

@@ -486,3 +486,9 @@ def _as_written(wish: str) -> str:
         return wish.encode("utf-8", "surrogateescape").decode("utf-8")
     except UnicodeError:
         return wish
+
+
+def check_texts(**options: object) -> None:
+    """Refuse options that name columns by anything but a text."""
+    for name, value in options.items():
+        check_is(value, (str, type(None)), said(name), "the name of a column")

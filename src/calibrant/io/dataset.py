@@ -29,7 +29,7 @@ from calibrant.distributions.empirical.quantiles import Quantiles
 from calibrant.distributions.multivariate import MultivariateNormal
 from calibrant.inference.suspicion import may_tell
 from calibrant.io.class_columns import ClassColumns, Scale, labels_among, stars
-from calibrant.io.columns import Columns
+from calibrant.io.columns import Columns, check_texts
 from calibrant.io.layout import PLAIN, FileLayout
 from calibrant.io.long_format import LongFormat
 from calibrant.io.opening import Source, open_columns
@@ -205,6 +205,7 @@ def dataset_of(
 ) -> Dataset:
     """Targets and predictions from columns, as for :func:`read`; in a part of a file the positive label may be missing."""
     check_one_of(missing, ("fail", "drop"), "missing")
+    check_texts(y_true=y_true, y_pred=y_pred, predict=predict, scale=scale, forecast_id=forecast_id)
     table = table if forecast_id is None else LongFormat(table, forecast_id)
     truth_names = truth_names_of(table, y_true)
     if isinstance(table, LongFormat):
@@ -310,6 +311,7 @@ def read_predictions(
     >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
     {'loc': ['mu'], 'scale': ['sigma']}
     """
+    check_texts(y_pred=y_pred, predict=predict, scale=scale)
     table = open_columns(path, layout)
     if predict is not None:
         _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale)

@@ -34,6 +34,8 @@ def parts_of(source: Source) -> list[Path]:
     """The files of a list, of a pattern such as ``part-*.csv``, or of one name."""
     check_is(source, (str, PathLike, list, tuple), "path", "a path, or a list of paths")
     if isinstance(source, list | tuple):
+        if not source:
+            raise InputError("path is an empty list: name a file")
         return [path for part in source for path in parts_of(part)]
     path = Path(source)  # type: ignore[arg-type]  # as was checked
     if not any(sign in path.name for sign in "*?[") or path.exists():
