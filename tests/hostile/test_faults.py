@@ -141,7 +141,7 @@ def test_copies_of_the_standard_input_are_removed_at_every_end(tmp_path, name):
         child.stdin.write(text)
         child.stdin.flush()
         if number is not None:
-            while not list(tmp_path.glob("calibrant-*/stdin.*")):
+            while not list(tmp_path.glob("calibrant-*/stdin*")):
                 assert child.poll() is None
                 time.sleep(0.02)
             child.send_signal(number)

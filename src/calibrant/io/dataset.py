@@ -461,5 +461,5 @@ def _whole(truth: np.ndarray, names: Sequence[str]) -> np.ndarray:
         return truth
     if not np.isfinite(truth).all():
         raise InputError(f"column {names[0]!r} has infinite values: repair those rows")
-    is_whole = np.all((truth == np.round(truth)) & (np.abs(truth) < 2.0**63))
+    is_whole = np.all((truth == np.round(truth)) & (np.abs(truth) < np.float64(2.0**63)))
     return truth.astype(np.int64) if is_whole else truth

@@ -3,9 +3,12 @@ import pytest
 
 from calibrant import (
     SKCE,
+    AggregatedTest,
     Categorical,
     Ensemble,
+    ExactTest,
     Gamma,
+    InputError,
     Laplace,
     LogNormal,
     Mixture,
@@ -208,3 +211,12 @@ def test_numbers_cost_pairs_and_families_differ(n):
     assert work_of_resample(Exponential(1.0), Normal(zeros, 1.0), 2) == work_of_numbers(n) == 50 * n**2
     assert work_of_resample(Exponential(1.0), Laplace(zeros, 1.0), 2) == 200 * work_of_numbers(n)
     assert work_of_resample(Exponential(1.0), Ensemble(np.zeros((n, 7, 2))), 2) == 200 * n**2 * 7
+
+
+def test_one_weight_that_outweighs_all_others_leaves_no_pairs(rng):
+    """However resamples are made; no division by zero."""
+    y, p, w = rng.integers(0, 2, 30), rng.random(30), np.r_[1e18, np.ones(29)]
+    for predictions in (p, rng.dirichlet(np.ones(3), 30)):
+        for test in (AggregatedTest(n_resamples=19), ExactTest(SKCE(), 19)):
+            with pytest.raises(InputError, match="sample_weight leaves a single row"):
+                test(y, predictions, sample_weight=w)

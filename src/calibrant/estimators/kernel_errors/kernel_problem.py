@@ -161,6 +161,14 @@ def unit_weights(weights: np.ndarray | None, n: int) -> np.ndarray:
     return np.ones(n) if weights is None else weights * (n / weights.sum())
 
 
+def weight_of_pairs(squares: float, n: int) -> float:
+    """``sum_{i != j} w_i w_j`` of n weights of mean 1, from the sum of their squares; refused where one outweighs all others."""
+    pairs = n**2 - squares
+    if pairs <= 0:
+        raise InputError("sample_weight leaves a single row: the unbiased SKCE needs two")
+    return float(pairs)
+
+
 def resolve_problem(
     on_predictions: Kernel,
     on_targets: Kernel | None,

@@ -15,7 +15,13 @@ from calibrant.distributions.characteristic_functions import around, origin_of
 from calibrant.distributions.continuous.location_scale import Laplace
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.ensemble import Ensemble
-from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, coordinates, unit_weights
+from calibrant.estimators.kernel_errors.kernel_problem import (
+    KernelForm,
+    KernelRows,
+    coordinates,
+    unit_weights,
+    weight_of_pairs,
+)
 from calibrant.estimators.kernel_errors.kernel_sums import (
     accelerated_product,
     all_pairs,
@@ -79,7 +85,7 @@ class GpuLabelResamples:
         w = unit_weights(self.weights, len(self.predictions))
         labels = matched(targets if targets.dtype == np.uint8 else targets.astype(np.int32), self.predictions.matrix)
         if self.unbiased:
-            return self._in_batches(self._sums, labels) / (len(w) ** 2 - (w**2).sum())
+            return self._in_batches(self._sums, labels) / weight_of_pairs((w**2).sum(), len(w))
         sums, squares = (self._in_batches(made, labels) for made in (self._sums, self._sums.diagonal))
         return (sums + squares) / len(w) ** 2
 
@@ -203,7 +209,7 @@ class LabelResamples:
         np.multiply(2**0.5 * w, np.take(targets, order, axis=1, mode="clip") - p, out=error.T)
         sums = 2 * self.kernel.pair_sums(x, error)
         if self.unbiased:
-            return sums / (len(x) ** 2 - (w**2).sum())
+            return sums / weight_of_pairs((w**2).sum(), len(x))
         return (sums + np.einsum("n,nm,nm->m", self.kernel.diagonal(x[:, None]), error, error)) / len(x) ** 2
 
     def __getstate__(self) -> dict[str, object]:
@@ -227,7 +233,7 @@ def _statistics(
     sums = np.einsum("nmq,nmq->m", product, features)
     if diagonal is None:
         return sums / n**2
-    return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / (n**2 - (w**2).sum())
+    return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / weight_of_pairs((w**2).sum(), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +314,7 @@ class TargetResamples:
         if not self.unbiased:
             return matrix, float(n**2)
         np.fill_diagonal(matrix, 0.0)
-        return matrix, n**2 - float((w**2).sum())
+        return matrix, weight_of_pairs((w**2).sum(), n)
 
     def _by_features(self, targets: np.ndarray, rows: KernelRows, features: SpectralFeatures) -> np.ndarray:
         """What predictions expect is the same for all resamples, and each target meets it once instead of n times."""

@@ -30,7 +30,7 @@ from calibrant._tasks import check_plain, elsewhere, mapping, pieces, sharing
 from calibrant._validate import InputError
 from calibrant.distributions.continuous.location_scale import Normal
 from calibrant.distributions.multivariate import MultivariateNormal
-from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows
+from calibrant.estimators.kernel_errors.kernel_problem import KernelForm, KernelRows, weight_of_pairs
 from calibrant.kernels import Euclidean, Exponential, Gaussian, Kernel
 from calibrant.residuals.embedding import Residuals
 from calibrant.typing import Array, Engine
@@ -44,12 +44,8 @@ def all_pairs(
     if not unbiased:
         xp = namespace(moments.diagonal)
         return (moments.total + xp.sum(moments.diagonal)) / n**2, spread_of_pairs(moments, n)
-    pairs = float(n * (n - 1))
-    if rows.weights is not None:
-        pairs = n**2 - float(namespace(rows.weights).sum(rows.weights**2))
-    if pairs <= 0:
-        raise InputError("sample_weight leaves a single row: the unbiased SKCE needs two")
-    return moments.total / pairs, spread_of_pairs(moments, n)
+    squares = n if rows.weights is None else float(namespace(rows.weights).sum(rows.weights**2))
+    return moments.total / weight_of_pairs(squares, n), spread_of_pairs(moments, n)
 
 
 def block_mean(

@@ -13,7 +13,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.characteristic_functions import around, origin_of
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels, unit_weights
+from calibrant.estimators.kernel_errors.kernel_problem import resolve_kernels, unit_weights, weight_of_pairs
 from calibrant.estimators.signs import pairs_between, without_limits
 from calibrant.kernels import Exponential, Identity, Kernel, LabelMatrix
 from calibrant.residuals.embedding import extent
@@ -211,7 +211,7 @@ class RandomFeatureSKCE(BaseEstimator):
         statistic = self.given(predictions, weights)
         w = statistic.weights
         sums, diagonal = statistic.sums(to_numpy(targets))
-        value = float(((sums**2).sum() - diagonal) / (n**2 - w @ w))
+        value = float(((sums**2).sum() - diagonal) / weight_of_pairs(w @ w, n))
         return self.settled(statistic.on_predictions, statistic.on_targets).of_value(value, n)
 
     def of_clusters(
@@ -332,7 +332,7 @@ class _RandomFeatureSums:
         )  # resamples that read the features once
         values = self._by_pairs if is_few else self._by_sums
         found = [values(targets[start : start + size]) for start in range(0, len(targets), size)]
-        return np.concatenate(found) / (n**2 - (self.weights**2).sum())
+        return np.concatenate(found) / weight_of_pairs((self.weights**2).sum(), n)
 
     def _by_pairs(self, targets: np.ndarray) -> np.ndarray:
         """``sum_{i != j} w_i w_j <phi(P_i), phi(P_j)> <r_i, r_j>``."""
