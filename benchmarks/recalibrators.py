@@ -83,7 +83,12 @@ What it shows:
   temperature unless held-out rows say more, and is 0.002 better. The kernel test rejects them all: 5,000 rows of 100 classes
   are too few to put everything right. What is left is small, though: a canonical error of 0.29 before, of 0.01 to 0.04
   after the maps with
-  the least log loss."""
+  the least log loss.
+
+`Default` takes a temperature, and something else only where held-out rows gain by more than two standard errors. On 44 tasks
+of several classes, eleven data sets of the [study of boosting](boosting.md) with four classifiers each, it loses
+to a single temperature by more than a standard error of held-out log loss in 0. Before, up to 20 classes, it
+started from splines, and lost so in 4; the mean change was -0.0615, and is -0.0664."""
 
 
 @dataclass(frozen=True)

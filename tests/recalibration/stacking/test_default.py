@@ -42,14 +42,15 @@ def is_fine(found, p):
 
 def test_what_is_chosen():
     assert Default().chosen(10**6, 2) == SplineScaling()
-    assert Default().chosen(4_999, 10) == SimplexRidge()
-    assert Default().chosen(5_000, 20).first.recalibrators == (SharedSpline(), StructuredMatrix())
     plain, diagonal = Temperature(), StructuredMatrix(diagonal=True)
+    assert Default().chosen(50, 3).first.recalibrators == (plain, diagonal, StructuredMatrix(), SharedSpline())
     assert Default().chosen(10**4, 21).first.recalibrators == (plain, diagonal, SharedSpline())
     assert Default().chosen(10**5, 21).first.recalibrators == (plain, diagonal)
+    assert Default().chosen(10**5, 20).first.recalibrators == (plain, diagonal, StructuredMatrix())
+    assert isinstance(Default().chosen(50, 3), SimplexRidge)
 
 
-@pytest.mark.parametrize(("k", "n"), [(21, 600), (100, 600)])
+@pytest.mark.parametrize(("k", "n"), [(3, 300), (10, 1_000), (100, 1_500)])
 def test_a_temperature_is_enough_where_it_is_the_truth(k, n):
     """Ten data sets: no more held-out loss than a temperature has, but for chance; a spline of all classes lost 8 standard errors."""
     lost, spread = 0.0, 0.0

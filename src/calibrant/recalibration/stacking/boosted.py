@@ -308,7 +308,7 @@ class Boosted(Recalibrator):
     >>> truth = np.where(p[:, :1] > p[:, 1:2], [0.7, 0.2, 0.1], [0.1, 0.3, 0.6])
     >>> fitted = Boosted("sklearn").fit([rng.choice(3, p=row) for row in truth], p)
     >>> fitted([[0.5, 0.1, 0.4], [0.1, 0.5, 0.4]]).round(1), bool(fitted.scores["change"][0] < 0)
-    (array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]), True)
+    (array([[0.6, 0.2, 0.2], [0.1, 0.3, 0.6]]), True)
     """
 
     library: Literal["sklearn", "lightgbm", "catboost"] = "lightgbm"

@@ -15,25 +15,25 @@ from calibrant.recalibration.scaling.matrix import StructuredMatrix
 from calibrant.recalibration.scaling.temperature import Temperature
 from calibrant.recalibration.stacking.stack import Best
 
-MAX_CLASSES, MIN_ROWS = 20, 5_000
-"""Where a matrix of logits may be worth its coefficients."""
+MAX_CLASSES = 20
+"""Where a matrix of logits may be worth its coefficients, and the time to find them."""
 
 MARGIN = 2.0
 """Standard errors by which held-out rows must gain from more than a temperature: the best of many tries gains one by chance."""
 
 MAX_NUMBERS = 1 << 20
-"""Probabilities up to which a spline that many classes share is tried; its cost is the largest."""
+"""Probabilities up to which a spline that all classes share is tried; its cost is the largest."""
 
 
 @dataclass(frozen=True)
 class Default(Recalibrator):
     """:class:`SplineScaling` for two classes, :class:`SimplexRidge` for more.
 
-    From 5,000 rows and up to 20 classes the first stage of the latter is :class:`SharedSpline` or
-    :class:`StructuredMatrix`, whichever has the smaller log loss on a held-out half. Of more classes it is
-    :class:`Temperature`, unless a diagonal :class:`StructuredMatrix` or, up to 2^20 probabilities, :class:`SharedSpline` is better
-    there by more than two standard errors; the ridge, too, must gain so much. Cheap enough to be fitted many
-    times, with no settings: n log n for two classes, linear in n for more. What boosting does in Berta et al. (2026).
+    The first stage of the latter is the one of :class:`Temperature`, :class:`StructuredMatrix` and, up to 2^20 probabilities,
+    :class:`SharedSpline` with the least log loss on a held-out half, and a temperature unless another is better by more than
+    two standard errors; the ridge, too, must gain so much. The matrix is diagonal, and up to 20 classes a full one is tried, too.
+    Cheap enough to be fitted many times, with no settings: n log n for two classes, linear in n for more. What boosting does in
+    Berta et al. (2026).
 
     >>> rng = np.random.default_rng(0)
     >>> f = rng.beta(0.5, 0.5, 2_000)
@@ -56,10 +56,9 @@ class Default(Recalibrator):
         """
         if n_classes == 2:
             return SplineScaling()
-        if n_classes > MAX_CLASSES:
-            spline = (SharedSpline(),) if n * n_classes <= MAX_NUMBERS else ()
-            stages = (Temperature(), StructuredMatrix(diagonal=True), *spline)
-            return SimplexRidge(Best(stages, folds=2, tries=1, margin=MARGIN), margin=MARGIN)
-        if n >= MIN_ROWS:
-            return SimplexRidge(Best((SharedSpline(), StructuredMatrix()), folds=2, tries=1))
-        return SimplexRidge()
+        stages: list[Recalibrator] = [Temperature(), StructuredMatrix(diagonal=True)]
+        if n_classes <= MAX_CLASSES:
+            stages.append(StructuredMatrix())
+        if n * n_classes <= MAX_NUMBERS:
+            stages.append(SharedSpline())
+        return SimplexRidge(Best(tuple(stages), folds=2, tries=1, margin=MARGIN), margin=MARGIN)
