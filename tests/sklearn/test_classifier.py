@@ -25,10 +25,9 @@ from calibrant.sklearn import RecalibratedClassifier, RecalibrationWarning, scor
 quiet = pytest.mark.filterwarnings("ignore::calibrant.sklearn.RecalibrationWarning")
 
 
-def failures(estimator):
-    """Weights are relative to maps that shrink by the number of rows: a weight of two is not two independent rows."""
-    if estimator.recalibrator is not None:
-        return {}
+def failures(_):
+    """Weights are relative to maps that shrink by the number of rows, as a temperature does where classes are told apart
+    without error: a weight of two is not two independent rows."""
     names = ("on_dense_data", "on_sparse_data")
     return {f"check_sample_weight_equivalence_{name}": "weights are importance, not repetitions" for name in names}
 
