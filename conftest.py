@@ -1,6 +1,10 @@
 """What is left out where torch, scikit-learn or Dask is not installed: modules and guides whose examples need it."""
 
+import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
+
+import pytest
 
 HAS_TORCH = find_spec("torch") is not None
 HAS_SKLEARN = find_spec("sklearn") is not None
@@ -44,3 +48,11 @@ def pytest_report_header() -> str:
     losses = "losses: tested" if HAS_TORCH else "losses: left out, as torch is not installed"
     others = [f"{what}: left out, as {name} is not installed" for what, (name, has) in missing.items() if not has]
     return "; ".join([losses, *others])
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed() -> Iterator[None]:
+    """Examples and tests leave no pictures open for those that follow."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")

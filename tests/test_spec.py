@@ -47,7 +47,7 @@ def test_positional_arguments_and_negative_numbers():
         ("EEC()", "there is no 'EEC' .did you mean 'ECE'"),
         ("ECE(", "cannot be read"),
         ("ECE", "write ECE.. with its brackets"),
-        ("ECE(binz=EqualMass(3))", "unexpected keyword argument 'binz'"),
+        ("ECE(binz=EqualMass(3))", r"ECE takes no binz \(did you mean 'bins'\?\)"),
         ("ECE(**{'norm': 2})", "is not a known name, number, text or list"),
         ("ECE(norm=1+1)", "'1 . 1' is not a known"),
         ("().__class__", "is not a known"),

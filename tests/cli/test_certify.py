@@ -84,7 +84,7 @@ def test_what_cannot_be_certified_is_refused(run, file):
     assert "--certify 0.05: Brier() has no upper limit to certify; ECE(EqualMass(15)), DebiasedECE()" in err
     code, _, err = run("report", file, file, *COLUMNS, "--certify", "0.05")
     assert code == 2
-    assert "--certify takes one file: ask it of each model by itself" in err
+    assert "--certify takes one model: ask it of each by itself" in err
 
 
 def test_heavy_rows_tell_as_much_as_few(run, file):

@@ -129,7 +129,10 @@ def test_missing_labels_are_refused(run, tmp_path):
     path.write_text("y_true,p,id\n1,0.5,a\n0,0.4,\n")
     code, _, err = run("test", str(path), "--clusters", "id")
     assert code == 2
-    assert "column 'id' has missing values in 1 of its rows; drop or fill them" in " ".join(err.split())
+    assert (
+        "column 'id' has missing values in 1 of 2 rows, first in row 2: leave such rows out with --missing drop"
+        in " ".join(err.split())
+    )
 
 
 @pytest.mark.parametrize("words", [["monitor", "--clusters", "text_id"], ["simulate", "--time", "day"]], ids=" ".join)

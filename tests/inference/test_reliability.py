@@ -69,8 +69,10 @@ def test_a_curve_is_shown_at_its_scores(curve, rng):
     y = (rng.random(80) < p).astype(int)
     table = ReliabilityCurve(curve=curve, n_resamples=19)(y, p)
     assert list(table) == ["predicted", "observed", "low", "high"]
-    assert np.array_equal(table["predicted"], np.unique(p))
-    assert np.array_equal(table["observed"], curve.fit(p, y)(np.unique(p)))
+    few = 0 if isinstance(curve, IsotonicCurve) else 80 // 20  # rows beyond the ends of a smooth curve
+    seen = np.unique(np.sort(p)[few : 80 - few])
+    assert np.array_equal(table["predicted"], seen)
+    assert np.array_equal(table["observed"], curve.fit(p, y)(seen))
 
 
 @pytest.mark.parametrize("band", BANDS)

@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from calibrant._array import as_number, namespace, to_numpy
 from calibrant._clusters import Clusters
+from calibrant._tasks import cuts
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
@@ -303,7 +304,7 @@ class SKCE(BaseEstimator):
 
 def entries(form: Callable[[Any, Any], Array], rows: Any, tile: int) -> np.ndarray:
     """All values of a form, on the host, from tiles."""
-    panels = [rows[i : i + tile] for i in range(0, len(rows), tile)]
+    panels = [rows[cut] for cut in cuts(len(rows), tile)]
     return np.block([[to_numpy(form(a, b)).astype(np.float64, copy=False) for b in panels] for a in panels])
 
 
