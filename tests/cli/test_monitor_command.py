@@ -48,7 +48,7 @@ def objects(out):
 def test_a_calibrated_stream_raises_no_alarm(run, quiet):
     code, out, err = run("monitor", quiet, *COLUMNS, "--window", "250")
     assert code == 0
-    assert "600 rows" in out
+    assert "800 rows" in out  # the first batch twice
     assert "no alarm" in out
     assert "1 to 250" in out
     assert "501 to 600" in out
@@ -249,26 +249,43 @@ def test_strict_fails_after_keeping_the_rows_before(run, tmp_path):
         state.unlink()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs signals")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
-def test_a_signal_keeps_the_state(run, quiet, tmp_path, monkeypatch, name):
+@pytest.fixture(params=["SIGTERM", "SIGHUP"])
+def signalled(request, monkeypatch):
+    """The number of a signal that is sent after the first batch of rows, and does what it does by default: whoever started
+    the tests may ignore it."""
     from calibrant.io import Batches
 
-    rows, number = Batches.__iter__, getattr(signal, name)
+    rows, number = Batches.__iter__, getattr(signal, request.param)
 
     def endless(self):
         yield next(rows(self))
         os.kill(os.getpid(), number)
         yield from rows(self)
 
-    before = signal.getsignal(number)
     monkeypatch.setattr(Batches, "__iter__", endless)
+    before = signal.signal(number, signal.SIG_DFL)
+    yield number
+    signal.signal(number, before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_a_signal_keeps_the_state(run, quiet, tmp_path, signalled):
     state = tmp_path / "state.json"
     code, out, err = run("monitor", quiet, *COLUMNS, "--window", "200", "--state", str(state))
-    assert (code, err) == (128 + number, "")
+    assert (code, err) == (128 + signalled, "")
     assert "200 rows, p = " in out
     assert Monitor.from_dict(json.loads(state.read_text("utf-8"))).n == 200
-    assert signal.getsignal(number) == before
+    assert signal.getsignal(signalled) == signal.SIG_DFL
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs signals")
+def test_a_signal_that_is_ignored_stays_ignored(run, quiet, signalled):
+    """As ``nohup calibrant monitor ...`` asks for."""
+    signal.signal(signalled, signal.SIG_IGN)
+    code, out, _ = run("monitor", quiet, *COLUMNS, "--window", "200")
+    assert code == 0
+    assert "800 rows" in out  # the first batch twice
+    assert signal.getsignal(signalled) == signal.SIG_IGN
 
 
 def test_the_state_is_kept_every_so_many_rows(run, quiet, tmp_path, monkeypatch):

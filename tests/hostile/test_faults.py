@@ -131,13 +131,20 @@ ENDINGS = {
 FEW = ("refused", "SIGINT")
 
 
+def heeds_signals() -> None:
+    """Signals do what they do by default."""
+    for name in ("SIGHUP", "SIGINT", "SIGTERM"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("name", [n if n in FEW else pytest.param(n, marks=pytest.mark.study) for n in ENDINGS])
 def test_copies_of_the_standard_input_are_removed_at_every_end(tmp_path, name):
     text, number, code = ENDINGS[name]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "calibrant", "estimate", "-", "--estimator", "Brier()"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, text=True, **pipes) as child:
+    heeded = None if os.name == "nt" else heeds_signals  # nohup and shells that work in the background ignore some
+    with subprocess.Popen(command, env=environment, text=True, preexec_fn=heeded, **pipes) as child:
         child.stdin.write(text)
         child.stdin.flush()
         if number is not None:
