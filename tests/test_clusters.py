@@ -57,7 +57,7 @@ def test_columns_of_text(library):
 def test_missing_labels_of_columns(library, labels):
     column = pytest.importorskip(library).Series(labels)
     with pytest.raises(
-        InputError, match="clusters has 1 missing labels, first in row 1: give such rows labels of their own"
+        InputError, match="clusters has 1 missing label, first in row 1: give such rows labels of their own"
     ):
         as_clusters(column, 3)
 
@@ -73,13 +73,13 @@ def test_missing_labels_of_columns(library, labels):
     ids=["None", "NaN", "NaT", "object"],
 )
 def test_missing_labels(labels):
-    with pytest.raises(InputError, match=r"clusters has 1 missing labels, first in row 1.*or drop them"):
+    with pytest.raises(InputError, match=r"clusters has 1 missing label, first in row 1.*or drop them"):
         as_clusters(labels, 3)
 
 
 def test_pandas_has_a_missing_value_of_its_own():
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(InputError, match="clusters has 1 missing labels"):
+    with pytest.raises(InputError, match="clusters has 1 missing label"):
         as_clusters(pandas.Series([1, pandas.NA, 1], dtype="Int64"), 3)
 
 

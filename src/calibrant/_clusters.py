@@ -8,6 +8,7 @@ import numpy as np
 
 from calibrant._array import to_numpy
 from calibrant._validate import InputError, as_array, check_same_length
+from calibrant.results.text import how_many
 from calibrant.typing import ArrayLike
 
 TESTS = "use AggregatedTest()(y_true, y_pred, clusters=...), ExactTest or WildBootstrapTest, which draw signs of whole clusters"
@@ -84,7 +85,7 @@ def as_clusters(
     missing = _missing(labels)
     if missing.any():
         raise InputError(
-            f"{name} has {int(missing.sum()):,} missing labels, first in row {int(missing.argmax())}: {missing_remedy}"
+            f"{name} has {how_many(int(missing.sum()), 'missing label')}, first in row {int(missing.argmax())}: {missing_remedy}"
         )
     codes, count = _encoded(labels)
     if count == 1:

@@ -15,6 +15,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.io.opening import open_columns
 from calibrant.reports.model_comparison import Comparison, compare
 from calibrant.results import how_many
+from calibrant.results.text import enumeration
 from calibrant.typing import Engine
 
 
@@ -47,7 +48,7 @@ def compared(
         rows = _rows(keys, keys_of(file, data, id), files[0], file)
         check_truth(first, other, rows, files[0], file)
         models[name] = other.y_pred[rows]
-    heading = title or f"Comparison of {', '.join(names[:-1])} and {names[-1]}"
+    heading = title or f"Comparison of {enumeration(names)}"
     with display.steps() as progress:
         found = compare(
             first.y_true,

@@ -21,7 +21,7 @@ from rich.text import Text
 from calibrant.cli import console
 from calibrant.cli.console import aside, complain, err, is_watched, say, shown
 from calibrant.results import Estimate, Table, TestResult, brief, number
-from calibrant.results.text import plain_text, visible
+from calibrant.results.text import enumeration, plain_text, visible
 
 if TYPE_CHECKING:
     from calibrant.reports.before_after import BeforeAfter
@@ -179,7 +179,7 @@ def show_report(report: "Report") -> None:
     for reason in dict.fromkeys(x.withheld for x in report.numbers if x.withheld is not None):
         labels = [x.label for x in report.numbers if x.withheld == reason]
         have = "has" if len(labels) == 1 else "have"
-        say(_broken(f"{' and '.join(labels)} {have} no interval: {reason}", min(console.out.width, WIDE)))
+        say(_broken(f"{enumeration(labels)} {have} no interval: {reason}", min(console.out.width, WIDE)))
     show_standouts(standouts(report))
     if report.advice is not None:
         show_advice(report.advice)

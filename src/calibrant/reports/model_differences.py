@@ -28,6 +28,7 @@ from calibrant.reports.core.problem import ReportProblem
 from calibrant.reports.evaluation import Report
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.results import Table, number, percent
+from calibrant.results.text import enumeration
 
 LEVEL = 0.95
 
@@ -298,7 +299,7 @@ def judge_models(
 def _headline(standings: Sequence[Standing], names: Sequence[str]) -> str:
     shown = [standing for standing in standings if standing.beaten]
     if not shown:
-        return f"{_listed(names)} cannot be told apart on these rows."
+        return f"{enumeration(names)} cannot be told apart on these rows."
     claims = [_claim(standing, len(names)) for standing in shown]
     first = f"{shown[0].best} {claims[0]}"
     if len(shown) == 2:
@@ -313,7 +314,7 @@ def _headline(standings: Sequence[Standing], names: Sequence[str]) -> str:
 
 def _claim(standing: Standing, models: int) -> str:
     """What is said of the best: that it is better than others, and than which."""
-    than = f" than {_listed(standing.beaten)}" if models > 2 or standing.measure.is_error else ""
+    than = f" than {enumeration(standing.beaten)}" if models > 2 or standing.measure.is_error else ""
     if standing.measure.is_error:
         return f"is better calibrated{than}"
     degree = "lower" if models == 2 or standing.tied else "lowest"
@@ -333,12 +334,3 @@ def _evidence(differences: Sequence[ModelDifference], standing: Standing) -> str
         f"{values}{write(nearest.value_b - nearest.value_a)} apart, 95 % interval {write(-apart.high)} to {write(-apart.low)}, "
         f"p = {number(nearest.pvalue)}, allowing for all comparisons."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names as a sentence has them.
-
-    >>> _listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

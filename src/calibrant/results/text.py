@@ -35,6 +35,15 @@ def how_many(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or f'{one}s'}"
 
 
+def enumeration(names: Sequence[str]) -> str:
+    """Names as a sentence has them.
+
+    >>> enumeration(["a", "b", "c"]), enumeration(["a"])
+    ('a, b and c', 'a')
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
+
+
 def percent(x: float) -> str:
     """A share in percent, with three significant digits where it is small; what rounding left of nothing is nothing.
 
