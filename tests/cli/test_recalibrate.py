@@ -219,7 +219,7 @@ def test_a_truth_that_cannot_be_used_is_left_alone_unless_asked_for(run, there):
     command = ["recalibrate", "x.csv", "--apply", "map.json", "--out", "better.csv"]
     code, out, _ = run(*command)
     assert code == 0
-    assert "note: no scores, as the truth cannot be used: the truth holds text like ['maybe', 'no']" in out
+    assert "note: no scores, as the truth cannot be used: the truth holds 'maybe', 'no'" in out
     code, _, err = run(*command, "--y-true", "label")
     assert code == 2
     assert "--pos-label" in err

@@ -97,7 +97,7 @@ def test_a_stream_that_begins_with_garbage():
         (lines(b"y,q", b"1,0.5"), {}, "say which with y_pred"),
         (lines(b"y,p", b"1,1.5"), {}, r"the stream, rows from 0: y_pred must lie in \[0, 1\]; found 1.5"),
         (lines(b"y,p", b"no,0.5"), {"pos_label": "yes"}, "pos_label 'yes' never occurs in 1 row"),
-        (lines(b"y,p", b"no,0.5"), {}, "say which one is predicted, pos_label='no'"),
+        (lines(b"y,p", b"no,0.5"), {}, "say which one the probability is of, pos_label='no'"),
         ("nowhere.csv", {}, "there is no file 'nowhere.csv'"),
         (Path(__file__), {}, r"batches are read from \.csv, .*; io.read takes more kinds"),
         (StringIO("y,p"), {}, "source gives text: open it in binary mode"),

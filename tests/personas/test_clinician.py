@@ -42,7 +42,7 @@ def test_the_way_from_the_export_to_the_page(run, export):
         ("--encoding latin-1", ["--encoding", "latin-1"]),
         ("first in row", ["--missing", "drop"]),
         ("--scale percent", ["--scale", "percent"]),
-        ("--pos-label nein", ["--pos-label", "ja"]),
+        ("--pos-label nein or --pos-label ja", ["--pos-label", "ja"]),
     ):
         code, _, err = run(*words)
         assert (code, err.count("\n")) == (2, 1), err
@@ -54,6 +54,7 @@ def test_the_way_from_the_export_to_the_page(run, export):
     assert "Note: 12 rows of 300 left out, without a value in 'verstorben' (12)." in err
     page = (export / "calibrant-report.html").read_text()
     assert "12 rows of 300 left out" in page
+    assert "event: ja" in page
     assert "Nord" in page
     assert "Süd" in page
     assert "too high" in out

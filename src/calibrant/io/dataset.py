@@ -22,6 +22,7 @@ from calibrant.distributions.continuous.positive import Gamma, LogNormal
 from calibrant.distributions.continuous.student_t import StudentT
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.discrete.class_names import event_of
 from calibrant.distributions.discrete.count_families import NegativeBinomial, Poisson
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.piecewise import Histogram
@@ -351,7 +352,8 @@ def _classes(
     if truth.ndim == 2 and pos_label is None:
         return truth, Bernoulli(probs, classes.labels)
     if probs.shape[1] == 1:
-        return _against(truth, pos_label, is_part, table), Categorical(probs[:, 0])
+        named = Categorical(probs[:, 0], pos_label=pos_label)
+        return _against(truth, pos_label, is_part, table), named.checked()  # of numbers, whatever the name
     if pos_label is not None:
         raise InputError(
             f"{said('pos_label')} goes with a single column of probabilities; with a column a class, leave it out"
@@ -388,8 +390,10 @@ def _against(truth: np.ndarray, pos_label: str | None, is_part: bool, table: Col
         found = np.unique(truth.astype(str)).tolist()[:4]
         decided = [name for name in table.names if name.lower() in DECISIONS][:1]
         sure = "".join(f"; of a confidence in {name!r} say {said('y_true', f'{name}==TRUTH')}" for name in decided)
-        which = said("pos_label", found[-1])
-        raise InputError(f"the truth holds text like {found}: say which one is predicted, {which}{sure}")
+        likely = found[::-1] if event_of(tuple(found)) else found
+        which = " or ".join(said("pos_label", name) for name in (likely if len(found) == 2 else likely[:1]))
+        what = f"the truth holds {', '.join(map(repr, found))}"
+        raise InputError(f"{what}: say which one the probability is of, {which}{sure}")
     return truth
 
 
