@@ -1,4 +1,5 @@
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -212,6 +213,25 @@ def test_scores_where_the_truth_is_there(run, there, data):
     assert "a fair comparison if the map was not fitted" in (there / "page.html").read_text(encoding="utf-8").lower()
 
 
+def test_rows_without_a_value_are_left_out_of_maps_and_of_what_is_written(run, there):
+    rows = "".join(f"{i};{'ja' if i % 3 else 'nein'};{10 + i % 70},5\n" for i in range(60))
+    (there / "train.csv").write_bytes(f"größe;tot;p\n{rows}60;;50\n61;ja;\n".encode("latin-1"))
+    read = ["--encoding", "latin-1", "--missing", "drop", "--scale", "percent"]
+    named = ["--y-true", "tot", "--pos-label", "ja"]
+    code, out, err = run(
+        "recalibrate", "train.csv", *named, *read, "--method", "Platt()", "--save", "map.json", "--force"
+    )
+    assert code == 0, err
+    usage = shlex.split(out.splitlines()[-1])[1:]
+    (there / "NEW.csv").write_bytes((there / "train.csv").read_bytes())
+    for more in ([], named):
+        code, _, err = run(*usage, *more)
+        assert code == 0, err
+        assert "without a value in" in err
+        ids = [line.partition(",")[0] for line in (there / "BETTER.csv").read_text().splitlines()[1:]]
+        assert ids == [str(i) for i in range(61)]  # the row without a truth has a prediction
+
+
 def test_a_truth_that_cannot_be_used_is_left_alone_unless_asked_for(run, there):
     (there / "x.csv").write_text("label,p\nmaybe,0.2\nno,0.9\n")
     (there / "train.csv").write_text("label,p\n" + "1,0.8\n0,0.3\n1,0.6\n0,0.5\n" * 5)
@@ -284,7 +304,7 @@ BAD = {
     "over the map": (["three.csv", "--apply", "map.json", "--out", "map.json"], "--out 'map.json' is in use"),
     "page over the data": (["three.csv", "--report", "three.csv"], "--report 'three.csv' is in use"),
     "twice the same": (["three.csv", "--save", "x.json", "--report", "x.json"], "--report 'x.json' is in use"),
-    "out without a map": (["three.csv", "--out", "o.csv"], "--out means nothing without --apply: leave it out"),
+    "out without a map": (["three.csv", "--out", "o.csv"], "first --save map.json, then --apply map.json --out FILE"),
     "level without a map": (["three.csv", "--level", "0.5"], "--level means nothing without --apply"),
     "method with a map": (["three.csv", *APPLY, "--method", "Platt()"], "--method means nothing with --apply"),
     "folds with a map": (["three.csv", *APPLY, "--folds", "3"], "--folds means nothing with --apply"),

@@ -84,7 +84,10 @@ def test_two_ways_to_read_are_refused(tmp_path):
         InputError, match="x.csv can be read with commas or semicolons between values: say sep=',' or sep=';'"
     ):
         read(tmp_path / "x.csv", y_true="y", y_pred="p")
-    assert read(tmp_path / "x.csv", sep=",", y_true="y;a", y_pred="p", pos_label="1;2").y_true.tolist() == [1, 0]
+    assert read(tmp_path / "x.csv", sep=",", y_true="y;a", y_pred="p", pos_label="1;2").y_true.tolist() == [
+        "1;2",
+        "0;2",
+    ]
 
 
 def test_values_with_semicolons_are_values():

@@ -50,11 +50,17 @@ def test_models_in_shards_and_models_in_columns(run, night):
         "report", "both.csv", *TRUTH, "--y-pred", "old", "--y-pred", "new", "--n-resamples", "99", "--format", "json"
     )
     assert code == 0, err
+    assert err.count("Note: ") == 0
     one, other = json.loads(shards), json.loads(columns)
     assert list(other["reports"]) == ["old", "new"]
     values = [[n["value"] for n in report["numbers"]] for found in (one, other) for report in found["reports"].values()]
     assert values[0] == pytest.approx(values[2], rel=1e-6)
     assert values[1] == pytest.approx(values[3], rel=1e-6)
+    (night / "two.csv").write_text((night / "both.csv").read_text().replace(",", ";"))
+    code, _, err = run(
+        "report", "two.csv", *TRUTH, "--y-pred", "old", "--y-pred", "new", "--n-resamples", "99", "--format", "json"
+    )
+    assert (code, err.count("Note: ")) == (0, 1)
     code, _, err = run("estimate", "both.csv", *TRUTH, "--y-pred", "old", "--y-pred", "new")
     assert code == 2
     assert "several models, which calibrant report compares" in err

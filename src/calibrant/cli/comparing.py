@@ -44,7 +44,8 @@ def compared(
     models: dict[str, Distribution] = {names[0]: first.y_pred}
     for name in names[1:]:
         file, fields = sources[name]
-        other = replace(fields, by=(), sample_weight=None, clusters=None, time=None, block=None).read(file)
+        alone = replace(fields, by=(), sample_weight=None, clusters=None, time=None, block=None)
+        other = alone.read(file, told=first.notes)
         rows = _rows(keys, keys_of(file, data, id), files[0], file)
         check_truth(first, other, rows, files[0], file)
         models[name] = other.y_pred[rows]

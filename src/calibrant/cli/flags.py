@@ -57,15 +57,16 @@ class Fields:
         str | None, Parameter(help="of probabilities: percent, log, logit, or what words mean: high=0.9,low=0.4")
     ] = None
 
-    def read(self, file: Source) -> io.Dataset:
-        """The file's targets and predictions."""
-        return self._read(file)
+    def read(self, file: Source, told: Sequence[str] = ()) -> io.Dataset:
+        """The file's targets and predictions; notes on them are shown, but for those that have been told."""
+        return self._read(file, told)
 
-    def _read(self, file: Source, exclude: Sequence[str] = ()) -> io.Dataset:
+    def _read(self, file: Source, told: Sequence[str], exclude: Sequence[str] = ()) -> io.Dataset:
         said = {name: value for name, value in asdict(self).items() if name not in (*exclude, "input_format", "shards")}
         found = io.read(self.local(file), **{**said, "y_pred": self.single(), "format": self.input_format})
         for note in found.notes:
-            console.complain(f"Note: {note}.")
+            if note not in told:
+                console.complain(f"Note: {note}.")
         return found
 
     def local(self, file: Source) -> Source:
@@ -124,9 +125,9 @@ class ClusteredFields(TableFields):
     ] = None
     block: Annotated[int | None, Parameter(help="steps in time of a block; without --time, consecutive rows")] = None
 
-    def read(self, file: Source) -> io.Dataset:
+    def read(self, file: Source, told: Sequence[str] = ()) -> io.Dataset:
         """The file's targets and predictions; blocks are made clusters, and this is told."""
-        found = self._read(file, exclude=("block",))
+        found = self._read(file, told, exclude=("block",))
         if self.time is None and self.block is None:
             return found
         if self.clusters is not None:

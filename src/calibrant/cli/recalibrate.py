@@ -21,6 +21,7 @@ from calibrant.cli.flags import (
     Output,
     Place,
     Seed,
+    TableFields,
     Texts,
     check_outputs,
     opened,
@@ -202,15 +203,18 @@ class Applied:
 
 
 def apply_map(
-    file: Path, fields: Fields, path: Path, out: Path, *, levels: Sequence[float], seed: int, draws_page: bool
+    file: Path, fields: TableFields, path: Path, out: Path, *, levels: Sequence[float], seed: int, draws_page: bool
 ) -> Applied:
     """Put a file's predictions right and write them."""
     chosen = load_map(path)
     said = {"y_pred": fields.single(), "predict": fields.predict, "pos_label": fields.pos_label, "scale": fields.scale}
-    old = io.read_predictions(file, **said, layout=fields.layout)
+    old = io.read_predictions(file, **said, missing=fields.missing, layout=fields.layout)
     better = chosen(old.prediction)
     data, notes = _with_truth(file, fields)
-    table, page = (None, None) if data is None else _judged(data, better, seed, f"{file.name} through {path.name}")
+    for note in old.notes if data is None else ():
+        display.complain(f"Note: {note}.")
+    title = f"{file.name} through {path.name}"
+    table, page = (None, None) if data is None else _judged(data, chosen(data.y_pred), seed, title)
     if draws_page and page is None:
         raise InputError(f"--report needs the truth: say which column of {file.name} has it with --y-true")
     columns = rewrite(old, better, out, levels)
@@ -302,7 +306,11 @@ def recalibrate(
         with display.aside(out == DASH):
             _write(replace(applied, out=out or target), report, format)
         return 0
-    _check_absent("without --apply", {"--out": out, "--level": level})
+    if out is not None:
+        raise InputError(
+            "--out takes rows through a saved map: first --save map.json, then --apply map.json --out FILE"
+        )
+    _check_absent("without --apply", {"--level": level})
     if save is not None and not force:
         _check_replaceable(save)
     check_count(folds := 5 if folds is None else folds, "--folds", least=2)
@@ -336,9 +344,11 @@ def _write(result: _Learned | Applied, report: Path | None, format: str, **more:
         display.say(f"Page written to {report}")
 
 
-def _usage(saved: Path, data: Fields) -> str:
-    """The command that applies a map to predictions of the same columns."""
+def _usage(saved: Path, data: TableFields) -> str:
+    """The command that applies a map to predictions of the same columns, in a file that is written alike."""
     named = {"--y-pred": data.single(), "--predict": data.predict, "--scale": data.scale}
+    named |= {"--input-format": data.input_format, "--sep": data.sep, "--encoding": data.encoding}
+    named |= {"--decimal": data.decimal, "--missing": None if data.missing == "fail" else data.missing}
     columns = [part for option, value in named.items() if value is not None for part in (option, value)]
     return shlex.join(["calibrant", "recalibrate", "NEW.csv", *columns, "--apply", str(saved), "--out", "BETTER.csv"])
 

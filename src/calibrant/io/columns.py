@@ -334,6 +334,7 @@ class Frame(Columns):
         # From CSV to CSV other columns stay text, to the letter: 007 is not 7.
         as_text = self.kind == out.suffix.lower() == ".csv"
         frame = self.reading(lambda: self.scan(as_text=as_text).collect())
+        frame = frame if self.keep is None else frame.filter(self.keep)
         frame = frame.with_columns([pl.Series(name, values.reshape(-1)) for name, values in new.items()])
         if out.suffix.lower() == ".npz":
             _write_archive({name: _plain(frame[name], out) for name in frame.columns}, out)

@@ -305,15 +305,20 @@ def read_predictions(
     predict: str | None = None,
     pos_label: str | None = None,
     scale: str | None = None,
+    missing: Literal["fail", "drop"] = "fail",
     layout: FileLayout = PLAIN,
 ) -> Predictions:
     """Read predictions from a file that need not have the truth; columns are named as for :func:`read`.
+
+    Rows without a prediction that are dropped are not written again, either.
 
     >>> read_predictions(example("diabetes"), predict="Normal(mu, scale=sigma)").columns
     {'loc': ['mu'], 'scale': ['sigma']}
     """
     check_texts(y_pred=y_pred, predict=predict, scale=scale)
     table = open_columns(path, layout)
+    if missing == "drop":
+        table = _complete(table, [], prediction_names_of(table, y_pred, predict), {})
     if predict is not None:
         _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale)
         return _family(predict, table)
@@ -352,8 +357,8 @@ def _classes(
     if truth.ndim == 2 and pos_label is None:
         return truth, Bernoulli(probs, classes.labels)
     if probs.shape[1] == 1:
-        named = Categorical(probs[:, 0], pos_label=pos_label)
-        return _against(truth, pos_label, is_part, table), named.checked()  # of numbers, whatever the name
+        named = None if is_part else pos_label
+        return _against(truth, pos_label, is_part, table), Categorical(probs[:, 0], pos_label=named)
     if pos_label is not None:
         raise InputError(
             f"{said('pos_label')} goes with a single column of probabilities; with a column a class, leave it out"
@@ -380,12 +385,12 @@ DECISIONS = ("prediction", "predicted", "pred", "y_pred", "answer", "response")
 
 
 def _against(truth: np.ndarray, pos_label: str | None, is_part: bool, table: Columns) -> np.ndarray:
-    """Zeros and ones: whether each target is the positive label."""
+    """The names of targets, which a positive label is one of; of a part, which may lack it, whether each is it; else numbers."""
     if pos_label is not None:
         names = truth.astype(str)
         if not is_part and pos_label not in (found := np.unique(names).tolist()):
             raise InputError(f"{said('pos_label')} {pos_label!r} never occurs{did_you_mean(pos_label, found)}")
-        return (names == pos_label).astype(np.uint8)
+        return (names == pos_label).astype(np.uint8) if is_part else names
     if truth.dtype.kind not in "iubf":
         found = np.unique(truth.astype(str)).tolist()[:4]
         decided = [name for name in table.names if name.lower() in DECISIONS][:1]
