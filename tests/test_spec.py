@@ -38,6 +38,7 @@ def test_the_repr_of_every_setting_is_its_file_format(setting):
 
 def test_positional_arguments_and_negative_numbers():
     assert parse("ECE(EqualMass(5))", ESTIMATORS) == ECE(EqualMass(5))
+    assert parse("ECE(EqualMass, lens=TopLabel)", ESTIMATORS) == ECE(EqualMass(), lens=TopLabel())
     assert parse("complex(-1, 2)", {"complex": complex}) == -1 + 2j
 
 
@@ -46,7 +47,9 @@ def test_positional_arguments_and_negative_numbers():
     [
         ("EEC()", "there is no 'EEC' .did you mean 'ECE'"),
         ("ECE(", "cannot be read"),
-        ("ECE", "write ECE.. with its brackets"),
+        ("ece", "there is no 'ece' .did you mean 'ECE'"),
+        ("ECE(1, 2, 3, 4, 5)", "ECE takes bins, norm, lens, label_binned: 5 values are too many"),
+        ("ExactTest", "ExactTest takes estimator, .*: estimator is missing"),
         ("ECE(binz=EqualMass(3))", r"ECE takes no binz \(did you mean 'bins'\?\)"),
         ("ECE(**{'norm': 2})", "is not a known name, number, text or list"),
         ("ECE(norm=1+1)", "'1 . 1' is not a known"),
@@ -64,7 +67,7 @@ def test_text_is_parsed_and_never_evaluated(text, message):
 
 def test_bare_words_mean_what_the_caller_says():
     assert parse("dict(loc=mu)", {"dict": dict}, word=str.upper) == {"loc": "MU"}
-    with pytest.raises(InputError, match="'mu' is not a known"):
+    with pytest.raises(InputError, match="there is no 'mu'"):
         parse("dict(loc=mu)", {"dict": dict})
 
 

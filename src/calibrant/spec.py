@@ -5,11 +5,13 @@ Text is parsed, never evaluated: calls of known names with literal arguments, no
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any
 
+from calibrant._spellings import Settings
 from calibrant._validate import InputError, did_you_mean
 
 CONSTANTS = {"inf": math.inf, "nan": math.nan}
@@ -70,9 +72,11 @@ class _Reader:
             case ast.Call(func=function, args=args, keywords=keywords) if all(k.arg for k in keywords):
                 return self.call(ast.unparse(function), args, keywords)
             case ast.Name(id=name) if name in self.names:
-                raise InputError(f"{self.text!r}: write {name}() with its brackets")
+                return self.call(name, [], [])  # brackets with nothing in them may be left out
             case ast.Name(id=name) if self.word is not None:
                 return self.word(name)
+            case ast.Name(id=name):
+                return self.call(name, [], [])  # refused
         raise InputError(f"{self.text!r}: {ast.unparse(node)!r} is not a known name, number, text or list")
 
     def call(self, name: str, args: list[ast.expr], keywords: list[ast.keyword]) -> Any:
@@ -84,4 +88,40 @@ class _Reader:
         try:
             return self.names[name](*positional, **options)
         except TypeError as error:
-            raise InputError(f"{self.text!r}: {error}") from error
+            raise InputError(
+                f"{self.text!r}: {_misfit(name, self.names[name], positional, options) or error}"
+            ) from error
+
+
+def _misfit(name: str, function: Callable[..., Any], args: Sequence[object], options: Mapping[str, object]) -> str:
+    """What is wrong with the number of arguments or their names, in words; nothing where settings say it themselves."""
+    parameters = {p.name: p for p in signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY}
+    is_open = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters.values())
+    if is_open or (
+        isinstance(function, type) and issubclass(function, Settings) and not options.keys() <= parameters.keys()
+    ):
+        return ""
+    return misfit(name, parameters, args, options)
+
+
+def misfit(
+    name: str,
+    parameters: Mapping[str, Parameter],
+    args: Sequence[object],
+    options: Mapping[str, object],
+    given: Collection[str] = (),
+) -> str:
+    """What is wrong with the number of arguments or their names, in words; parameters that are ``given`` may be missing.
+
+    >>> misfit("complex", signature(lambda real, imag: None).parameters, [1], {})
+    'complex takes real, imag: imag is missing'
+    """
+    takes = f"{name} takes {', '.join(parameters) or 'nothing'}"
+    unknown = [option for option in options if option not in parameters]
+    known = list(parameters)[len(args) :]
+    missing = [p for p in known if p not in (*options, *given) and parameters[p].default is Parameter.empty]
+    if unknown:
+        return f"{takes}, and no {unknown[0]}"
+    if len(args) > len(parameters):
+        return f"{takes}: {len(args)} values are too many"
+    return f"{takes}: {missing[0]} is missing" if missing else ""

@@ -116,6 +116,13 @@ WORKS = {
         (*FOUR, "--y-pred", "probs.*"),
         CLASSES,
     ),
+    "objects within objects by themselves.jsonl": (
+        "".join(json.dumps({"key": k, "probs": dict(zip("ABCD", map(float, q), strict=True))}) + "\n" for k, q in zip(KEY, Q, strict=True)),
+        FOUR,
+        CLASSES,
+    ),
+    "letters without a missing row.csv": (four() + "A,,,,\n,1,0,0,0\n", (*FOUR, "--missing", "drop"), CLASSES),
+    "a name without brackets.csv": (pairs(), ("--estimator", "Brier"), BINARY),
     "log of the harness.jsonl": (
         "".join(json.dumps({"doc_id": i, "doc": {}, "target": int(k), "filtered_resps": [[x, False] for x in np.log(q).tolist()]}) + "\n" for i, (k, q) in enumerate(zip(K, Q, strict=True))),
         ("--estimator", "Brier()"),
@@ -147,6 +154,12 @@ REFUSED = {
     "log-odds.csv": (pairs(p=np.log(P / (1 - P))), TWO, BINARY),
     "rounded.csv": (four(Q.round(2)), FOUR, brier_of_four(Q.round(2) / Q.round(2).sum(axis=1, keepdims=True))),
     "verbal.csv": (pairs(p=SAID), TWO, brier(Y, np.where(SAID == "low", 0.25, 0.75))),
+    "an object within.jsonl": (
+        "".join(json.dumps({"key": k, "of": dict(zip("ABCD", map(float, q), strict=True)), "at": dict(zip("ABCD", map(float, q), strict=True))}) + "\n" for k, q in zip(KEY, Q, strict=True)),
+        (*FOUR, "--y-pred", "of"),
+        CLASSES,
+    ),
+    "columns as words.csv": (four(), (*FOUR, "--y-pred", "A", "B", "C", "D"), CLASSES),
     "one word more.csv": (pairs(p=SAID), (*TWO, "--scale", "low=0.25"), brier(Y, np.where(SAID == "low", 0.25, 0.75))),
     "words of truth.csv": (pairs(WORDS), TWO, BINARY),
     "labels from 1.csv": (four(y=K + 1, head="key,p_0,p_1,p_2,p_3"), FOUR, CLASSES),
@@ -209,6 +222,7 @@ def followed(message, options):
     if words[0] in kept:
         place = kept.index(words[0])
         del kept[place : place + 2]
+        kept = kept if words[0] != "--y-pred" else [word for word in kept if word not in "BCD"]
     return (*kept, *words)
 
 

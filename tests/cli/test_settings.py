@@ -119,8 +119,9 @@ def test_recalibrators_that_cannot_be_read():
         parse_recalibrator("ECE()")
     with pytest.raises(InputError, match=r"--method '3' is not a recalibrator"):
         parse_recalibrator("3")
-    with pytest.raises(InputError, match=r"--method 'Temperature': write Temperature\(\) with its brackets"):
-        parse_recalibrator("Temperature")
+    with pytest.raises(InputError, match=r"--method 'platt': there is no 'platt' \(did you mean 'Platt'\?\)"):
+        parse_recalibrator("platt")
+    assert parse_recalibrator("Temperature") == Temperature()
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_the_columns_of_a_family(tmp_path):
     assert found.prediction.scale.tolist() == [2, 2]
     with pytest.raises(InputError, match="leave out pos_label"):
         io.read_predictions(path, predict="Normal(mu, sigma)", pos_label="yes")
-    with pytest.raises(InputError, match="missing .* argument: 'scale'"):
+    with pytest.raises(InputError, match="Normal takes loc, scale: scale is missing"):
         io.read_predictions(path, predict="Normal(mu)")
 
 

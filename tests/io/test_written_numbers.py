@@ -76,7 +76,7 @@ def test_streams_take_percent_signs_and_said_commas(tmp_path):
         (["high", "low"], "'high', no number: say which probability each word means, scale='high=[?],low=[?]'"),
         (
             ["0.5", "0.5.1"],
-            "holds '0.5.1', no number, in row 2: repair it, or name a column of probabilities with y_pred",
+            "holds '0.5.1', no number, in row 2: repair it, or name columns of numbers alone",
         ),
     ],
 )

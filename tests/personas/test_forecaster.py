@@ -89,6 +89,45 @@ def test_counts_and_intervals(folder, typed):
     assert "lie between the 5 % and 95 % quantiles, instead of 90.0 %" in said
 
 
+def test_quantiles_with_a_line_each(folder, typed):
+    """As forecasting hubs write them, in any order of levels."""
+    columns = np.genfromtxt(folder / "demand.csv", delimiter=",", skip_header=1)
+    lines = [
+        (i, level, row[1 + k], row[0])
+        for i, row in enumerate(np.column_stack([columns[:, :1], np.sort(columns[:, 1:], axis=1)]))
+        for k, level in ((2, 0.9), (0, 0.1), (1, 0.5))
+    ]
+    written(folder / "hub.csv", "hour,quantile,value,load", lines)
+    line = 'calibrant estimate {} --y-true load --predict "{}" --estimator "Pinball" --format json'
+    code, said = typed(line.format("hub.csv", "Quantiles(value)"))
+    assert code == 2
+    assert "--predict 'Quantiles(value, level)' and --forecast-id with the columns that they share" in said
+    code, said = typed(line.format("hub.csv --forecast-id hour", "Quantiles(value)"))
+    assert code == 2
+    assert "say which column holds the levels, Quantiles(value, level)" in said
+    found = [
+        json.JSONDecoder().raw_decode(said)[0]["estimates"][0]["value"]
+        for code, said in (
+            typed(line.format("hub.csv --forecast-id hour", "Quantiles(value, quantile)")),
+            typed(line.format("demand.csv --rearrange", "Quantiles(q_*)")),
+        )
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-9)
+
+
+def test_who_names_no_family_is_told_of_them(folder, typed):
+    code, said = typed("calibrant report demand.csv --y-true load")
+    assert code == 2
+    assert "'load' holds numbers such as" in said
+    assert "--predict 'Normal(mean, sd)', 'Quantiles(q_*)' or 'Ensemble(m_*)'" in said
+    code, said = typed('calibrant report prices.csv --y-true price --predict "Interval(low, high)"')
+    assert code == 2
+    assert "Interval takes low, high, level: level is missing" in said
+    code, said = typed('calibrant report temperature.csv --y-true observed --predict "Ensemble(value)"')
+    assert code == 2
+    assert "--forecast-id with the columns that they share" in said
+
+
 def test_days_that_are_alike_are_tested_in_blocks(folder, typed):
     """The forecast is calibrated, and its errors last some days: rows that are taken as independent would alarm."""
     line = 'calibrant test series.csv --y-true y --predict "Normal(mu, sigma)" --n-resamples 199'

@@ -66,9 +66,16 @@ def test_models_in_shards_and_models_in_columns(run, night):
     assert "several models, which calibrant report compares" in err
 
 
+def test_parts_that_were_put_together_with_their_headings(run, night):
+    (night / "all.csv").write_bytes(b"".join(gzip.decompress((night / f"a-{i}.csv.gz").read_bytes()) for i in range(3)))
+    code, _, err = run("estimate", "all.csv", *TRUTH)
+    assert code == 2
+    assert "all.csv: row 81 is the heading again: leave it out, or give the parts as files of their own" in err
+
+
 def test_gates_on_a_pipe(run, night, monkeypatch):
     content = (night / "b-0.csv.gz").read_bytes()
-    for gate, code in (("ECE > 90%", 0), ("ECE > 1%", 1)):
+    for gate, code in (("ECE > 90%", 0), ("ECE > 1%", 1), ("ECE() > 1%", 1), ("ece > 1%", 2)):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         assert run("estimate", "-", *TRUTH, "--fail-if", gate)[0] == code
 

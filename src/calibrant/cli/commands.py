@@ -48,6 +48,10 @@ USUAL_RESAMPLES = 999
 COMPARISONS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
+MAX_OFFERED = 60
+"""Letters of a name that is offered in place of one that is not there: settings in full are longer."""
+
+
 @dataclass(frozen=True)
 class Gate:
     """A condition on a named number under which a pipeline should stop; limits may be in percent.
@@ -64,7 +68,7 @@ class Gate:
     @classmethod
     def parse(cls, text: str) -> "Gate":
         """Read ``NAME > NUMBER``, with any of ``> >= < <=``; ``5%`` is 0.05."""
-        found = re.fullmatch(r"\s*([^<>]+?)\s*(>=|<=|>|<)\s*([^<>=%]+?)\s*(%?)\s*", text)
+        found = re.fullmatch(r"\s*([^<>]+?)(?:\(\))?\s*(>=|<=|>|<)\s*([^<>=%]+?)\s*(%?)\s*", text)
         try:
             if found is None or math.isnan(limit := float(found[3])):
                 raise ValueError
@@ -95,7 +99,8 @@ class Gate:
     def fails(self, numbers: Mapping[str, float]) -> bool:
         """Whether the condition holds; a number that is missing or not a number is an error, never a pass."""
         if self.name not in numbers:
-            raise InputError(f"--fail-if: there is no {self.name!r}{did_you_mean(self.name, list(numbers))}")
+            short = [known for known in numbers if len(known) <= MAX_OFFERED]
+            raise InputError(f"--fail-if: there is no {self.name!r}{did_you_mean(self.name, short)}")
         value = numbers[self.name]
         if math.isnan(value):
             raise InputError(f"--fail-if: {self.name} is not a number, so it cannot be compared with {self.limit:g}")

@@ -153,8 +153,16 @@ class Data(ClusteredFields):
         ),
     ] = False
 
+    def check_others(self, others: Sequence[Path]) -> None:
+        """Refuse further columns of an option, which the command line takes for files."""
+        for other in others:
+            if self.y_pred and not other.suffix and not any(sign in str(other) for sign in "*/") and not other.exists():
+                together = f"--y-pred {','.join([*self.y_pred[-1:], *map(str, others)])}"
+                raise InputError(f"there is no file {str(other)!r}: if it is a column of probabilities, say {together}")
+
     def together(self, file: Path, others: Sequence[Path]) -> Source:
         """One file, or several that are parts of one data set."""
+        self.check_others(others)
         if not others:
             return file
         if not self.shards:

@@ -150,6 +150,7 @@ def report(
     check_outputs([file, *others], {"--out": None if out == DASH else out, "--pdf": pdf})
     if pdf is not None:
         check_browser()
+    data.check_others(others)
     result: Report | Comparison
     is_comparison = len(data.y_pred) > 1 or (bool(others) and not data.shards)
     if id is not None and not (others and is_comparison):

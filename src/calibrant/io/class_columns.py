@@ -123,7 +123,7 @@ class ClassColumns:
     ) -> tuple[list[str], tuple[str, ...] | None]:
         """The columns and the names of their classes.
 
-        Without a wish and usual names, columns that are called after the classes in the truth will do.
+        Without a wish and usual names, columns that are called after the classes in the truth will do, ``A`` or ``probs.A``.
         """
         if wish is not None and wish not in table.names and "=" in wish:
             pairs = [part.partition("=") for part in wish.split(",")]
@@ -131,8 +131,9 @@ class ClassColumns:
             return names, tuple(label.strip() for label, _, _ in pairs)
         if wish is None and truth is not None and not table.usual(usual):
             found = np.unique(truth.astype(str)).tolist()
-            if len(found) > 1 and set(found) <= set(table.names):
-                return found, tuple(found)
+            for names in ([f"{head}{label}" for label in found] for head in _heads(found[0], table.names, truth)):
+                if len(found) > 1 and set(names) <= set(table.names):
+                    return names, tuple(found)
         names = table.find(wish, usual, "y_pred")
         return names, stars(names, usual if wish is None else (wish,))
 
@@ -160,7 +161,8 @@ class ClassColumns:
         if low >= 0 and high <= 100 + 1e-9:
             return f"{what}: if these are percentages, say {said('scale', 'percent')}"
         if low >= 0:
-            return f"{what}: name a column of probabilities with {said('y_pred')}"
+            family = said("predict", "Normal(mean, sd)")
+            return f"{what}: name a column of probabilities with {said('y_pred')}; of forecasts of numbers say {family}"
         if high <= 0:
             return f"{what}: if these are logarithms of probabilities, say {said('scale', 'log')}"
         return f"{what}: if these are log-odds or logits, say {said('scale', 'logit')}"
@@ -211,6 +213,12 @@ class ClassColumns:
             if len(names) == len(self.names)
             else [names[i] if i < len(names) else "?" for i in range(len(self.names))]
         )
+
+
+def _heads(label: str, names: Sequence[str], truth: np.ndarray) -> list[str]:
+    """What may stand before a label in the name of its column: nothing, or the name of an object that it is in."""
+    before = (name.removesuffix(label) for name in names if name.endswith(f".{label}"))
+    return ["", *(before if truth.dtype.kind not in "biuf" else ())]
 
 
 def labels_among(names: Sequence[str], truth: np.ndarray) -> tuple[str, ...] | None:

@@ -95,9 +95,9 @@ class Columns(ABC):
         for part in [wish] if wish in self.names else wish.split(","):
             matches = [name for name in self.names if name == part or fnmatchcase(name, part)]
             if not matches:
-                raise InputError(
-                    f"{said(option)}: {self.path.name} has no column {part!r}{did_you_mean(part, self.names)}"
-                )
+                inside = [name for name in self.names if name.startswith(f"{part}.")]  # of an object within an object
+                near = f" (did you mean '{part}.*'?)" if len(inside) > 1 else did_you_mean(part, self.names)
+                raise InputError(f"{said(option)}: {self.path.name} has no column {part!r}{near}")
             found += matches
         return found
 

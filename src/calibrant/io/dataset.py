@@ -34,9 +34,9 @@ from calibrant.io.columns import Columns, check_texts
 from calibrant.io.layout import PLAIN, FileLayout
 from calibrant.io.long_format import LongFormat
 from calibrant.io.opening import Source, open_columns
-from calibrant.io.quantile_columns import levels_of_names, rearranged
+from calibrant.io.quantile_columns import check_is_whole, levels_of_names, of_lines, rearranged
 from calibrant.io.written_numbers import Role
-from calibrant.spec import parse
+from calibrant.spec import misfit, parse
 
 TRUTH_NAMES = ("y_true", "y", "label", "labels", "target", "ground_truth", "correct")
 PREDICTION_NAMES = (
@@ -214,10 +214,13 @@ def dataset_of(
     if missing == "drop":
         options = {"clusters": clusters, "time": time, "fold": fold, "sample_weight": sample_weight}
         others = {name: option for option, name in options.items() if name}
-        numbers = prediction_names_of(table, y_pred, predict)
+        known = _truth(_complete(table, truth_names, [], {}), truth_names, y_true, "label")
+        numbers = prediction_names_of(table, y_pred, predict, known)
         table = _complete(table, truth_names, numbers, {**dict.fromkeys(names_of_groups(by), "by"), **others})
     are_classes = predict is None or predict.startswith(("Categorical", "Bernoulli"))
     truth = _truth(table, truth_names, y_true, "label" if are_classes else "number")
+    if predict is None:
+        _check_labels(truth, truth_names[0])
     if predict is not None:
         _check_alone(y_pred=y_pred, pos_label=pos_label, scale=scale, normalise="" if normalise else None)
         found = _family(predict, table, rearrange)
@@ -265,11 +268,13 @@ def _truth(table: Columns, names: list[str], wish: str | None, role: Role) -> np
     return truth if truth.shape[1] > 1 else truth[:, 0]
 
 
-def prediction_names_of(table: Columns, y_pred: str | None, predict: str | None) -> list[str]:
-    """The columns of predictions, before any value is looked at."""
+def prediction_names_of(
+    table: Columns, y_pred: str | None, predict: str | None, truth: np.ndarray | None = None
+) -> list[str]:
+    """The columns of predictions, before any value of theirs is looked at."""
     if predict is not None:
         return columns_of_family(predict, table)
-    return ClassColumns.names_of(table, y_pred, PREDICTION_NAMES)[0]
+    return ClassColumns.names_of(table, y_pred, PREDICTION_NAMES, truth)[0]
 
 
 def _complete(table: Columns, truth: list[str], numbers: list[str], others: Mapping[str, str]) -> Columns:
@@ -338,6 +343,17 @@ def _check_alone(**others: str | None) -> None:
     """Refuse other names of columns beside a family."""
     if given := [said(name) for name, value in others.items() if value is not None]:
         raise InputError(f"{said('predict')} names the columns itself: leave out {' and '.join(given)}")
+
+
+def _check_labels(truth: np.ndarray, name: str) -> None:
+    """Refuse a truth of numbers that are no labels: what is forecast is told by a family."""
+    odd = (
+        (truth != np.round(truth)) & ((truth < 0) | (truth > 1)) if truth.dtype.kind == "f" else np.zeros(1, dtype=bool)
+    )
+    if odd.any():
+        families = f"{said('predict', 'Normal(mean, sd)')}, 'Quantiles(q_*)' or 'Ensemble(m_*)'"
+        what = f"column {name!r} holds numbers such as {truth[odd][0]:g}, and no labels"
+        raise InputError(f"{what}: say which columns make which forecast, {families}")
 
 
 def _with_labels(prediction: Distribution, found: Predictions, truth: np.ndarray) -> Distribution:
@@ -424,10 +440,15 @@ def _family(text: str, table: Columns, rearrange: bool = False) -> Predictions:
         return found if found.shape[1] > 1 else found[:, 0]
 
     def build(name: str, *args: object, **options: object) -> Predictions:
+        parameters = signature(FAMILIES[name]).parameters
+        if wrong := misfit(name, parameters, args, options, given=("levels",)):
+            raise InputError(f"{said('predict')} {text!r}: {wrong}")
         bound = signature(FAMILIES[name]).bind_partial(*args, **options).arguments
         named = {key: columns(value) for key, value in bound.items()}
         given = {key: values(named[key], value) for key, value in bound.items()}
         notes: tuple[str, ...] = ()
+        check_is_whole(name, given, table)
+        given = of_lines(given) if named.get("levels") else given
         if name.partition(".")[0] == "Quantiles" and "levels" not in given and named.get("values"):
             given["levels"] = levels_of_names(named["values"], sum(map(table.width, named["values"])))
             pairs = zip(named["values"], given["levels"], strict=True)

@@ -1,13 +1,15 @@
 """Columns of quantiles: the levels that their names say, and their order."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from calibrant._validate import InputError
 from calibrant._wording import said
+from calibrant.io.columns import Columns
+from calibrant.io.long_format import LongFormat
 from calibrant.results import how_many
 
 
@@ -43,6 +45,43 @@ def levels_of_names(names: Sequence[str], n_levels: int | None = None) -> list[f
             f"which, {evenly}{either}"
         )
     return shares
+
+
+def check_is_whole(name: str, given: Mapping[str, Any], table: Columns) -> None:
+    """Refuse one column where a forecast needs several: members or quantiles that have a line each, most likely."""
+    parameter, pattern, long = WHOLE.get(name.partition(".")[0], ("", "", ""))
+    values = given.get(parameter)
+    if not isinstance(values, np.ndarray):
+        return
+    is_long = isinstance(table, LongFormat)
+    if values.ndim == 1 and not is_long:
+        lines = (
+            f"where each has a line, {said('predict', long)} and {said('forecast_id')} with the columns that they share"
+        )
+        raise InputError(f"{said('predict')} {name} takes several columns, as in {pattern}; {lines}")
+    if is_long and parameter == "values" and "levels" not in given:
+        raise InputError(f"{said('predict')} {name}: say which column holds the levels, {long}")
+
+
+WHOLE = {
+    "Ensemble": ("members", "Ensemble(m_*)", "Ensemble(value)"),
+    "Quantiles": ("values", "Quantiles(q_*)", "Quantiles(value, level)"),
+}
+"""Of families of several columns the parameter, how it is written, and how with a line each."""
+
+
+def of_lines(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Quantiles with a line each, in the order of the levels that the lines say, which must be those of every forecast.
+
+    >>> of_lines({"values": np.array([[3.0, 1.0]]), "levels": np.array([[0.9, 0.1]])})
+    {'values': array([[1., 3.]]), 'levels': [0.1, 0.9]}
+    """
+    values, levels = np.atleast_2d(given["values"]), np.atleast_2d(given["levels"])
+    order = np.argsort(levels, axis=1)
+    levels = np.take_along_axis(levels, order, axis=1)
+    if levels.shape != values.shape or (levels != levels[0]).any():
+        raise InputError(f"{said('predict')} Quantiles: every forecast needs a line for each of the same levels")
+    return {**given, "values": np.take_along_axis(values, order, axis=1), "levels": levels[0].tolist()}
 
 
 def _as_levels(levels: Sequence[float]) -> str:

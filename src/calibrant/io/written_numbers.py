@@ -113,6 +113,8 @@ def refuse_text(column: "polars.Series", source: str) -> InputError:
         meaning = ",".join(f"{word}=?" for word in words)
         return InputError(f"{what}, no number: say which probability each word means, {said('scale', meaning)}")
     row = int((column.str.strip_chars() == first).fill_null(False).arg_max() or 0) + 1
-    return InputError(
-        f"{what}, no number, in row {row}: repair it, or name a column of probabilities with {said('y_pred')}"
-    )
+    if first == column.name:
+        return InputError(
+            f"{source}: row {row} is the heading again: leave it out, or give the parts as files of their own"
+        )
+    return InputError(f"{what}, no number, in row {row}: repair it, or name columns of numbers alone")
