@@ -35,6 +35,17 @@ def test_limits_are_those_of_the_estimate(calibrated, error):
     assert found.estimate.value == error(*calibrated).value
 
 
+@pytest.mark.parametrize("error", [*ERRORS[:2], DebiasedECE(EqualMass(10), norm=1)], ids=repr)
+@pytest.mark.parametrize(("heavy", "light", "weight", "truth"), [(20, 2000, 20.0, 0.1), (60, 2940, 50.0, 0.03)])
+def test_few_heavy_rows_without_events_certify_nothing(error, heavy, light, weight, truth):
+    w, p = np.r_[np.full(heavy, weight), np.ones(light)], np.full(heavy + light, 0.001)
+    margin = heavy * weight * (truth - 0.001) / w.sum()  # all of the error is in rows where often nothing happens
+    rng = np.random.default_rng(0)
+    drawn = rng.random((400, len(p))) < np.where(w > 1, truth, 0.001)
+    found = [certify(y * 1, p, margin, error=error, sample_weight=w).certified for y in drawn]
+    assert sum(found) <= binom.isf(0.001, 400, 0.05)
+
+
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_the_pvalue_is_the_level_at_which_the_limit_is_the_margin(calibrated, error):
     margin = 0.8 * certify(*calibrated, 0.5, error=error).upper

@@ -22,6 +22,18 @@ def test_more_rows_than_a_block_with_its_table(method, weighted, rng):
         assert found.table[column] == pytest.approx(whole.table[column], rel=1e-9)
 
 
+@pytest.mark.parametrize("norm", [1, 2])
+def test_weighted_rows_have_no_interval_and_others_that_of_all_rows(norm, rng):
+    p = rng.random(300)
+    y, setting = (rng.random(300) < p) * 1, DebiasedECE(EqualWidth(5), norm=norm)
+    state = DebiasedState(setting)
+    assert tuple(state.update(y, p).finalize().confidence_interval()) == pytest.approx(
+        tuple(setting(y, p).confidence_interval())
+    )
+    with pytest.raises(ValueError, match="a state does not keep the largest weight; DebiasedECE"):
+        state.update(y, p, sample_weight=rng.random(300)).finalize().confidence_interval()
+
+
 def test_what_is_refused():
     with pytest.raises(InputError, match=r"bins that do not depend on the data: use DebiasedECE\(EqualWidth\(15\)\)"):
         DebiasedState(DebiasedECE())

@@ -297,7 +297,10 @@ class DebiasedState(SumState):
         bins, parts = self.estimator.bins.bins(np.zeros(0)), []
         for mass, score, residual_squares, weight_squares in self.events.values():
             counted = Tally(bins, mass, score)
-            parts.append((counted, to_float(residual_squares), BinWeights(counted.weight, to_float(weight_squares))))
+            squares = to_float(weight_squares)
+            are_ones = counted.weight.sum() == self.n == squares.sum()
+            weights = BinWeights(counted.weight, squares, 1.0 if are_ones else None)
+            parts.append((counted, to_float(residual_squares), weights))
         settled = replace(self.estimator, lens=self.lens)
         return settled.of_counts(list(self.events), parts, self.lens_name, self.n)
 

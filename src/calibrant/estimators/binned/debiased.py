@@ -24,6 +24,9 @@ from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.results import Estimate, Table
 from calibrant.typing import Array
 
+UNKNOWN_WEIGHTS = "a state does not keep the largest weight; DebiasedECE() of all rows has one"
+"""Why the error of a stream of weighted rows has no interval."""
+
 
 @dataclass(frozen=True)
 class DebiasedECE(LensedEstimator):
@@ -85,7 +88,7 @@ class DebiasedECE(LensedEstimator):
         table = bin_table(names, [t for t, _, _ in parts])
         column = np.concatenate([x[w.weight > 0] for x, (_, _, w) in zip(terms, parts, strict=True)])
         slacks = tuple(self._slack(t, s, w, float(w.shares @ x)) for x, (t, s, w) in zip(terms, parts, strict=True))
-        is_adaptive = self.bins.is_adaptive
+        withheld = ADAPTIVE if self.bins.is_adaptive else UNKNOWN_WEIGHTS if parts[0][2].largest is None else None
         return Estimate(
             name="debiased ECE",
             value=float(value),
@@ -93,8 +96,8 @@ class DebiasedECE(LensedEstimator):
             estimator=self,
             lens=lens,
             table=Table({**table, "debiased": column}),
-            limits=None if is_adaptive else ErrorLimits(float(value), slacks, self.norm, self.most),
-            withheld=ADAPTIVE if is_adaptive else None,
+            limits=None if withheld else ErrorLimits(float(value), slacks, self.norm, self.most),
+            withheld=withheld,
         )
 
     def _slack(self, t: Tally, squares: np.ndarray, w: "BinWeights", found: float) -> Slack:
@@ -102,7 +105,7 @@ class DebiasedECE(LensedEstimator):
         mean = t.predicted / np.where(w.weight > 0, w.weight, 1)
         noise = np.maximum(squares, mean * (1 - mean) * w.squares)
         total = float(w.weight.sum())
-        plain = binned_slack(t, noise, float(w.squares.sum()) / total**2, self.norm)
+        plain = binned_slack(t, noise, (1.0 if w.largest is None else w.largest) / total, self.norm)
         if isinstance(plain, SumOfGaps):
             return Moved(plain, float(np.abs(plain.gaps).sum()) - found)
         assert isinstance(plain, RootOfSquares)
@@ -170,16 +173,22 @@ def _mean_absolute(mean: np.ndarray, sd: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BinWeights:
-    """Weights of the rows in each bin and their squares, which the targets do not change."""
+    """Weights of the rows in each bin and their squares, which the targets do not change, and the largest weight of all rows.
+
+    The ``largest`` is ``None`` where it is not known; then nothing limits what a row that was not seen may add.
+    """
 
     weight: np.ndarray
     squares: np.ndarray
+    largest: float | None
 
     @classmethod
     def of(cls, cell: np.ndarray, size: int, weights: np.ndarray | None) -> Self:
         """Those of rows in cells."""
         count = np.bincount(cell, weights=weights, minlength=size).astype(np.float64)
-        return cls(count, count if weights is None else np.bincount(cell, weights=weights**2, minlength=size))
+        if weights is None:
+            return cls(count, count, 1.0)
+        return cls(count, np.bincount(cell, weights=weights**2, minlength=size), float(weights.max()))
 
     @property
     def shares(self) -> np.ndarray:
