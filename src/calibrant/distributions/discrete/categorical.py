@@ -400,10 +400,12 @@ class Categorical(Distribution):
 
     def point(self, y: Array) -> Self:
         """Certainty of the class that occurred."""
-        xp = namespace(self.probs)
+        return self.alike(self.one_hot(y))
+
+    def one_hot(self, y: Array) -> Array:
+        """One for the class that occurred and zero for the others: of class numbers ``(..., n)``, ``(..., n, k)``."""
         classes = namespace(y).astype(matched(np.arange(self.n_classes), y), y.dtype)
-        observed = y[:, None] == classes[None, :]
-        return self.alike(xp.astype(matched(observed, self.probs), self.probs.dtype))
+        return namespace(self.probs).astype(matched(y[..., None] == classes, self.probs), self.probs.dtype)
 
     def temper(self, temperature: float) -> Self:
         """``p^(1 / T)``, normalised."""
