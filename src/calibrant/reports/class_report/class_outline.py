@@ -25,9 +25,8 @@ from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay, beyond_of, settings_of
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
-from calibrant.reports.class_report.answered import answered
 from calibrant.reports.class_report.class_faults import fault_of_classes
-from calibrant.reports.class_report.class_measures import UNTESTED, measures_of
+from calibrant.reports.class_report.class_measures import UNTESTED, answered, measures_of
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, event_claims, means_of
 from calibrant.reports.core.evidence import (
     DOUBT,
