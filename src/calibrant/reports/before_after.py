@@ -26,6 +26,7 @@ from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, 
 from calibrant.reports.notes import cluster_notes
 from calibrant.reports.trials import ODDS, problem_after
 from calibrant.results import SCHEMA, Table, number
+from calibrant.results.result import plain_data
 from calibrant.typing import ArrayLike, Seed
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Side:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"error": self.error.to_dict(), "pictures": [picture.to_dict() for picture in self.pictures]}
+        return plain_data(self)
 
 
 def _heading(picture: Picture, side: Side) -> str:
@@ -111,21 +112,9 @@ class BeforeAfter(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "before-after",
-            "title": self.title,
-            "recalibrator": self.recalibrator,
-            "origin": self.origin,
-            "problem": self.kind,
-            "n": self.n,
-            "verdict": self.verdict.to_dict(),
-            "scores": self.scores.to_dict(),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "notes": list(self.notes),
-            "settings": dict(self.settings),
-        }
+        head = {"schema": SCHEMA, "kind": "before-after", **plain_data(self, "title", "recalibrator", "origin")}
+        parts = ("n", "verdict", "scores", "before", "after", "notes", "settings")
+        return {**head, "problem": self.kind, **plain_data(self, *parts)}
 
     def to_html(self) -> str:
         """One self-contained page."""

@@ -33,6 +33,7 @@ from calibrant.reports.model_differences import (
 from calibrant.reports.notes import cluster_notes
 from calibrant.reports.render.html import charts_of, rendered
 from calibrant.results import SCHEMA, Table, how_many
+from calibrant.results.result import plain_data
 from calibrant.results.text import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -85,21 +86,9 @@ class Comparison(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "comparison",
-            "title": self.title,
-            "problem": self.kind,
-            "n": self.n,
-            "verdict": self.verdict.to_dict(),
-            "numbers": self.numbers.to_dict(),
-            "differences": self.differences.to_dict(),
-            "pictures": [picture.to_dict() for picture in self.pictures],
-            "sections": [section.to_dict() for section in self.sections],
-            "reports": {name: report.to_dict() for name, report in self.reports.items()},
-            "notes": list(self.notes),
-            "settings": dict(self.settings),
-        }
+        head = {"schema": SCHEMA, "kind": "comparison", "title": self.title, "problem": self.kind}
+        parts = ("n", "verdict", "numbers", "differences", "pictures", "sections", "reports", "notes", "settings")
+        return head | plain_data(self, *parts)
 
     def to_html(self) -> str:
         """One self-contained page."""

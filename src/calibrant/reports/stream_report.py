@@ -18,6 +18,7 @@ from calibrant.reports.core.model import Page, Picture, Verdict
 from calibrant.reports.evaluation import versions
 from calibrant.reports.render.html import charts_of, rendered
 from calibrant.results import SCHEMA, Finding, how_many, number, percent
+from calibrant.results.result import plain_data
 from calibrant.results.text import details, escaped, plain_text
 
 ENDS = np.array([0.0, *CUTS, 1.0])
@@ -237,20 +238,10 @@ class MonitorReport(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "monitor-report",
-            "title": self.title,
-            "problem": self.kind,
-            "n": self.n,
-            "verdict": self.verdict.to_dict(),
-            "alarm": None if self.alarm is None else asdict(self.alarm),
-            "log_evalue": self.log_evalue,
-            "bad_lines": self.bad_lines,
-            "pictures": [picture.to_dict() for picture in self.pictures],
-            "notes": list(self.notes),
-            "settings": dict(self.settings),
-        }
+        head = {"schema": SCHEMA, "kind": "monitor-report", "title": self.title, "problem": self.kind}
+        parts = ("n", "verdict", "alarm", "log_evalue", "bad_lines", "pictures", "notes", "settings")
+        alarm = None if self.alarm is None else asdict(self.alarm)
+        return head | plain_data(self, *parts) | {"alarm": alarm}
 
     def picture(self, kind: str) -> Picture:
         """The picture of this kind."""
