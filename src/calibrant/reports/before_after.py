@@ -24,7 +24,7 @@ from calibrant.reports.forecast_report.forecast_outline import MEANINGS as FOREC
 from calibrant.reports.forecast_report.forecast_outline import coverage_of, histogram_of
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, PITProblem
 from calibrant.reports.notes import cluster_notes
-from calibrant.reports.trials import ODDS, problem_after
+from calibrant.reports.trials import ODDS, problem_after, spelled
 from calibrant.results import SCHEMA, Table, number
 from calibrant.results.result import plain_data
 from calibrant.typing import ArrayLike, Seed
@@ -147,9 +147,6 @@ class BeforeAfter(Page):
             for name, one, other, side in sides
         ]
 
-    def _lines(self) -> list[tuple[str, str]]:
-        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
-
 
 def before_and_after(
     y_true: ArrayLike,
@@ -245,8 +242,8 @@ def _verdict(table: Table, before: Side, after: Side, origin: str, rows: float) 
     is_likelier = abs(nats(first["score"], first["change"], rows)) >= np.log(ODDS)
     shown = is_likelier or not abs(first["change"]) <= 2 * first["error"] or not np.isfinite(first["change"])
     is_worse = first["change"] > 0
-    name = {"Brier": "Brier score", "pinball": "pinball loss"}.get(first["score"], first["score"])
-    change = f"{name} {'rises' if is_worse else 'falls'} from {number(first['before'])} to {number(first['after'])}"
+    side = "rises" if is_worse else "falls"
+    change = f"{spelled(first['score'])} {side} from {number(first['before'])} to {number(first['after'])}"
     headline = {
         (False, True): f"Recalibration helps: {change}.",
         (False, False): "Recalibration may help a little: these rows cannot tell it from chance.",

@@ -102,9 +102,6 @@ class Comparison(Page):
         title = f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}"
         return "\n\n".join([heading, title, evidence, self.differences.to_markdown()]) + "\n"
 
-    def _lines(self) -> list[tuple[str, str]]:
-        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
-
 
 def compare(
     y_true: ArrayLike,

@@ -254,18 +254,11 @@ class MonitorReport(Page):
 
     def to_markdown(self) -> str:
         """Verdict and evidence in GitHub's Markdown; notes and settings to unfold."""
-        from calibrant.reports.render.markdown import MARKS
+        from calibrant.reports.render.markdown import opening
 
-        verdict = self.verdict
-        evidence = "\n".join(f"- {escaped(sentence, longest=600)}" for sentence in verdict.evidence)
         notes = [f"- {escaped(note, longest=600)}" for note in self.notes]
         settings = [f"- {escaped(name)}: {escaped(str(value))}" for name, value in self.settings.items()]
-        parts = [
-            f"### {MARKS[verdict.tone]} {escaped(verdict.headline, longest=600)}",
-            f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}",
-            evidence,
-            details("Notes and settings", "\n".join([*notes, *settings])),
-        ]
+        parts = [*opening(self), details("Notes and settings", "\n".join([*notes, *settings]))]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _repr_html_(self) -> str:
@@ -273,9 +266,6 @@ class MonitorReport(Page):
 
         about = f"{how_many(self.n, 'row')} · {escape(plain_text(self.kind))}"
         return summary(self.title, about, self.verdict, self.pictures, "")
-
-    def _lines(self) -> list[tuple[str, str]]:
-        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
 
 
 KINDS = {"binary": "binary", "multi-class": "multi-class", "multi-label": "multi-label", "forecast": "forecasts"}

@@ -366,8 +366,7 @@ def _pvalues(problem: ClassProblem, evidence: Evidence) -> np.ndarray:
 
 def _error_of_each(problem: ClassProblem) -> list[float]:
     """The error of each class or label."""
-    lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
-    statistic = ECE(problem.error.bins, lens=lens).given(problem.predictions, problem.weights)
+    statistic = ECE(problem.error.bins, lens=_lens_of_each(problem)).given(problem.predictions, problem.weights)
     assert isinstance(statistic, BinnedStatistic)
     return [float(error) for error in statistic.each(to_numpy(problem.targets)[None])[0]]
 
@@ -404,8 +403,11 @@ def _together(pool: Pool, i: int) -> float:
 
 def events_of(problem: ClassProblem) -> tuple[Event, ...]:
     """Each class or label in turn."""
-    lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
-    return lens.events(problem.predictions)
+    return _lens_of_each(problem).events(problem.predictions)
+
+
+def _lens_of_each(problem: ClassProblem) -> Lens:
+    return MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
 
 
 SMALL_ERROR = 0.01

@@ -17,6 +17,9 @@ from calibrant.results.result import plain_data
 class Page(Result):
     """A result that has a page: what reports of every kind share."""
 
+    title: str
+    verdict: "Verdict"
+
     def to_html(self) -> str:
         """One self-contained page."""
         raise NotImplementedError
@@ -33,6 +36,9 @@ class Page(Result):
             text = {".json": self.to_json, ".md": self.to_markdown}.get(form, self.to_html)()
             write_whole(path, text)
         return path
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
 
 
 SCORES = ("brier", "log", "crps", "energy", "pinball")
