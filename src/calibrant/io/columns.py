@@ -462,11 +462,6 @@ def _plain(column: "polars.Series", out: Path) -> np.ndarray:
     return values.astype(str) if values.dtype == object else values
 
 
-def checkpolars_of(path: Path) -> None:
-    """Refuse to read where Polars is not installed."""
-    polars_of(path)
-
-
 def polars_of(path: Path) -> Any:
     """Polars, or words on how to get it."""
     try:
