@@ -171,7 +171,7 @@ class Error:
 
 
 def table_of(trials: Trials, errors: Sequence[Error]) -> Table:
-    """A row a recalibrator and one for the predictions as they are, the smallest score first."""
+    """A row per recalibrator and one for the predictions as they are, the smallest score first."""
     order = sorted(range(len(errors)), key=lambda i: trials.mean(trials.trials[i]))
     found = [trials.trials[i] for i in order]
     changes = [trials.change(trial, trials.unchanged) for trial in found]
@@ -338,7 +338,7 @@ def _single(problem: ClassProblem, label: int) -> ClassProblem:
 
 
 def _table(labels: Sequence[str], found: Mapping[int, Trials], helped: Mapping[int, Trials]) -> Table:
-    """A row a label, the largest gain first."""
+    """A row per label, the largest gain first."""
     shown = {i: trials.best if i in helped else trials.unchanged for i, trials in found.items()}
     changes = {i: found[i].change(shown[i], found[i].unchanged) for i in found}
     order = sorted(found, key=lambda i: changes[i][0])

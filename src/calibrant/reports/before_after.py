@@ -167,7 +167,7 @@ def before_and_after(
     """Predictions before and after, on rows that taught the map nothing: held-out folds, or new rows.
 
     Bands are those of predictions taken as given. Maps of folds have seen the other rows, which makes the bands after
-    approximate; on new rows they are exact. ``clusters`` has one label a row: rows with the same label may depend on each other,
+    approximate; on new rows they are exact. ``clusters`` has one label per row: rows with the same label may depend on each other,
     and are in one fold. Two models rather than one and its recalibration: :func:`calibrant.compare`.
 
     >>> from calibrant.lab import Tempered

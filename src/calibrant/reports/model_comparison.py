@@ -49,7 +49,7 @@ class Comparison(Page):
     """Several models of the same targets, as data; :func:`calibrant.compare` makes it.
 
     ``reports`` has the report of each model without advice, slices and pictures: its numbers with intervals and null bands.
-    ``differences`` has a row a measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
+    ``differences`` has a row per measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
     the table (Holm). ``sections`` have the scores of slices.
 
     >>> from calibrant import compare
@@ -297,7 +297,7 @@ def pictures_of(problems: Mapping[str, ReportProblem], reports: Mapping[str, Rep
 
 
 def rows_of(x: KeyNumber, reports: Mapping[str, Report]) -> Picture:
-    """A row a model: its value, interval and null band."""
+    """A row per model: its value, interval and null band."""
     found = {name: _number(report, x) for name, report in reports.items()}
     scale = 100.0 if x.unit == "fraction" else 1.0
     ends = {

@@ -204,7 +204,7 @@ class Reason(StrEnum):
 class Advice:
     """What to do: which recalibrator helps most on rows it has not seen, how much it removes, and how to learn it.
 
-    ``candidates`` has a row a recalibrator, the best first; ``command`` and ``code`` learn that one, in a shell and in Python.
+    ``candidates`` has a row per recalibrator, the best first; ``command`` and ``code`` learn that one, in a shell and in Python.
     Where there is none, ``reason`` says why, for programs.
 
     >>> from calibrant import evaluate
