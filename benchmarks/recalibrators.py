@@ -245,7 +245,7 @@ def against_a_temperature(y: np.ndarray, p: np.ndarray) -> tuple[float, float]:
 
 
 def tasks(data: Path) -> Iterator[str]:
-    """A line a task: mean over splits, and the mean standard error of one."""
+    """A line per task: mean over splits, and the mean standard error of one."""
     for name in NETWORKS:
         with np.load(data / f"{name}.npz") as archive:
             change, error = against_a_temperature(archive["ground_truth"], archive["predictions"].astype(np.float64))

@@ -180,7 +180,7 @@ def table(cells: Sequence[dict[str, Any]], what: str, silent: str) -> Table:
     for cell in cells:
         sizes, predictions = "1 to 50" if cell["unequal"] else "10", "alike" if cell["alike"] else "different"
         rows.setdefault((cell["family"], cell["correlation"], predictions, sizes), {})[cell["count"]] = cell
-    names = ("family", "correlation", "predictions", "rows a cluster")
+    names = ("family", "correlation", "predictions", "rows per cluster")
     columns: dict[str, Any] = {name: [str(key[i]) for key in rows] for i, name in enumerate(names)}
     for count in sorted({cell["count"] for cell in cells}):
         columns[f"{count} clusters"] = [_share(row.get(count), what, silent) for row in rows.values()]

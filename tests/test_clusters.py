@@ -90,7 +90,7 @@ def test_what_is_refused():
         InputError, match=r"clusters has the label 'a' in all 2 rows, and chance needs several.*leave it out"
     ):
         as_clusters(["a", "a"], 2)
-    with pytest.raises(InputError, match=r"clusters must be one label a row; got shape \(2, 1\)"):
+    with pytest.raises(InputError, match=r"clusters must be one label per row; got shape \(2, 1\)"):
         as_clusters(np.zeros((2, 1)), 2)
     with pytest.raises(InputError, match="sample_weight leaves rows of a single cluster"):
         Brier()([0, 1, 1], [0.2, 0.7, 0.5], clusters=[0, 0, 1], sample_weight=[1, 1, 0])

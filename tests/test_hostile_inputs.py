@@ -57,8 +57,8 @@ def twice_named(x):
 REFUSED = {
     "no columns": (Y, np.zeros((N, 0)), r"y_pred is empty: got shape \(60, 0\), and at least one column is needed"),
     "a frame without columns": (Y, pd.DataFrame(index=range(N)), "at least one column is needed"),
-    "a single prediction": (Y, np.array(0.3), "y_pred is a single value: give one value a row"),
-    "a single target": (np.array(1), P, "y_true is a single value: give one value a row"),
+    "a single prediction": (Y, np.array(0.3), "y_pred is a single value: give one value per row"),
+    "a single target": (np.array(1), P, "y_true is a single value: give one value per row"),
     "single tensors": (torch.tensor(1), torch.tensor(0.3), "y_true is a single value"),
     "a name twice": (Y3, twice_named(P3), "y_pred has 3 columns called 'a': give each column a name of its own"),
     "a sparse matrix": (Y3, scipy.sparse.csr_matrix(P3), "y_pred is a csr_matrix: give an array"),
@@ -94,7 +94,7 @@ WEIGHTS = {
     "a sparse tensor": (torch.ones(N).to_sparse(), "sample_weight is a sparse tensor"),
     "a tensor without values": (torch.ones(N, device="meta"), "sample_weight is a tensor on the device 'meta'"),
     "beyond doubles": (np.full(N, np.longdouble("1e4000")), "sample_weight has NaN or infinite values"),
-    "a column of a table": (np.ones((N, 1)), r"sample_weight must be one number a row; got shape \(60, 1\)"),
+    "a column of a table": (np.ones((N, 1)), r"sample_weight must be one number per row; got shape \(60, 1\)"),
     "a single weight": (1.0, "sample_weight"),
 }
 

@@ -272,7 +272,7 @@ def titles(by):
         (["site"], r"by=\['site'\] names columns: give them, such as by=frame\[\[...\]\] or by=\{'site': column\}"),
         ("site", r"by='site' names columns"),
         ({"a": [1, 2]}, r"by\['a'\] has 2 rows and y_true has 300"),
-        (np.zeros((N, 2)), r"group must be one value a row; got shape \(300, 2\)"),
+        (np.zeros((N, 2)), r"group must be one value per row; got shape \(300, 2\)"),
     ],
 )
 def test_slices_that_are_no_columns_are_refused(by, message):

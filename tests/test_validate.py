@@ -68,7 +68,7 @@ BAD = {
         r"the arguments look swapped: calibrant takes the truth first",
     ),
     "swapped distribution": (Categorical([0.2, 0.9]), [0, 1], r"y_true is a Categorical: the arguments look swapped"),
-    "several labels a row": (
+    "several labels per row": (
         [[1, 1], [1, 0]],
         [[0.2, 0.8], [0.9, 0.1]],
         r"rows that are not one-hot: .*Bernoulli\(y_pred\)",
@@ -76,7 +76,7 @@ BAD = {
     "labels of another width": (
         [[0, 1, 0], [1, 0, 0]],
         [[0.2, 0.8], [0.9, 0.1]],
-        r"y_true must be one label a row; got shape",
+        r"y_true must be one label per row; got shape",
     ),
     "three axes": ([0], [[[0.5, 0.5]]], r"y_pred must be \(n,\) or \(n, k\); got shape \(1, 1, 2\)"),
     "ragged": ([0, 1], [[0.5, 0.5], [1.0]], r"y_pred has rows of different lengths"),
@@ -167,7 +167,7 @@ def test_large_finite_sums_are_not_taken_for_infinity():
         ([1.0, -1.0], "sample_weight must not be negative; found -1 in row 1"),
         ([0.0, 0.0], "sample_weight is zero everywhere"),
         ([1.0, np.nan], "sample_weight has NaN"),
-        ([[1.0], [1.0]], r"sample_weight must be one number a row; got shape \(2, 1\)"),
+        ([[1.0], [1.0]], r"sample_weight must be one number per row; got shape \(2, 1\)"),
     ],
 )
 def test_bad_weights(weights, message):

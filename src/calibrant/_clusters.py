@@ -71,7 +71,7 @@ def as_clusters(
     remedy: str = REMEDY,
     missing_remedy: str = MISSING,
 ) -> Clusters:
-    """One label a row, of any kind, as clusters; missing labels and a single cluster are refused.
+    """One label per row, of any kind, as clusters; missing labels and a single cluster are refused.
 
     ``name`` is what the caller's argument is called, ``beside`` the one that is as long.
 
@@ -80,7 +80,7 @@ def as_clusters(
     """
     labels = _labels(clusters, name)
     if labels.ndim != 1:
-        raise InputError(f"{name} must be one label a row; got shape {labels.shape}: {remedy}")
+        raise InputError(f"{name} must be one label per row; got shape {labels.shape}: {remedy}")
     check_same_length(len(labels), n, name, beside)
     missing = _missing(labels)
     if missing.any():
@@ -115,7 +115,7 @@ def _labels(clusters: Any, name: str) -> np.ndarray:
         try:
             found = np.asarray(clusters)
         except ValueError as error:
-            raise InputError(f"{name} must be one label a row; got rows of different lengths: {REMEDY}") from error
+            raise InputError(f"{name} must be one label per row; got rows of different lengths: {REMEDY}") from error
         is_mixed = found.dtype.kind in "US" and not all(isinstance(x, str | bytes) for x in clusters)
         return np.array([*clusters, None], dtype=object)[:-1] if is_mixed else found
     return to_numpy(as_array(clusters, name))

@@ -77,7 +77,7 @@ def as_column(x: ArrayLike, name: str) -> np.ndarray:
     """A column to slice by, ``(n,)`` on the host; mixed and missing values become text."""
     column = to_numpy(as_array(x, name))
     if column.ndim != 1:
-        raise InputError(f"{name} must be one value a row; got shape {column.shape}")
+        raise InputError(f"{name} must be one value per row; got shape {column.shape}")
     if column.dtype != object:
         return column
     try:
@@ -85,7 +85,7 @@ def as_column(x: ArrayLike, name: str) -> np.ndarray:
     except ValueError as error:
         row = next(i for i, x in enumerate(column) if isinstance(x, Sequence | np.ndarray) and not isinstance(x, str))
         raise InputError(
-            f"{name} must be one value a row; got {column[row]!r} in row {row}: join its parts to one text"
+            f"{name} must be one value per row; got {column[row]!r} in row {row}: join its parts to one text"
         ) from error
 
 
@@ -211,7 +211,7 @@ def _from_frame(x: object, name: str) -> Any:
 def check_not_empty(x: Array, name: str) -> None:
     """Refuse an array without rows or columns, and a single number."""
     if x.ndim == 0:
-        raise InputError(f"{name} is a single value: give one value a row, as an array or a list")
+        raise InputError(f"{name} is a single value: give one value per row, as an array or a list")
     if x.shape[0] == 0:
         raise InputError(f"{name} is empty: at least one row is needed")
     if 0 in x.shape:
@@ -358,7 +358,7 @@ def check_same_length(a: int, b: int, name_a: str, name_b: str) -> None:
 
 
 def as_weights(sample_weight: ArrayLike | None, n: int, *, in_parts: bool = False) -> np.ndarray | None:
-    """Weights as NumPy float64, or ``None`` when there are none; one non-negative number a row, not all zero.
+    """Weights as NumPy float64, or ``None`` when there are none; one non-negative number per row, not all zero.
 
     Only ratios matter, so weights that are too large or too small to be squared are multiplied by a power of two, which rounds
     nothing. What is less than ``FAINT`` of the largest then is 0. Weights of a part stay as they are, as those of other parts
@@ -369,7 +369,7 @@ def as_weights(sample_weight: ArrayLike | None, n: int, *, in_parts: bool = Fals
     w = to_numpy(as_array(sample_weight, "sample_weight"))
     if w.ndim != 1 or w.dtype.kind not in "fiub":
         raise InputError(
-            f"sample_weight must be one number a row; got shape {w.shape} of {w.dtype}: give {how_many(n, 'number')}"
+            f"sample_weight must be one number per row; got shape {w.shape} of {w.dtype}: give {how_many(n, 'number')}"
         )
     check_same_length(len(w), n, "sample_weight", "y_true")
     w = w.astype(np.float64)

@@ -45,15 +45,3 @@ class Engine(Protocol):
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
         """Apply ``fn`` to each task; results come in the order of the tasks."""
         ...
-
-
-@runtime_checkable
-class SharingEngine(Engine, Protocol):
-    """An engine whose tasks may carry references to values that were sent once.
-
-    It may have a number ``panel``: the most rows of the panels that sums over all pairs are cut into.
-    """
-
-    def share(self, value: Any) -> Any:
-        """Send a value to where tasks run; what is given back stands for it among the tasks of :meth:`map`."""
-        ...

@@ -99,7 +99,7 @@ def study(
     engine: Engine | None = None,
     folder: str | PathLike[str] | None = None,
 ) -> Table:
-    """What each method finds in the published data, and of the errors of tasks, one row a cell."""
+    """What each method finds in the published data, and of the errors of tasks, one row per cell."""
     n_sets = min(n_sets, RUNS)
     cells = [(name, s) for name in SCENARIOS for s in range(seed, seed + n_sets)]
     path = None if folder is None else Path(folder)

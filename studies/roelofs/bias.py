@@ -93,13 +93,13 @@ def study(
 
 
 def summary(table: Table) -> Table:
-    """A row a fit, method and number of bins, and a column a size; published biases in parentheses."""
+    """A row per fit, method and number of bins, and a column a size; published biases in parentheses."""
     named = Table({**table, "bins": [_bins(row) for row in table.rows()]})
     return wide(named, ("fit", "method", "bins"), lambda row: beside(row["bias"], row["published"], 2))
 
 
 def figure(table: Table) -> "Figure":
-    """Maps of the biases: bins by sizes, one a fit and method."""
+    """Maps of the biases: bins by sizes, one per fit and method."""
     rows = [{**row, "method": _titled(row["method"]), "bins": _bins(row)} for row in table.rows()]
     shown = Table({key: [row[key] for row in rows] for key in ("fit", "method", "bins", "n", "bias")})
     return pictures.heatmaps(

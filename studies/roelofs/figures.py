@@ -258,7 +258,7 @@ def _biases(
     methods: Sequence[str],
     found: dict[int, np.ndarray],
 ) -> Table:
-    """A row a cell and method: true error, mean, bias and its standard error, standard deviation."""
+    """A row per cell and method: true error, mean, bias and its standard error, standard deviation."""
     rows = []
     for i, (key, (world, _)) in enumerate(zip(keys, cells, strict=True)):
         truth = 100 * tce(world)

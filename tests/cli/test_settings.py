@@ -141,5 +141,5 @@ def test_the_usual_recalibrator_of_a_family(predictions, expected):
 
 
 def test_several_labels_have_no_recalibrator():
-    with pytest.raises(InputError, match="several labels a row have no recalibrator: take them one by one"):
+    with pytest.raises(InputError, match="several labels per row have no recalibrator: take them one by one"):
         default_recalibrator(Bernoulli([[0.2, 0.9]]))

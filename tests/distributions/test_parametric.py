@@ -1,4 +1,4 @@
-"""What families of a few numbers a row have in common, each beside SciPy's own."""
+"""What families of a few numbers per row have in common, each beside SciPy's own."""
 
 import itertools
 import pickle
@@ -197,7 +197,7 @@ def test_parameters_have_as_many_rows(family):
     if len(columns) > 1:
         with pytest.raises(InputError, match=r"\w+ has 2 rows and \w+ has \d: they must be equal"):
             family(*columns[:-1], columns[-1][:2])
-    with pytest.raises(InputError, match=r"must be one number a row; got shape \(1, \d\)"):
+    with pytest.raises(InputError, match=r"must be one number per row; got shape \(1, \d\)"):
         family(*(np.array(column)[None] for column in columns))
     with pytest.raises(InputError, match=r"is empty: got shape \(0,\)"):
         family(*([] for _ in columns))
@@ -207,7 +207,7 @@ def test_parameters_have_as_many_rows(family):
 
 @pytest.mark.parametrize("family", [f for f in CASES if f not in (Logistic, LogNormal)])
 def test_not_all_parameters_can_be_single_numbers(family):
-    with pytest.raises(InputError, match="must be one number a row, as an array or a list; got"):
+    with pytest.raises(InputError, match="must be one number per row, as an array or a list; got"):
         family(*(column[0] for column in CASES[family]))
 
 
@@ -241,7 +241,7 @@ def test_what_must_be_positive_is(family, name, bad):
     ("y", "message"),
     [
         ([np.nan] * 4, "y_true has NaN or infinite values"),
-        (np.zeros((4, 2)), r"y_true must be one number a row; got shape \(4, 2\)"),
+        (np.zeros((4, 2)), r"y_true must be one number per row; got shape \(4, 2\)"),
         (["a"] * 4, "y_true must hold real numbers"),
         ([], "y_true is empty"),
     ],

@@ -123,7 +123,7 @@ class TestEstimator:
         [
             ([0.0, np.nan], "y_true has NaN"),
             ([0.0], "y_true has 1 row and y_pred has 2"),
-            ([[0.0, 1.0], [1.0, 2.0]], "y_true must be one number a row"),
+            ([[0.0, 1.0], [1.0, 2.0]], "y_true must be one number per row"),
             ([], "y_true is empty"),
             (["a", "b"], "y_true must hold real numbers"),
         ],

@@ -60,14 +60,14 @@ def csv_of(table: Table) -> bytes:
 
 
 def jsonl_of(table: Table) -> bytes:
-    """An object a line."""
+    """An object per line."""
     return "".join(
         json.dumps(dict(zip(table, row, strict=True))) + "\n" for row in zip(*table.values(), strict=True)
     ).encode()
 
 
 def npz_of(table: Table) -> bytes:
-    """An array a column."""
+    """An array per column."""
     return archive({name: _saved(np.array(column)) for name, column in table.items()})
 
 

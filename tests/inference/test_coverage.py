@@ -75,7 +75,7 @@ def test_groups_and_weights(rng):
         ({"levels": []}, "levels must hold at least one level"),
         ({"confidence_level": 0}, "confidence_level must lie strictly between 0 and 1"),
         ({"by": [1, 2, 3]}, "by has 3 rows and y_true has 2"),
-        ({"by": [[1, 2]]}, "by must be one value a row"),
+        ({"by": [[1, 2]]}, "by must be one value per row"),
         ({"sample_weight": [1.0, -1.0]}, "sample_weight must not be negative"),
     ],
 )

@@ -79,7 +79,7 @@ def test_errors_whose_size_is_alike_are_memory_too(rng):
         (["31/5/2024", "1/6/2024", "2/6/2024"], r"time must be numbers or dates such as 2024-05-31.*got '31/5/2024'"),
         ([1.0, np.nan, 2.0], "time has 1 missing or infinite values, first in row 1: drop these rows"),
         ([1, 2], "time.*y_true"),
-        ([[1, 2]] * 3, r"time must be one value a row; got shape \(3, 2\)"),
+        ([[1, 2]] * 3, r"time must be one value per row; got shape \(3, 2\)"),
     ],
 )
 def test_times_that_cannot_be_used(time, words):

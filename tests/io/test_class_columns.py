@@ -90,7 +90,7 @@ def test_rounded_rows(table):
     data = read(path, y_true="key", normalise=True)
     assert data.y_pred.matrix.sum(axis=1) == pytest.approx(1)
     assert data.notes[0].startswith("rows are divided by their sums, which lie between")
-    with pytest.raises(InputError, match="normalise=True needs a column a class"):
+    with pytest.raises(InputError, match="normalise=True needs a column per class"):
         read(path, y_true="key", y_pred="p_a", pos_label="a", normalise=True)
     with pytest.raises(InputError, match="predict names the columns itself: leave out scale and normalise"):
         read(path, y_true="key", predict="Categorical('p_*')", scale="percent", normalise=True)

@@ -125,8 +125,8 @@ def test_closed_forms_are_for_their_own_distances(rng):
     ("make", "message"),
     [
         (lambda: Gaussian([1.0, 0.0]), "every one of lengthscales must be a positive number"),
-        (lambda: Gaussian([]), "lengthscales must be a list of numbers, one a coordinate; got"),
-        (lambda: Gaussian(["a"]), "lengthscales must be a list of numbers, one a coordinate; got"),
+        (lambda: Gaussian([]), "lengthscales must be a list of numbers, one per coordinate; got"),
+        (lambda: Gaussian(["a"]), "lengthscales must be a list of numbers, one per coordinate; got"),
         (lambda: Gaussian("1"), "lengthscale must be a positive number, or None for the median distance; got '1'"),
         (lambda: PerCoordinate([1.0], PerCoordinate([1.0])), "metric must be Euclidean.. or Cityblock"),
         (

@@ -13,7 +13,7 @@ BINS = 20
 
 
 def levels(world, n, seed):
-    """Where each target lies in its prediction, one column a coordinate."""
+    """Where each target lies in its prediction, one column per coordinate."""
     y, predictions = world.draw(n, np.random.default_rng(seed))
     return ndtr((y - predictions.loc) / predictions.scale).reshape(n, -1)
 

@@ -194,7 +194,7 @@ def test_other_truths_are_those_of_every_world():
         (lambda: BetaScores(0, 1), "alpha must be a positive number; got 0"),
         (lambda: BetaScores(1, np.inf), "beta must be a positive number; got inf"),
         (lambda: EmpiricalScores([0.2, 1.2]), r"scores must lie in \[0, 1\]; found 1.2"),
-        (lambda: EmpiricalScores([[0.2, 0.8]]), r"scores must be one probability a row; got shape \(1, 2\)"),
+        (lambda: EmpiricalScores([[0.2, 0.8]]), r"scores must be one probability per row; got shape \(1, 2\)"),
         (lambda: ScoreWorld(0.5), r"scores must be a distribution such as BetaScores\(\) .*; got 0.5"),
         (lambda: ScoreWorld(BetaScores(), np.sqrt), r"curve must be a TrueCurve such as Diagonal\(\)"),
         (lambda: tce(ScoreWorld(BetaScores(), Power(2)), 0.5), "norm must be a number of at least 1, or inf; got 0.5"),

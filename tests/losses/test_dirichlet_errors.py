@@ -5,8 +5,8 @@ from calibrant.estimators import Sharpness
 
 torch = pytest.importorskip("torch")
 
-from calibrant.losses.class_rows import ClassRows  # noqa: E402
 from calibrant.losses.dirichlet_errors import FusedKDE  # noqa: E402
+from calibrant.losses.fused_error import ClassRows  # noqa: E402
 
 
 @pytest.mark.parametrize("bandwidth", [2.0, 0.05])  # of wide kernels ratios are corrected, of narrow ones at some rows

@@ -64,7 +64,7 @@ class TestClasses:
             ([[0.0, 0.0]] * 3, [0, 1, -100], "found -100 in row 2"),
             ([[0.0, 0.0]], [0.5], "integer class numbers; got torch.float32 values like 0.5: use targets.long()"),
             ([[0.0, 0.0, 0.0]], [1.0], "integer class numbers"),
-            ([[0.0, 0.0]], [[0, 1]], r"one value a row, \(n,\); got shape \(1, 2\): use targets.argmax\(1\)"),
+            ([[0.0, 0.0]], [[0, 1]], r"one value per row, \(n,\); got shape \(1, 2\): use targets.argmax\(1\)"),
             ([[0.0, 0.0]], [0, 1], "targets has 2 rows and outputs has 1"),
             (
                 [[[0.0, 0.0]]],
@@ -126,7 +126,7 @@ class TestNormal:
             (torch.zeros(2, 3), r"outputs must be \(n, 2\), or 2 tensors mean, log_variance; got shape \(2, 3\)"),
             (torch.zeros(2), r"outputs must be \(n, 2\)"),
             ((torch.zeros(2),), "outputs must be 2 tensors, mean, log_variance; got 1"),
-            ((torch.zeros(2), torch.zeros(3)), r"must be one number a row; got shapes \(2,\), \(3,\)"),
+            ((torch.zeros(2), torch.zeros(3)), r"must be one number per row; got shapes \(2,\), \(3,\)"),
             ((torch.zeros(2), torch.tensor([0.0, NAN])), "log_variance has NaN or infinite values in 1 row, first in"),
             ((torch.zeros(2), torch.tensor([0.0, -99.0])), "between -60 and 60; found 99 in size in row 1: lower the"),
         ],

@@ -1,4 +1,4 @@
-"""A forecaster with quantiles that cross, an ensemble with a line a member, counts, intervals, and days that are alike."""
+"""A forecaster with quantiles that cross, an ensemble with a line per member, counts, intervals, and days that are alike."""
 
 import json
 import shlex

@@ -176,7 +176,7 @@ def tempering(temperature):
         (tempering('"hot"'), "the file's Tempering cannot be used: temperature is hot"),
         (tempering("[2]"), r"the file's Tempering cannot be used: temperature is \[2\]"),
         (tempering('2, "n_classes": true'), "n_classes is True"),
-        (tempering("2")[:-1] + ', "labels": 3}', "labels must be different names, one a class; got 3"),
+        (tempering("2")[:-1] + ', "labels": 3}', "labels must be different names, one per class; got 3"),
         (tempering("2")[:-1] + ', "labels": ["a", "a"]}', "labels must be different names"),
     ],
 )

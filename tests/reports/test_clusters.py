@@ -75,6 +75,8 @@ def test_every_kind_of_prediction_has_a_page_with_clusters(rng, kind):
     report = evaluate(y, predictions, clusters=text, by={"site": text % 2}, n_resamples=99, rng=0)
     assert report.verdict.pvalue > 0.01
     assert "signs of 60 clusters" in report.verdict.evidence[0]
+    drawn = [(picture.kind, picture.title) for picture in report.pictures]
+    assert len(drawn) == len(set(drawn))
     assert report.numbers[0].pvalue is not None
     assert all(x.null_band is None for x in report.numbers)
     assert report.settings["clusters"] == 60

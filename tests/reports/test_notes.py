@@ -1,10 +1,10 @@
 import numpy as np
 
-from calibrant.reports.notes import duplicated, effective_rows, listed, precision
+from calibrant.reports.notes import duplicated, listed, precision, weight_notes
 
 
 def test_equal_weights_need_no_word():
-    assert effective_rows(None) == effective_rows(np.full(5, 2.0)) == []
+    assert weight_notes(None) == weight_notes(np.full(5, 2.0)) == []
 
 
 def test_few_doubles_need_no_word(rng):

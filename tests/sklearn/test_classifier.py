@@ -314,7 +314,7 @@ def test_bad_input():
         RecalibratedClassifier(GaussianNB(), Platt()).fit(X, y)
     with pytest.raises(InputError, match=r"Odd gives values of shape \(\d+, 2\) for 3 classes"):
         RecalibratedClassifier(Odd()).fit(X, y)
-    with pytest.raises(InputError, match=r"one column a class is needed \(decision_function_shape='ovr' for SVC\)"):
+    with pytest.raises(InputError, match=r"one column per class is needed \(decision_function_shape='ovr' for SVC\)"):
         RecalibratedClassifier(SVC(decision_function_shape="ovo")).fit(*drawn(4))
     with pytest.raises(InputError, match="sample_weight must not be negative"):
         RecalibratedClassifier(GaussianNB()).fit(X, y, sample_weight=-np.ones(600))

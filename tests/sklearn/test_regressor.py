@@ -204,7 +204,7 @@ def test_bad_input():
         with pytest.raises(InputError, match="levels must lie strictly between 0 and 1"):
             found.predict_quantiles(X, levels)
     assert found.predict_quantiles(X[:3], 0.5).shape == (3, 1)
-    with pytest.raises(InputError, match=r"predicts values of shape \(400, 2\): one number a row is needed"):
+    with pytest.raises(InputError, match=r"predicts values of shape \(400, 2\): one number per row is needed"):
         RecalibratedRegressor(FrozenEstimator(DecisionTreeRegressor().fit(X, np.stack([y, y], axis=1)))).fit(X, y)
     with pytest.raises(InputError, match="X and y have no rows"):
         RecalibratedRegressor(LinearRegression()).fit(X[:0], y[:0])

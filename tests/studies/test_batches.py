@@ -58,7 +58,7 @@ def test_sweeps_are_those_of_the_estimator(world, rule, n):
 
 
 def test_where_sweeps_end_by_hand():
-    """In order up to 3 bins, with 4 they are 0, 1, 1/2, 1; never in order; up to one row a bin; with empty bins between."""
+    """In order up to 3 bins, with 4 they are 0, 1, 1/2, 1; never in order; up to one row per bin; with empty bins between."""
     observed = np.array([[0, 0, 1, 0, 1, 1], [1, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     scores = np.tile([0.05, 0.2, 0.3, 0.55, 0.7, 0.95], (3, 1))
     batch = Batch.of(observed, scores)

@@ -1,1 +1,1 @@
-"""Numerical methods that several packages share, one a file."""
+"""Numerical methods that several packages share, one per file."""

@@ -10,7 +10,7 @@ from calibrant._validate import InputError
 from calibrant.distributions.base import Distribution
 
 Values: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""A function of targets, one a row of a batch; rows are the last axis of what it gives."""
+"""A function of targets, one per row of a batch; rows are the last axis of what it gives."""
 
 
 DIGITS = 1e-6

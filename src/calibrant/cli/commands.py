@@ -292,7 +292,7 @@ def exact_test(
 def _measured(
     measures: Sequence[Callable[..., Any]], names: Sequence[str], data: io.Dataset
 ) -> tuple[list[Estimate], list[tuple[str, str, Table]]]:
-    """What each measure says of all rows, and of the slices of each column; with progress, a step a measure."""
+    """What each measure says of all rows, and of the slices of each column; with progress, a step per measure."""
     results: list[Estimate] = []
     slices: list[tuple[str, str, Table]] = []
     has_own = any(isinstance(measure, _Seeded) for measure in measures)

@@ -1,4 +1,4 @@
-"""Several files of predictions of the same rows, one a model."""
+"""Several files of predictions of the same rows, one per model."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -31,12 +31,12 @@ class Fields:
 
     y_true: Annotated[
         str | None,
-        Parameter(help="column of the truth; 'y_*' for several labels a row, answer==key for two that agree"),
+        Parameter(help="column of the truth; 'y_*' for several labels per row, answer==key for two that agree"),
     ] = None
     y_pred: Annotated[
         tuple[str, ...],
         Parameter(
-            help="column of probabilities; 'p_*' for a column a class; report compares several",
+            help="column of probabilities; 'p_*' for a column per class; report compares several",
             negative="",
             show_default=False,
         ),
@@ -82,7 +82,7 @@ class Fields:
         """The column of predictions, or the pattern of several."""
         if len(self.y_pred) > 1:
             both = " ".join(f"--y-pred {shlex.quote(name)}" for name in self.y_pred)
-            alone = f"of a column a class say --y-pred {','.join(self.y_pred)}"
+            alone = f"of a column per class say --y-pred {','.join(self.y_pred)}"
             raise InputError(f"{both} are several models, which calibrant report compares; {alone}")
         return self.y_pred[0] if self.y_pred else None
 
@@ -186,7 +186,7 @@ class FoldedData(Data):
 File = Annotated[
     Path, Parameter(help="predictions and truth: text, Parquet, JSON, Excel, NPZ, a log; - reads from a pipe")
 ]
-Others = Annotated[Path, Parameter(help="further files of the same rows, one a model, to compare with", show=True)]
+Others = Annotated[Path, Parameter(help="further files of the same rows, one per model, to compare with", show=True)]
 Shards = Annotated[Path, Parameter(help="further files, with --shards", show=True)]
 Output = Annotated[Literal["table", "json"], Parameter(name="--format", help="for people or programs", group=OUTPUT)]
 Comment = Annotated[

@@ -17,7 +17,7 @@ DIABETES = 'diabetes.csv --y-true progression --predict "Normal(mu, sigma)"'
 TOP_LABEL = "'ECE(EqualMass(10), lens=TopLabel())'"
 
 REPORT = (
-    Example("Class probabilities, a column a class, looked at by slices:", f"calibrant report {DIGITS} --by ink"),
+    Example("Class probabilities, a column per class, looked at by slices:", f"calibrant report {DIGITS} --by ink"),
     Example("Forecasts of numbers:", f"calibrant report {DIABETES} --by sex --out diabetes.html"),
     Example("In a pipeline that should stop:", f"calibrant report {DIGITS} --fail-if 'ECE > 0.2'"),
     Example("As a comment on a pull request:", f"calibrant report {DIGITS} --format markdown > comment.md"),
@@ -78,7 +78,7 @@ MONITOR = (
         "A page with the evidence row by row, and with windows:",
         f"calibrant monitor {DIABETES} --window 50 --report stream.html",
     ),
-    Example("For programs, one JSON object a line:", f"calibrant monitor {DIABETES} --window 100 --format json"),
+    Example("For programs, one JSON object per line:", f"calibrant monitor {DIABETES} --window 100 --format json"),
 )
 
 SIMULATE = (
@@ -132,7 +132,7 @@ QUESTION = """Can I believe these probabilities?
 
 A model that says 80 % should be right 8 times out of 10. calibrant reads predictions and what happened from a file (CSV, \
 Parquet, JSONL, NPZ, or - for a pipe), tests whether claims come true as often as stated, and says by how much they do not, \
-where, and what to do about it. Classes, several labels a row, numbers, counts, ensembles and quantiles alike."""
+where, and what to do about it. Classes, several labels per row, numbers, counts, ensembles and quantiles alike."""
 
 FIRST_STEPS = (
     Example("1. See a report on example predictions, and keep their file:", "calibrant demo --data digits.csv"),

@@ -120,7 +120,7 @@ def learn(
 
 
 def ranking(fits: Sequence[Recalibration]) -> Table:
-    """A row a fit, and one for the predictions as they are where it ranks."""
+    """A row per fit, and one for the predictions as they are where it ranks."""
     tables = [fit.scores for fit in fits if fit.scores is not None]
     first = tables[0]
     rows = [

@@ -129,7 +129,7 @@ def report(
 
     Gates may name the numbers of the report by label or estimator: of classes ECE (the calibration error), SKCE, Brier and
     LogLoss, of forecasts PITError, CentralCoverage, SKCE, CRPS and LogLoss; and pvalue, of all tests together.
-    Several files of the same rows, one a model, or several --y-pred of one file, are compared, row by row. Gates then
+    Several files of the same rows, one per model, or several --y-pred of one file, are compared, row by row. Gates then
     name a model, too: 'ECE of b > 0.05'.
 
     Parameters

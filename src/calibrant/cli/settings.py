@@ -63,7 +63,7 @@ def default_recalibrator(predictions: Distribution) -> "Recalibrator":
     if isinstance(predictions, Categorical):
         return Default()
     if isinstance(predictions, Bernoulli):
-        raise InputError("several labels a row have no recalibrator: take them one by one, --y-true y_a --y-pred p_a")
+        raise InputError("several labels per row have no recalibrator: take them one by one, --y-true y_a --y-pred p_a")
     if type(predictions).__name__ in SCALED_FAMILIES:
         return VarianceScaling(bias=True)
     if isinstance(predictions, Ensemble) and predictions.members.ndim == 2:

@@ -191,7 +191,7 @@ def one_a_row(x: ArrayLike, name: str) -> Array:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise InputError(f"{name} must be one number a row; got shape {tuple(values.shape)}")
+        raise InputError(f"{name} must be one number per row; got shape {tuple(values.shape)}")
     return values
 
 

@@ -29,8 +29,8 @@ LOGARITHM = 4
 class MultivariateNormal(Distribution):
     """Normal distributions in d dimensions: means ``(n, d)``, and either standard deviations or covariances.
 
-    ``scale`` holds one standard deviation a row ``(n,)`` (isotropic) or one a coordinate ``(n, d)``; ``covariance`` a
-    full matrix a row, ``(n, d, d)``. Either may leave no spread along some directions; there is no density then, and so no log
+    ``scale`` holds one standard deviation a row ``(n,)`` (isotropic) or one per coordinate ``(n, d)``; ``covariance`` a
+    full matrix per row, ``(n, d, d)``. Either may leave no spread along some directions; there is no density then, and so no log
     loss, but all kernel errors and samples. Coordinates are the mean and the standard deviations, or the mean and the matrix
     root of the covariance: always Hilbertian, and equal to the Wasserstein distance where covariances commute.
 
@@ -96,7 +96,7 @@ class MultivariateNormal(Distribution):
         return self._trusted(displaced(self.loc, by), self.scale, self.covariance)
 
     def divided(self, units: np.ndarray) -> Self:
-        """The distributions of ``Y / units``, with one number a coordinate.
+        """The distributions of ``Y / units``, with one number per coordinate.
 
         >>> MultivariateNormal([[2.0, 30.0]], [[1.0, 10.0]]).divided(np.array([1.0, 10.0])).coords
         array([[2., 3., 1., 1.]])

@@ -1,4 +1,4 @@
-"""What families given by a few numbers a row share."""
+"""What families given by a few numbers per row share."""
 
 import math
 from dataclasses import dataclass, fields
@@ -64,7 +64,7 @@ def as_columns(values: dict[str, ArrayLike]) -> list[Array]:
     given = {name: one_a_row(x, name) for name, x in values.items() if not is_single(x)}
     if not given:
         names = " or ".join(values)
-        raise InputError(f"{names} must be one number a row, as an array or a list; got {list(values.values())!r}")
+        raise InputError(f"{names} must be one number per row, as an array or a list; got {list(values.values())!r}")
     lead = next(iter(given))
     for name, x in given.items():
         check_same_length(x.shape[0], given[lead].shape[0], name, lead)

@@ -79,7 +79,7 @@ class BaseEstimator(Settings, ABC):
     ) -> Estimate:
         """Estimate from targets and predictions, truth first; what costs more than reading the rows is done by the engine.
 
-        ``clusters`` has one label a row: rows with the same label may depend on each other in any way.
+        ``clusters`` has one label per row: rows with the same label may depend on each other in any way.
         """
         if engine is not None:
             mapping(engine)  # refuses what is none, also where there is no use for one
@@ -245,7 +245,7 @@ class LensedEstimator(BaseEstimator):
 
 
 class MeanOverEvents(LensedEstimator):
-    """An estimator whose value is the mean of one number an event; subclasses write :meth:`errors`."""
+    """An estimator whose value is the mean of one number per event; subclasses write :meth:`errors`."""
 
     name: str
 
@@ -299,7 +299,7 @@ class OfEvent:
 
 
 class EventEstimator(LensedEstimator):
-    """An estimator of one number an event; several events are averaged, and the table has each.
+    """An estimator of one number per event; several events are averaged, and the table has each.
 
     Subclasses are frozen dataclasses with a field ``lens`` that write :meth:`of_event`.
     """

@@ -105,7 +105,7 @@ def risk_coverage(
     labels: ArrayLike | None = None,
     pos_label: object = None,
 ) -> Table:
-    """The risk-coverage curve: a row a score, the surest first.
+    """The risk-coverage curve: a row per score, the surest first.
 
     Beside the share of rows that score as high, ``risk`` is how often they are wrong, and ``claimed`` what their
     scores say of it.

@@ -49,7 +49,7 @@ class Judged:
 
     @property
     def is_event(self) -> bool:
-        """Whether one number a row is predicted."""
+        """Whether one number per row is predicted."""
         return self.f.ndim == 1
 
     def towards_the_middle(self, over: bool) -> "Judged":

@@ -184,7 +184,7 @@ def steps_of(time: ArrayLike, n: int) -> np.ndarray:
     values = _comparable(to_numpy(as_array(time, "time")))
     if values.ndim != 1:
         raise InputError(
-            f"time must be one value a row; got shape {values.shape}: give the column that orders the rows"
+            f"time must be one value per row; got shape {values.shape}: give the column that orders the rows"
         )
     check_same_length(len(values), n, "time", "y_true")
     missing = np.isnat(values) if values.dtype.kind in "mM" else ~np.isfinite(values)

@@ -40,7 +40,7 @@ class Bootstrap(Settings):
     ``block=b`` is for rows in the order of time: b rows after each other are drawn together, so that what depends on what
     was shortly before stays with it; the last row is followed by the first. Politis & Romano (1992).
 
-    ``clusters`` has one label a row: whole clusters are drawn with replacement, so that what rows of a cluster have in common
+    ``clusters`` has one label per row: whole clusters are drawn with replacement, so that what rows of a cluster have in common
     stays with it. Where clusters, or rare events in them, are too few, the interval is withheld.
 
     >>> import numpy as np
@@ -242,7 +242,7 @@ class Jackknife(Settings):
     ``G T - (G - 1) T_-g`` for values; calibration errors, which are no smooth functions of means, get none. Length scales
     are those of all rows. Quenouille (1956), Tukey (1958).
 
-    ``clusters`` has one label a row: whole clusters are dealt into groups. There is a standard error then, and no interval.
+    ``clusters`` has one label per row: whole clusters are dealt into groups. There is a standard error then, and no interval.
 
     >>> from calibrant import Brier
     >>> y_true, y_pred = [1, 0, 1, 1], [0.8, 0.4, 0.6, 0.9]

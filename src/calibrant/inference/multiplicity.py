@@ -66,7 +66,7 @@ def westfall_young(statistics: np.ndarray, largest: np.ndarray) -> np.ndarray:
     """
     t, top = (to_numpy(as_real(x, n)) for x, n in ((statistics, "statistics"), (largest, "largest")))
     if top.ndim != 1:
-        raise InputError(f"largest must be one number a resample; got shape {top.shape}")
+        raise InputError(f"largest must be one number per resample; got shape {top.shape}")
     top = np.sort(top)
     slack = rounding_of(np.append(top, t.ravel()))
     return (1 + len(top) - np.searchsorted(top, t - slack, side="left")) / (len(top) + 1)

@@ -27,7 +27,7 @@ from calibrant.inference.monte_carlo import CHUNK, ROUNDING, draw
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.squared_errors import Square, Squared, is_square, roots_apart, squares_apart
 from calibrant.results import SCHEMA, Estimate, Interval, Table, brief, how_many, number
-from calibrant.results.result import Measured
+from calibrant.results.result import Measured, plain_data
 from calibrant.typing import Array, ArrayLike, Engine, Estimator, Seed
 
 TASK = 50
@@ -91,19 +91,9 @@ class Difference(Measured):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "difference",
-            "value": self.value,
-            "standard_error": self.standard_error,
-            "interval": self.interval.to_dict(),
-            "pvalue": self.pvalue,
-            "n": self.n,
-            "comparison": repr(self.comparison),
-            "withheld": self.withheld,
-            "a": self.a.to_dict(),
-            "b": self.b.to_dict(),
-        }
+        head = {"schema": SCHEMA, "kind": "difference"}
+        parts = ("value", "standard_error", "interval", "pvalue", "n", "comparison", "withheld", "a", "b")
+        return head | plain_data(self, *parts) | {"comparison": repr(self.comparison)}
 
     def _lines(self) -> list[tuple[str, str]]:
         known = [

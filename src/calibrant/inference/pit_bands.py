@@ -163,7 +163,7 @@ class PITCurve(Settings):
     an S lying on its side says too sure (steep at the ends) or too timid (steep in the middle), a bow to one side too
     high (above the diagonal) or too low. O(n log n). Säilynoja, Bürkner & Vehtari (2022).
 
-    ``clusters`` has one label a row: rows with the same label may depend on each other in any way. The band is then of one
+    ``clusters`` has one label per row: rows with the same label may depend on each other in any way. The band is then of one
     width, from random signs of whole clusters, and holds for many clusters; fewer than 12 are refused.
 
     >>> from calibrant import Normal

@@ -109,14 +109,14 @@ def coverage(
 ) -> Table:
     """Share of targets in their central prediction intervals, with exact binomial intervals, and the mean width.
 
-    ``levels`` are 0.5, 0.8, 0.9 and 0.95, or of quantile forecasts those of their intervals. A row a level: ``expected``
+    ``levels`` are 0.5, 0.8, 0.9 and 0.95, or of quantile forecasts those of their intervals. A row per level: ``expected``
     is the mean probability that the predictions give to their own intervals (the level, or more where single values have
     a probability), ``observed`` the share of targets inside, ``low`` and ``high`` its Clopper-Pearson interval. Fewer
     inside than expected: too sure. ``width`` is the sharpness: of two forecasts that both hold what they promise, the
     narrower is better. ``by`` gives each row's group, such as :func:`~calibrant.estimators.by_spread` of the
     forecast; coverage that is right on average may be too low where the forecast is sure. O(n) a level.
 
-    ``clusters`` has one label a row: rows with the same label may depend on each other in any way. Intervals are then those of as
+    ``clusters`` has one label per row: rows with the same label may depend on each other in any way. Intervals are then those of as
     many independent rows as the clusters are worth; fewer than 12 are refused. Korn & Graubard (1998).
 
     >>> from calibrant import Normal, coverage

@@ -272,7 +272,7 @@ class ReliabilityCurve(Settings):
     * on curves of your own what a bootstrap of the rows holds, which is too little wherever all outcomes nearby agree: for
       the two above it held 58 to 94 % at 200 rows.
 
-    ``clusters`` has one label a row: rows with the same label may depend on each other in any way. In bins the bands are then
+    ``clusters`` has one label per row: rows with the same label may depend on each other in any way. In bins the bands are then
     Clopper-Pearson's for as many independent rows as those of the clusters are worth; curves are refused, as are clusters that
     :class:`~calibrant.ExactTest` refuses. Weights are importance: each row stays one independent outcome. Dimitriadis, Gneiting &
     Jordan (2021).

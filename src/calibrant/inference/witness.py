@@ -167,7 +167,7 @@ class LocalErrors(Settings):
         rng: Seed = None,
         engine: Engine | None = None,
     ) -> Table:
-        """One row a signal and point: where, the mean error, its band, and how many rows count there."""
+        """One row per signal and point: where, the mean error, its band, and how many rows count there."""
         refuse_clusters(self, clusters, BANDS)
         targets, predictions, weights = as_weighted_problem(y_true, y_pred, sample_weight, Classes(labels, pos_label))
         check_whole(predictions, self)

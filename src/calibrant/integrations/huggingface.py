@@ -11,7 +11,7 @@ from calibrant._validate import InputError
 def as_metric(estimator: Callable[..., Any], name: str = "calibration", n_classes: int | None = None) -> Any:
     """An estimator as a metric of Hugging Face's ``evaluate``: ``compute``, ``add``, ``add_batch``, ``evaluate.combine``.
 
-    ``predictions`` are one probability a row, or with ``n_classes`` a list of so many; ``references`` are labels from 0 on.
+    ``predictions`` are one probability per row, or with ``n_classes`` a list of so many; ``references`` are labels from 0 on.
     ``compute`` hands other arguments, such as ``sample_weight``, on to the estimator, and gives ``{name: value}``::
 
         as_metric(ECE(), "ece").compute(references=[0, 1, 1, 1], predictions=[0.1, 0.9, 0.8, 0.7])     # {'ece': 0.175}

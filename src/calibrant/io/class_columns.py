@@ -170,7 +170,7 @@ class ClassColumns:
     def normalised(self) -> "ClassColumns":
         """Rows divided by their sums."""
         if self.values.shape[1] == 1:
-            raise InputError(f"{said('normalise', '')} needs a column a class: leave it out with one column")
+            raise InputError(f"{said('normalise', '')} needs a column per class: leave it out with one column")
         if self.values.dtype.kind not in "biuf":
             raise InputError(f"{said('normalise', '')} needs numbers; {_listed(self.names)} hold others")
         sums = self.values.sum(axis=1, keepdims=True)

@@ -314,7 +314,7 @@ class Frame(Columns):
             raise InputError(self.without_value(missing[0], frame[missing[0]].is_null().to_numpy()))
         if odd := [name for name in names if is_no_value(frame[name].dtype)]:
             raise InputError(
-                f"{self.path.name}: column {odd[0]!r} holds {frame[odd[0]].dtype}: give one number or text a row"
+                f"{self.path.name}: column {odd[0]!r} holds {frame[odd[0]].dtype}: give one number or text per row"
             )
         if long := [name for name in names if is_too_long(frame[name].dtype)]:
             raise InputError(
@@ -430,7 +430,7 @@ def is_too_long(dtype: "polars.DataType | type[polars.DataType]") -> bool:
 
 
 def is_no_value(dtype: "polars.DataType") -> bool:
-    """Whether these are several values a row, or bytes."""
+    """Whether these are several values per row, or bytes."""
     return dtype.is_nested() or str(dtype) in ("Binary", "Object")
 
 
@@ -461,11 +461,6 @@ def _plain(column: "polars.Series", out: Path) -> np.ndarray:
         )
     values = column.to_numpy()
     return values.astype(str) if values.dtype == object else values
-
-
-def checkpolars_of(path: Path) -> None:
-    """Refuse to read where Polars is not installed."""
-    polars_of(path)
 
 
 def polars_of(path: Path) -> Any:

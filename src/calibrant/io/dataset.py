@@ -377,7 +377,7 @@ def _classes(
         return _against(truth, pos_label, is_part, table), Categorical(probs[:, 0], pos_label=named)
     if pos_label is not None:
         raise InputError(
-            f"{said('pos_label')} goes with a single column of probabilities; with a column a class, leave it out"
+            f"{said('pos_label')} goes with a single column of probabilities; with a column per class, leave it out"
         )
     classes.check(truth)
     return truth, Categorical(probs, classes.labels)

@@ -57,7 +57,7 @@ def _of_document(content: bytes, name: str) -> tuple[bytes, list[str]]:
         return _of_rows(*inspect_rows(found, name))
     if isinstance(found, dict) and found and all(isinstance(v, list) for v in found.values()):
         if len({len(v) for v in found.values()}) > 1:
-            raise InputError(f"{name}: its lists have different lengths: give one value a row")
+            raise InputError(f"{name}: its lists have different lengths: give one value per row")
         return _of_rows(dict(zip(found, row, strict=True)) for row in zip(*found.values(), strict=True))
     if (
         isinstance(found, dict) and found and all(isinstance(v, dict) for v in found.values())
@@ -67,7 +67,7 @@ def _of_document(content: bytes, name: str) -> tuple[bytes, list[str]]:
     if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
         return _of_rows(found)
     raise InputError(
-        f"{name} is JSON, but no table: give a list of objects, one a row, or an object of lists, one a column"
+        f"{name} is JSON, but no table: give a list of objects, one per row, or an object of lists, one per column"
     )
 
 

@@ -1,4 +1,4 @@
-"""Ensembles with a line a member, as weather services and simulations write them."""
+"""Ensembles with a line per member, as weather services and simulations write them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,10 +14,10 @@ from calibrant.results import how_many
 
 
 class LongFormat(Columns):
-    """The columns of a file in which each member of a forecast has a line: one row a forecast, in the order of their first lines.
+    """The columns of a file in which each member of a forecast has a line: one row per forecast, in the order of their first lines.
 
-    A column of numbers that differ within a forecast has a column a member, in the order of the file; all others must say the same
-    on every line of a forecast, and say it once.
+    A column of numbers that differ within a forecast has a column per member, in the order of the file; all others must say the
+    same on every line of a forecast, and say it once.
     """
 
     def __init__(self, lines: Columns, wish: str) -> None:
@@ -43,7 +43,7 @@ class LongFormat(Columns):
         self.keys = [", ".join(found[i]) for i in self.order]
 
     def load(self, names: Sequence[str], role: Role = "label") -> np.ndarray:
-        """One row a forecast; of numbers that differ within one, ``(n, members)``."""
+        """One row per forecast; of numbers that differ within one, ``(n, members)``."""
         values = self.lines.load(names, role)[self.places]
         differs = (values != values[:, :1]).any(axis=(1, 2))
         if not differs.any():
@@ -64,11 +64,11 @@ class LongFormat(Columns):
         return type(self)(self.lines.of_rows(keep[self.which]), self.wish)
 
     def width(self, name: str) -> int:
-        """One a member where they differ."""
+        """One per member where they differ."""
         return int(self.load([name], "number").shape[1])
 
     def write(self, new: Mapping[str, np.ndarray], out: Path) -> None:
         """There is no line that a new value of a forecast belongs to."""
         raise InputError(
-            f"forecasts with a line a member cannot be written to {out.name}: --save the map and apply it in Python"
+            f"forecasts with a line per member cannot be written to {out.name}: --save the map and apply it in Python"
         )

@@ -210,7 +210,7 @@ def _flat(record: Record) -> Record:
 
 
 class JsonLines(Format):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def names(self, text: bytes) -> list[str]:
         """The fields of the first records, in order of appearance; what is no text names no column."""

@@ -70,7 +70,7 @@ def _parts(old: Predictions, better: Distribution, levels: Sequence[float]) -> I
 
 
 def _quantiles(better: Distribution, levels: Sequence[float]) -> np.ndarray:
-    """A column a level."""
+    """A column per level."""
     for level in levels:
         check_fraction(level, "--level")
     found = better.quantile(np.array(levels))
@@ -80,7 +80,7 @@ def _quantiles(better: Distribution, levels: Sequence[float]) -> np.ndarray:
 
 
 def _class_columns(better: Categorical, width: int, *, is_logit: bool) -> np.ndarray:
-    """A column a class, or one for class 1; as logarithms, those of the smallest number above 0 for 0."""
+    """A column per class, or one for class 1; as logarithms, those of the smallest number above 0 for 0."""
     p = to_numpy(better.matrix).astype(np.float64)
     if not is_logit:
         return p if width > 1 else p[:, 1:]

@@ -212,7 +212,7 @@ class PerCoordinate(Metric):
         scales = self.lengthscales
         is_list = isinstance(scales, Sequence) and not isinstance(scales, str)
         if not is_list or len(scales) == 0 or not all(isinstance(scale, int | float) for scale in scales):
-            raise InputError(f"lengthscales must be a list of numbers, one a coordinate; got {scales!r}")
+            raise InputError(f"lengthscales must be a list of numbers, one per coordinate; got {scales!r}")
         for scale in scales:
             check_lengthscale(scale, "every one of lengthscales")
         if not isinstance(self.metric, Euclidean | Cityblock):

@@ -276,7 +276,7 @@ class EmpiricalScores(Scores):
     def __post_init__(self) -> None:
         values = to_numpy(as_probabilities(self.scores, "scores")).astype(float)
         if values.ndim != 1:
-            raise InputError(f"scores must be one probability a row; got shape {values.shape}")
+            raise InputError(f"scores must be one probability per row; got shape {values.shape}")
         object.__setattr__(self, "scores", np.sort(values))
 
     def __repr__(self) -> str:

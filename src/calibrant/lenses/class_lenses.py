@@ -28,7 +28,7 @@ from calibrant.typing import Array, ArrayLike
 class Event:
     """One yes-or-no question asked of every row, with the probability predicted for yes.
 
-    ``predicted`` and ``answer``, the class that means yes (one for all rows, or one a row), are arrays of the library of
+    ``predicted`` and ``answer``, the class that means yes (one for all rows, or one per row), are arrays of the library of
     the predictions. Where targets have an axis of labels, ``column`` says which label is asked about.
     """
 
@@ -72,7 +72,7 @@ class Lens(Settings, ABC):
     def __call__(
         self, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, pos_label: Any = None
     ) -> tuple[Array, Categorical | Bernoulli]:
-        """The problem seen through the lens: a binary one for a single event, else one label an event."""
+        """The problem seen through the lens: a binary one for a single event, else one label per event."""
         targets, predictions = as_problem(y_true, y_pred, Classes(labels, pos_label))
         events = self.events(predictions)
         if len(events) == 1:

@@ -20,7 +20,7 @@ from calibrant.typing import Array, ArrayLike
 
 @dataclass(frozen=True, eq=False)
 class RangeEvent(Event):
-    """That a target lies between ``low`` and ``high``, both included, or that it does not; numbers, or one a row."""
+    """That a target lies between ``low`` and ``high``, both included, or that it does not; numbers, or one per row."""
 
     low: Any = -np.inf
     high: Any = np.inf
@@ -67,7 +67,7 @@ def as_thresholds(values: ArrayLike, name: str) -> tuple[float, ...]:
 class Exceeds(Lens):
     """The event that the target is larger than a threshold, ``P(Y > t)``; of several thresholds, one event each.
 
-    A lens for forecasts of numbers. Thresholds hold for all rows; :func:`exceeds` takes one a row.
+    A lens for forecasts of numbers. Thresholds hold for all rows; :func:`exceeds` takes one per row.
 
     >>> from calibrant import ECE, Normal
     >>> from calibrant.lenses import Exceeds
@@ -129,7 +129,7 @@ class Within(Lens):
 def exceeds(y_true: ArrayLike, y_pred: ArrayLike, threshold: ArrayLike) -> tuple[Array, Categorical]:
     """Whether each target is larger than the threshold of its row, and the probability of that.
 
-    ``threshold`` is a number or one a row, such as each place's own flood level.
+    ``threshold`` is a number or one per row, such as each place's own flood level.
 
     >>> from calibrant import Normal
     >>> happened, predicted = exceeds([1.2, -0.3], Normal([1.0, 0.0], 1.0), [1.0, 0.0])
@@ -158,7 +158,7 @@ def within(y_true: ArrayLike, y_pred: ArrayLike, low: ArrayLike, high: ArrayLike
 
 
 def _of_rows(values: ArrayLike, name: str, n: int) -> np.ndarray:
-    """One finite number a row; a single one is repeated."""
+    """One finite number per row; a single one is repeated."""
     numbers = _numbers(values, name)
     if len(numbers) != 1:
         check_same_length(len(numbers), n, name, "y_true")

@@ -11,8 +11,16 @@ from torch import Tensor
 
 from calibrant.estimators.simplex.kde import ALONE, is_spread
 from calibrant.lenses.class_lenses import Lens
-from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, FusedError, ValueAndSlope, event_lens, joined, panels, rooted
+from calibrant.losses.fused_error import (
+    ClassRows,
+    EventRows,
+    FusedError,
+    ValueAndSlope,
+    event_lens,
+    joined,
+    panels,
+    rooted,
+)
 from calibrant.losses.heads import MAX_PROBABILITY, MIN_LOG_PROBABILITY
 
 MIN_PROBABILITY = math.exp(MIN_LOG_PROBABILITY)

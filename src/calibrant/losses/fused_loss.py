@@ -14,12 +14,10 @@ from calibrant.estimators.kernel_errors.skce import KCE, MMCE, SKCE
 from calibrant.estimators.kernel_errors.ucme import UCME, SampledLocations
 from calibrant.estimators.simplex.kde import KDE, Sharpness
 from calibrant.kernels import Exponential, Gaussian, Identity, Kernel
-from calibrant.losses.class_rows import ClassRows
 from calibrant.losses.dirichlet_errors import FusedKDE
-from calibrant.losses.fused_error import FusedError, ValueAndSlope
-from calibrant.losses.line_sums import SPAN, FusedMMCE
+from calibrant.losses.event_errors import SPAN, FusedMMCE, FusedSoftBins
+from calibrant.losses.fused_error import ClassRows, FusedError, ValueAndSlope
 from calibrant.losses.pair_errors import FusedSKCE, FusedUCME, KernelLaw
-from calibrant.losses.soft_bin_error import FusedSoftBins
 from calibrant.losses.soft_binned import SoftBinnedECE
 
 Base = Callable[[ClassRows], ValueAndSlope]

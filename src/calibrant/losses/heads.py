@@ -161,7 +161,7 @@ def one_a_row(targets: Tensor, n: int) -> Tensor:
     y = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
     if y.ndim != 1:
         raise InputError(
-            f"targets must be one value a row, (n,); got shape {tuple(targets.shape)}: "
+            f"targets must be one value per row, (n,); got shape {tuple(targets.shape)}: "
             "use targets.argmax(1) of one-hot rows, or targets.flatten()"
         )
     check_same_length(y.shape[0], n, "targets", "outputs")
@@ -187,7 +187,7 @@ def _parts(outputs: Outputs, names: tuple[str, ...], width: int | None) -> list[
     for part, name in zip(parts, names, strict=True):
         if part.shape != parts[0].shape or part.ndim != 2 or width not in (None, part.shape[1]):
             shapes = ", ".join(str(tuple(other.shape)) for other in outputs)
-            wanted = "one number a row" if width == 1 else "(n, K), all alike"
+            wanted = "one number per row" if width == 1 else "(n, K), all alike"
             raise InputError(f"{', '.join(names)} must be {wanted}; got shapes {shapes} ({name})")
     return parts
 

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from calibrant.kernels.metrics import MAX_ROWS
 from calibrant.lenses.class_lenses import PositiveClass
-from calibrant.losses.class_rows import ClassRows
-from calibrant.losses.fused_error import EventRows, FusedError, ValueAndSlope, joined, panels, square_root
-from calibrant.losses.line_sums import SPAN, LineSums
+from calibrant.losses.event_errors import SPAN, LineSums
+from calibrant.losses.fused_error import ClassRows, EventRows, FusedError, ValueAndSlope, joined, panels, square_root
 
 ROUNDING = 1e-15
 """Of squared distances from inner products of probabilities: those below are taken for zero."""

@@ -261,7 +261,7 @@ class ClassBets(Bets):
 
 
 def _words(noun: str, defect: Defect, parts: LocalTilts) -> str:
-    """What is said of one probability a row."""
+    """What is said of one probability per row."""
     if defect.part is not None:
         return f"{noun} {parts.place(defect.part)} are {defect.way}"
     return f"the model is {defect.way}" if defect.way.is_of_confidence else f"{noun} are {defect.way}"

@@ -197,7 +197,7 @@ class Limits:
         check_count(self.n_resamples, "n_resamples", least=99)
 
     def tables(self, history: History, group: int = 0, single: int | None = None) -> dict[str, Table]:
-        """Of events ``gap`` and ``error``, of forecasts ``bias`` and ``spread``: a row a window.
+        """Of events ``gap`` and ``error``, of forecasts ``bias`` and ``spread``: a row per window.
 
         They are those of one label or coordinate, where there are several; of several classes, the ``gap`` may be that of a
         ``single`` one. The wider limits hold whichever was chosen, and however.
@@ -311,7 +311,7 @@ class DriftPlaces(NamedTuple):
 
 
 def drift(history: History, limits: Limits, group: int = 0) -> Table:
-    """Claims less outcomes in every place and window: a row a cell, place by place.
+    """Claims less outcomes in every place and window: a row per cell, place by place.
 
     ``score`` is the gap in units of its spread if calibrated, one row's worth added, so that single surprises where nothing was
     expected do not drown the rest. ``beyond`` marks those larger than the largest of all cells is in ``level`` of resamples: a

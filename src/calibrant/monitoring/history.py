@@ -184,7 +184,7 @@ class PITSums(NamedTuple):
 class StreamTally(ABC):
     """What is summed of rows of one kind, as a flat vector of ``size`` numbers; subclasses are frozen dataclasses.
 
-    ``groups`` are watched by themselves: there is one, or one a label or a coordinate.
+    ``groups`` are watched by themselves: there is one, or one per label or a coordinate.
     """
 
     groups: tuple[str, ...]
@@ -266,7 +266,7 @@ class PITTally(StreamTally):
 
     @property
     def size(self) -> int:
-        """Rows, scores, squares and counts a group."""
+        """Rows, scores, squares and counts per group."""
         return len(self.groups) * (3 + LEVELS)
 
     def sums(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:

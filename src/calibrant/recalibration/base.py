@@ -152,7 +152,7 @@ def scores(
     parts: Sequence[HeldOut],
     clusters: Clusters | None = None,
 ) -> Table | None:
-    """Mean losses of predictions ``before`` and ``after``, the mean ``change`` and its standard ``error``, a row a score.
+    """Mean losses of predictions ``before`` and ``after``, the mean ``change`` and its standard ``error``, a row per score.
 
     The first judges: the log loss where both have a density, else the CRPS. Where classes that happened had been given a
     probability of 0 it is the :data:`FLOORED` log loss, which :func:`impossible` puts in words; of numbers, scores that
@@ -370,8 +370,8 @@ class Recalibrator(Settings, ABC):
     ) -> "Recalibration":
         """The map from all rows, and what maps from the other folds did to the rows of each; ``folds=0`` leaves that out.
 
-        ``clusters`` has one label a row: rows with the same label may depend on each other, and are held out together. A fold is a
-        task of the engine.
+        ``clusters`` has one label per row: rows with the same label may depend on each other, and are held out together. A fold is
+        a task of the engine.
         """
         targets, predictions, weights, together = as_clustered_problem(
             y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)
@@ -415,7 +415,7 @@ class Searching(Recalibrator):
 class Recalibration(Result):
     """A fitted map, which is a function from predictions to predictions, with what speaks for and against it.
 
-    ``scores`` has a row a score: its mean over held-out rows ``before`` and ``after``, the ``change``, and the standard
+    ``scores`` has a row per score: its mean over held-out rows ``before`` and ``after``, the ``change``, and the standard
     ``error`` of the change. Smaller is better. ``labels`` are the names of the classes, where they had some; predictions
     of other names are refused, and the same names may come in another order. ``held_out`` has the predictions behind the
     scores, fold by fold.

@@ -171,7 +171,7 @@ class NamedClasses(Map):
     def __post_init__(self) -> None:
         labels = tuple(map(str, self.labels)) if isinstance(self.labels, list | tuple) else ()
         if len(set(labels)) < max(len(labels), 2):
-            raise InputError(f"labels must be different names, one a class; got {self.labels!r}")
+            raise InputError(f"labels must be different names, one per class; got {self.labels!r}")
         object.__setattr__(self, "labels", labels)
 
     def apply(self, predictions: Distribution) -> Distribution:
@@ -232,7 +232,7 @@ def two_classes(predictions: Distribution, asker: str) -> Categorical:
     if predictions.n_classes == 2:
         return predictions
     raise InputError(
-        f"{asker} maps two classes and y_pred has {predictions.n_classes}: use OneVsRest({asker}()), one map a class, or "
+        f"{asker} maps two classes and y_pred has {predictions.n_classes}: use OneVsRest({asker}()), one map per class, or "
         "a recalibrator of several classes such as VectorScaling() or Default()"
     )
 

@@ -14,7 +14,7 @@ from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import Advice, Picture, Reason, Verdict
 from calibrant.reports.core.problem import ReportProblem
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
-from calibrant.reports.trials import FOLDS, Trial, Trials, is_sample, picture_of, problem_after, thinned, tried
+from calibrant.reports.trials import FOLDS, Trial, Trials, is_sample, picture_of, problem_after, spelled, thinned, tried
 from calibrant.results import Finding, Interval, Table, how_many, percent
 
 MIN_ROWS = 50
@@ -148,11 +148,6 @@ def is_density(trials: Trials, problem: ReportProblem) -> bool:
     return trials.score == "log loss" and problem.kind not in ("binary", "multi-class", "multi-label", "counts")
 
 
-def spelled(score: str) -> str:
-    """A score as sentences call it."""
-    return {"Brier": "Brier score", "pinball": "pinball loss"}.get(score, score)
-
-
 @dataclass(frozen=True)
 class Error:
     """A calibration error, with what calibrated predictions would show; with clusters that is not known."""
@@ -176,7 +171,7 @@ class Error:
 
 
 def table_of(trials: Trials, errors: Sequence[Error]) -> Table:
-    """A row a recalibrator and one for the predictions as they are, the smallest score first."""
+    """A row per recalibrator and one for the predictions as they are, the smallest score first."""
     order = sorted(range(len(errors)), key=lambda i: trials.mean(trials.trials[i]))
     found = [trials.trials[i] for i in order]
     changes = [trials.change(trial, trials.unchanged) for trial in found]
@@ -220,7 +215,7 @@ def code(chosen: Trial, rows: str = "") -> str:
     )
 
 
-def on_the_rows(n: int, learned: int, has_clusters: bool = False) -> list[str]:
+def on_the_rows(n: int, learned: int, has_clusters: bool) -> list[str]:
     """What held-out rows are, how many there were, and whether they are few."""
     which = "it and its cluster" if has_clusters else "it"
     found = [f"Each row is seen through a map that was fitted without {which}, on {FOLDS - 1} of {FOLDS} folds."]
@@ -343,7 +338,7 @@ def _single(problem: ClassProblem, label: int) -> ClassProblem:
 
 
 def _table(labels: Sequence[str], found: Mapping[int, Trials], helped: Mapping[int, Trials]) -> Table:
-    """A row a label, the largest gain first."""
+    """A row per label, the largest gain first."""
     shown = {i: trials.best if i in helped else trials.unchanged for i, trials in found.items()}
     changes = {i: found[i].change(shown[i], found[i].unchanged) for i in found}
     order = sorted(found, key=lambda i: changes[i][0])

@@ -24,8 +24,9 @@ from calibrant.reports.forecast_report.forecast_outline import MEANINGS as FOREC
 from calibrant.reports.forecast_report.forecast_outline import coverage_of, histogram_of
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, PITProblem
 from calibrant.reports.notes import cluster_notes
-from calibrant.reports.trials import ODDS, problem_after
+from calibrant.reports.trials import ODDS, problem_after, spelled
 from calibrant.results import SCHEMA, Table, number
+from calibrant.results.result import plain_data
 from calibrant.typing import ArrayLike, Seed
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Side:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"error": self.error.to_dict(), "pictures": [picture.to_dict() for picture in self.pictures]}
+        return plain_data(self)
 
 
 def _heading(picture: Picture, side: Side) -> str:
@@ -111,21 +112,9 @@ class BeforeAfter(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "before-after",
-            "title": self.title,
-            "recalibrator": self.recalibrator,
-            "origin": self.origin,
-            "problem": self.kind,
-            "n": self.n,
-            "verdict": self.verdict.to_dict(),
-            "scores": self.scores.to_dict(),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "notes": list(self.notes),
-            "settings": dict(self.settings),
-        }
+        head = {"schema": SCHEMA, "kind": "before-after", **plain_data(self, "title", "recalibrator", "origin")}
+        parts = ("n", "verdict", "scores", "before", "after", "notes", "settings")
+        return {**head, "problem": self.kind, **plain_data(self, *parts)}
 
     def to_html(self) -> str:
         """One self-contained page."""
@@ -158,9 +147,6 @@ class BeforeAfter(Page):
             for name, one, other, side in sides
         ]
 
-    def _lines(self) -> list[tuple[str, str]]:
-        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
-
 
 def before_and_after(
     y_true: ArrayLike,
@@ -181,7 +167,7 @@ def before_and_after(
     """Predictions before and after, on rows that taught the map nothing: held-out folds, or new rows.
 
     Bands are those of predictions taken as given. Maps of folds have seen the other rows, which makes the bands after
-    approximate; on new rows they are exact. ``clusters`` has one label a row: rows with the same label may depend on each other,
+    approximate; on new rows they are exact. ``clusters`` has one label per row: rows with the same label may depend on each other,
     and are in one fold. Two models rather than one and its recalibration: :func:`calibrant.compare`.
 
     >>> from calibrant.lab import Tempered
@@ -256,8 +242,8 @@ def _verdict(table: Table, before: Side, after: Side, origin: str, rows: float) 
     is_likelier = abs(nats(first["score"], first["change"], rows)) >= np.log(ODDS)
     shown = is_likelier or not abs(first["change"]) <= 2 * first["error"] or not np.isfinite(first["change"])
     is_worse = first["change"] > 0
-    name = {"Brier": "Brier score", "pinball": "pinball loss"}.get(first["score"], first["score"])
-    change = f"{name} {'rises' if is_worse else 'falls'} from {number(first['before'])} to {number(first['after'])}"
+    side = "rises" if is_worse else "falls"
+    change = f"{spelled(first['score'])} {side} from {number(first['before'])} to {number(first['after'])}"
     headline = {
         (False, True): f"Recalibration helps: {change}.",
         (False, False): "Recalibration may help a little: these rows cannot tell it from chance.",

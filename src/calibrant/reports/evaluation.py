@@ -236,7 +236,7 @@ class Together:
     block: int | None = None
 
     def of(self, y_true: ArrayLike, y_pred: ArrayLike, names: Classes = UNNAMED) -> tuple[ArrayLike | None, list[str]]:
-        """One label a row, if anything is said, and what is to be told of them."""
+        """One label per row, if anything is said, and what is to be told of them."""
         if self.time is None and self.block is None:
             return self.clusters, []
         if self.clusters is not None:

@@ -98,7 +98,7 @@ def judge_folds(found: Sequence[FoldResult], pooled: KeyNumber) -> Verdict:
 
 
 def section_of(found: Sequence[FoldResult]) -> Section:
-    """A row a fold, the clearest evidence first."""
+    """A row per fold, the clearest evidence first."""
     adjusted = holm([fold.pvalue for fold in found])
     bands, intervals = ([getattr(fold.main, part) for fold in found] for part in ("null_band", "interval"))
     table = {

@@ -33,6 +33,7 @@ from calibrant.reports.model_differences import (
 from calibrant.reports.notes import cluster_notes
 from calibrant.reports.render.html import charts_of, rendered
 from calibrant.results import SCHEMA, Table, how_many
+from calibrant.results.result import plain_data
 from calibrant.results.text import escaped
 from calibrant.typing import ArrayLike, Engine, Seed
 
@@ -48,7 +49,7 @@ class Comparison(Page):
     """Several models of the same targets, as data; :func:`calibrant.compare` makes it.
 
     ``reports`` has the report of each model without advice, slices and pictures: its numbers with intervals and null bands.
-    ``differences`` has a row a measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
+    ``differences`` has a row per measure and a pair of models, ``a - b``, paired row by row; its p-values allow for all rows of
     the table (Holm). ``sections`` have the scores of slices.
 
     >>> from calibrant import compare
@@ -85,21 +86,9 @@ class Comparison(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "comparison",
-            "title": self.title,
-            "problem": self.kind,
-            "n": self.n,
-            "verdict": self.verdict.to_dict(),
-            "numbers": self.numbers.to_dict(),
-            "differences": self.differences.to_dict(),
-            "pictures": [picture.to_dict() for picture in self.pictures],
-            "sections": [section.to_dict() for section in self.sections],
-            "reports": {name: report.to_dict() for name, report in self.reports.items()},
-            "notes": list(self.notes),
-            "settings": dict(self.settings),
-        }
+        head = {"schema": SCHEMA, "kind": "comparison", "title": self.title, "problem": self.kind}
+        parts = ("n", "verdict", "numbers", "differences", "pictures", "sections", "reports", "notes", "settings")
+        return head | plain_data(self, *parts)
 
     def to_html(self) -> str:
         """One self-contained page."""
@@ -112,9 +101,6 @@ class Comparison(Page):
         heading = f"### {escaped(self.verdict.headline, longest=600)}"
         title = f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}"
         return "\n\n".join([heading, title, evidence, self.differences.to_markdown()]) + "\n"
-
-    def _lines(self) -> list[tuple[str, str]]:
-        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
 
 
 def compare(
@@ -311,7 +297,7 @@ def pictures_of(problems: Mapping[str, ReportProblem], reports: Mapping[str, Rep
 
 
 def rows_of(x: KeyNumber, reports: Mapping[str, Report]) -> Picture:
-    """A row a model: its value, interval and null band."""
+    """A row per model: its value, interval and null band."""
     found = {name: _number(report, x) for name, report in reports.items()}
     scale = 100.0 if x.unit == "fraction" else 1.0
     ends = {

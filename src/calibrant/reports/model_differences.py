@@ -191,7 +191,7 @@ def error_of(problem: ReportProblem) -> tuple[Comparand, Squared, ReportProblem]
 
 
 def differences_of(problems: Mapping[str, ReportProblem], scores: Sequence[Losses]) -> list[ModelDifference]:
-    """One a score or error and a pair of models; p-values allow for all of them (Holm)."""
+    """One per score or error and a pair of models; p-values allow for all of them (Holm)."""
     names, every = list(problems), list(problems.values())
     pairs = list(combinations(range(len(names)), 2))
     checked = [(one.targets, one.predictions, one.weights) for one in every]
@@ -219,7 +219,7 @@ def differences_of(problems: Mapping[str, ReportProblem], scores: Sequence[Losse
 
 
 def table_of(differences: Sequence[ModelDifference]) -> Table:
-    """A row a measure and a pair of models: both values, ``a - b``, its interval and p-values.
+    """A row per measure and a pair of models: both values, ``a - b``, its interval and p-values.
 
     ``pvalue`` allows for all rows of the table, ``pvalue_alone`` for one.
     """

@@ -24,10 +24,10 @@ MANY = 0.05
 """The share of doubles from which it is said."""
 
 
-def effective_rows(weights: np.ndarray | None, idle: int = 0) -> list[str]:
+def weight_notes(weights: np.ndarray | None, idle: int = 0) -> list[str]:
     """How many rows of equal weight tell as much, ``(sum w)^2 / sum w^2``; and how many were left out, as they have none.
 
-    >>> effective_rows(np.array([1.0, 1.0, 4.0]), idle=1)
+    >>> weight_notes(np.array([1.0, 1.0, 4.0]), idle=1)
     ['Weights are unequal: these 3 rows tell as much as 2 of equal weight.', '1 row without weight is left out.']
     """
     if weights is None:
@@ -120,7 +120,7 @@ def class_notes(problem: ClassProblem) -> Sequence[str]:
     """Rows and weights, classes, certainty, doubles, order."""
     p = to_numpy(problem.predictions.probs)
     found = [
-        *effective_rows(problem.weights, problem.idle),
+        *weight_notes(problem.weights, problem.idle),
         *cluster_notes(problem),
         *(_classes(problem) if isinstance(problem.predictions, Categorical) else _labels(problem)),
         *_certainty(problem, p),
@@ -193,7 +193,7 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
             "Members are taken as draws from the forecast: under calibration the outcome is one more of them. Scores and "
             "the kernel error are shown without a test."
         )
-    found += effective_rows(problem.weights, problem.idle)
+    found += weight_notes(problem.weights, problem.idle)
     if problem.weights is not None and np.ptp(problem.weights) > 0:
         exact = "; p-values are exact" if problem.clusters is None else ""
         found.append(f"Bands of pictures are those of as many rows of equal weight{exact}.")

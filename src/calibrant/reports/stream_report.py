@@ -18,6 +18,7 @@ from calibrant.reports.core.model import Page, Picture, Verdict
 from calibrant.reports.evaluation import versions
 from calibrant.reports.render.html import charts_of, rendered
 from calibrant.results import SCHEMA, Finding, how_many, number, percent
+from calibrant.results.result import plain_data
 from calibrant.results.text import details, escaped, plain_text
 
 ENDS = np.array([0.0, *CUTS, 1.0])
@@ -237,20 +238,10 @@ class MonitorReport(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "monitor-report",
-            "title": self.title,
-            "problem": self.kind,
-            "n": self.n,
-            "verdict": self.verdict.to_dict(),
-            "alarm": None if self.alarm is None else asdict(self.alarm),
-            "log_evalue": self.log_evalue,
-            "bad_lines": self.bad_lines,
-            "pictures": [picture.to_dict() for picture in self.pictures],
-            "notes": list(self.notes),
-            "settings": dict(self.settings),
-        }
+        head = {"schema": SCHEMA, "kind": "monitor-report", "title": self.title, "problem": self.kind}
+        parts = ("n", "verdict", "alarm", "log_evalue", "bad_lines", "pictures", "notes", "settings")
+        alarm = None if self.alarm is None else asdict(self.alarm)
+        return head | plain_data(self, *parts) | {"alarm": alarm}
 
     def picture(self, kind: str) -> Picture:
         """The picture of this kind."""
@@ -263,18 +254,11 @@ class MonitorReport(Page):
 
     def to_markdown(self) -> str:
         """Verdict and evidence in GitHub's Markdown; notes and settings to unfold."""
-        from calibrant.reports.render.markdown import MARKS
+        from calibrant.reports.render.markdown import opening
 
-        verdict = self.verdict
-        evidence = "\n".join(f"- {escaped(sentence, longest=600)}" for sentence in verdict.evidence)
         notes = [f"- {escaped(note, longest=600)}" for note in self.notes]
         settings = [f"- {escaped(name)}: {escaped(str(value))}" for name, value in self.settings.items()]
-        parts = [
-            f"### {MARKS[verdict.tone]} {escaped(verdict.headline, longest=600)}",
-            f"{escaped(self.title)} · {how_many(self.n, 'row')} · {escaped(self.kind)}",
-            evidence,
-            details("Notes and settings", "\n".join([*notes, *settings])),
-        ]
+        parts = [*opening(self), details("Notes and settings", "\n".join([*notes, *settings]))]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _repr_html_(self) -> str:
@@ -282,9 +266,6 @@ class MonitorReport(Page):
 
         about = f"{how_many(self.n, 'row')} · {escape(plain_text(self.kind))}"
         return summary(self.title, about, self.verdict, self.pictures, "")
-
-    def _lines(self) -> list[tuple[str, str]]:
-        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
 
 
 KINDS = {"binary": "binary", "multi-class": "multi-class", "multi-label": "multi-label", "forecast": "forecasts"}

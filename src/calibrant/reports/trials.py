@@ -259,6 +259,11 @@ def is_sample(predictions: Distribution) -> bool:
     return isinstance(predictions, Ensemble) and predictions.weights is None and predictions.members.shape[1] > 1
 
 
+def spelled(score: str) -> str:
+    """A score as sentences call it."""
+    return {"Brier": "Brier score", "pinball": "pinball loss"}.get(score, score)
+
+
 def _scores_in_common(targets: np.ndarray, tries: Sequence[Sequence[HeldOut]]) -> Iterator[str]:
     """Scores that all predictions have, the best judge first."""
     have = [scores_of(parts[0].predictions, targets) for parts in tries]

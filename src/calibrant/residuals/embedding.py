@@ -256,19 +256,23 @@ def seen_from(kernel: Kernel, places: Array, targets: Array, predictions: Distri
 
 
 def _explicit(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
-    """Class labels: one-hot targets minus probabilities, times a root of the kernel matrix."""
     if not isinstance(predictions, Categorical) or not isinstance(kernel, Identity | LabelMatrix):
         return NotImplemented
+    return Residuals(Route.FEATURES, label_residuals(kernel, targets, predictions))
+
+
+def label_residuals(kernel: Identity | LabelMatrix, targets: Array, predictions: Categorical) -> Array:
+    """One-hot targets minus probabilities, times a root of the kernel matrix: of labels ``(..., n)``, ``(..., n, q)``."""
     if isinstance(kernel, LabelMatrix) and len(kernel.matrix) != predictions.n_classes:
         raise InputError(f"the label matrix is for {len(kernel.matrix)} classes; y_pred has {predictions.n_classes}")
     xp = namespace(predictions.probs)
     if isinstance(kernel, Identity) and predictions.n_classes == 2:  # (-e, e) has the length sqrt2 |e|
         error = xp.astype(matched(targets, predictions.probs), predictions.probs.dtype) - predictions.probability(1)
-        return Residuals(Route.FEATURES, 2**0.5 * error[:, None])
-    difference = predictions.point(matched(targets, predictions.matrix)).matrix - predictions.matrix
+        return 2**0.5 * error[..., None]
+    difference = predictions.one_hot(matched(targets, predictions.probs)) - predictions.matrix
     if isinstance(kernel, LabelMatrix):
         difference = difference @ xp.astype(matched(kernel.root, difference), difference.dtype)
-    return Residuals(Route.FEATURES, difference)
+    return difference
 
 
 def _closed(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:

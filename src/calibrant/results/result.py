@@ -85,6 +85,23 @@ def jsonable(x: object) -> Any:
     return x if x is None or isinstance(x, str | int | float | bool) else repr(x)
 
 
+def plain_data(x: Any, *names: str) -> dict[str, Any]:
+    """Fields of a dataclass, or those named, in that order: values by their own ``to_dict``, tuples as lists.
+
+    >>> plain_data(Interval(0.1, 0.2, 0.95, "bootstrap"), "low", "high")
+    {'low': 0.1, 'high': 0.2}
+    """
+    return {name: _plain(getattr(x, name)) for name in names or [f.name for f in fields(x)]}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
 class Result:
     """What all results share: JSON, and displays in notebooks and comments made of their readable lines."""
 
@@ -196,7 +213,7 @@ class Interval:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"low": self.low, "high": self.high, "level": self.level, "method": self.method}
+        return plain_data(self)
 
 
 def check_level(level: float) -> None:
@@ -291,13 +308,8 @@ class Estimate(Measured):
             "value": float(self),
             "n": self.n,
             "estimator": repr(self.estimator),
-            "lens": self.lens,
-            "standard_error": self.standard_error,
+            **plain_data(self, "lens", "standard_error", "interval", "table", "route", "notes", "withheld"),
             "interval": None if found is None else found.to_dict(),
-            "table": None if self.table is None else self.table.to_dict(),
-            "route": self.route,
-            "notes": list(self.notes),
-            "withheld": self.withheld,
         }
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -372,9 +384,7 @@ class TestResult(Measured):
         return {
             "schema": SCHEMA,
             "kind": "test",
-            "statistic": self.statistic,
-            "pvalue": self.pvalue,
-            "n": self.n,
+            **plain_data(self, "statistic", "pvalue", "n"),
             "test": repr(self.test),
             "estimate": self.estimate.to_dict(),
             "null_band": self.null_band().to_dict() if self.has_band else None,

@@ -21,7 +21,7 @@ class Table(dict[str, np.ndarray]):
     def __init__(self, columns: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         super().__init__({k: np.asarray(v) for k, v in {**(columns or {}), **more}.items()})
         if single := [name for name, column in self.items() if not column.ndim]:
-            raise ValueError(f"columns must hold a value a row; {single[0]!r} is a single value")
+            raise ValueError(f"columns must hold a value per row; {single[0]!r} is a single value")
         lengths = {len(v) for v in self.values()}
         if len(lengths) > 1:
             raise ValueError(f"columns have different lengths: {sorted(lengths)}")
@@ -46,7 +46,7 @@ class Table(dict[str, np.ndarray]):
         return (dict(zip(names, row, strict=True)) for row in zip(*self.values(), strict=True))
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Plain lists, one a column."""
+        """Plain lists, one per column."""
         return {name: column.tolist() for name, column in self.items()}
 
     def to_pandas(self) -> Any:

@@ -51,7 +51,7 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     ``recalibration_`` is the map with its scores on held-out rows. Where they got worse, ``fit`` warns
     (:class:`RecalibrationWarning`) and uses the map all the same: of a calibrated model that is a matter of chance.
     Other fitted attributes: ``classes_``, ``estimators_``, ``n_features_in_``, ``feature_names_in_``. As
-    scikit-learn's ``CalibratedClassifierCV``, with one map of all held-out rows in place of one a fold.
+    scikit-learn's ``CalibratedClassifierCV``, with one map of all held-out rows in place of one per fold.
 
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.naive_bayes import GaussianNB
@@ -84,7 +84,7 @@ class RecalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit models and map; weights count for both, and rows without weight for nothing.
 
-        ``groups`` has one label a row: rows of a group are held out together, from models and from maps. With a number of folds,
+        ``groups`` has one label per row: rows of a group are held out together, from models and from maps. With a number of folds,
         ``cv`` is then scikit-learn's StratifiedGroupKFold.
         """
         check_recalibrator(self.recalibrator)

@@ -69,7 +69,7 @@ def response(model: Any, X: Any, classes: np.ndarray) -> np.ndarray:
         values = np.stack([np.zeros(len(values)), values], axis=1) if values.ndim == 1 else values
     if values.ndim != 2 or values.shape[1] != len(own):
         raise InputError(
-            f"{type(model).__name__} gives values of shape {values.shape} for {len(own)} classes: one column a class is "
+            f"{type(model).__name__} gives values of shape {values.shape} for {len(own)} classes: one column per class is "
             "needed (decision_function_shape='ovr' for SVC)"
         )
     table = np.full((len(values), len(classes)), impossible)
@@ -109,7 +109,7 @@ def means_and_spreads(model: Any, X: Any) -> np.ndarray:
     table = np.stack([np.asarray(part, dtype=np.float64) for part in (mean, std)], axis=-1)
     if table.ndim != 2:
         raise InputError(
-            f"{type(model).__name__} predicts values of shape {np.shape(mean)}: one number a row is needed"
+            f"{type(model).__name__} predicts values of shape {np.shape(mean)}: one number per row is needed"
         )
     return table
 

@@ -72,7 +72,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator): 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit model and map; weights count for both, and rows without weight for nothing.
 
-        ``groups`` has one label a row: rows of a group are held out together, from models and from maps. With a number of folds,
+        ``groups`` has one label per row: rows of a group are held out together, from models and from maps. With a number of folds,
         ``cv`` is then scikit-learn's GroupKFold.
         """
         check_recalibrator(self.recalibrator)
@@ -99,7 +99,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator): 
         return Normal(mean, np.maximum(scale, MIN_SPREAD * self.target_spread_))
 
     def predict_dist(self, X: Any) -> Distribution:
-        """Recalibrated distributions, one a row: any estimator, test or report of calibrant takes them."""
+        """Recalibrated distributions, one per row: any estimator, test or report of calibrant takes them."""
         check_is_fitted(self)
         found: Distribution = self.recalibration_(self._normal(means_and_spreads(self.estimator_, X)))
         return found

@@ -84,8 +84,8 @@ def test_counts_stay_counts(kind, rng):
         (Normal([0.0, 1.0], 1.0), (np.nan,), "low must be a number, or infinite where there is no end; got nan"),
         (Normal([0.0, 1.0], 1.0), (INF,), "low must be a number, or infinite where there is no end; got inf"),
         (Normal([0.0, 1.0], 1.0), (0, -INF), "high must be a number, or infinite where there is no end; got -inf"),
-        (Normal([0.0, 1.0], 1.0), ([0, 1, 2],), r"low must be one number, or one a row \(2\); got \[0, 1, 2\]"),
-        (Normal([0.0, 1.0], 1.0), ("a",), r"low must be one number, or one a row \(2\); got 'a'"),
+        (Normal([0.0, 1.0], 1.0), ([0, 1, 2],), r"low must be one number, or one per row \(2\); got \[0, 1, 2\]"),
+        (Normal([0.0, 1.0], 1.0), ("a",), r"low must be one number, or one per row \(2\); got 'a'"),
         (Counts(np.array([1.0, 2.0])), (0.5,), "low must be whole where targets are counts; got 0.5"),
     ],
 )
@@ -103,7 +103,7 @@ class TestBoth:
             batch.as_targets([1.0, 3.1])
         with pytest.raises(InputError, match="row 0 has -1, and its range is 0 to 2"):
             batch.as_targets([-1.0, 3.0])
-        with pytest.raises(InputError, match="y_true must be one number a row"):
+        with pytest.raises(InputError, match="y_true must be one number per row"):
             batch.as_targets(np.zeros((2, 2)))
 
     def test_rows_words_and_travel(self, kind, rng):

@@ -251,7 +251,7 @@ def test_parameters_are_checked(components, weights, message):
 
 
 def test_targets_are_checked_by_the_components(batch):
-    with pytest.raises(InputError, match=r"y_true must be one number a row; got shape \(3, 2\)"):
+    with pytest.raises(InputError, match=r"y_true must be one number per row; got shape \(3, 2\)"):
         batch.as_targets(np.zeros((3, 2)))
 
 
@@ -359,7 +359,7 @@ class TestDifferentFamilies:
         assert mixed.as_targets([9.0, 9.0, 9.0]).tolist() == [9.0, 9.0, 9.0]
         ranges = Mixture([parts[2], Censored(parts[0], 0.0, 9.0)])
         assert ranges.as_targets([9.0, -1.0, 9.0]).tolist() == [9.0, -1.0, 9.0]
-        with pytest.raises(InputError, match=r"y_true must be one number a row; got shape \(3, 2\)"):
+        with pytest.raises(InputError, match=r"y_true must be one number per row; got shape \(3, 2\)"):
             mixed.as_targets(np.zeros((3, 2)))
 
     @pytest.mark.parametrize("kernel", [Gaussian(0.8), Exponential(0.8)], ids=repr)

@@ -33,8 +33,8 @@ def test_columns_are_rows(family):
         ([0.0, 1.0], np.nan, "scale has NaN or infinite values in 2 places"),
         ([0.0, np.inf], 1.0, r"loc has NaN or infinite values in 1 places, first in row 1 \(inf\)"),
         ([0.0, 1.0], [1.0, 1.0, 1.0], "scale has 3 rows and loc has 2: they must be equal"),
-        ([0.0, 1.0], np.ones((2, 2)), r"scale must be one number a row, or like loc; got shape \(2, 2\)"),
-        (np.zeros((2, 2)), 1.0, r"loc must be one number a row; got shape \(2, 2\)"),
+        ([0.0, 1.0], np.ones((2, 2)), r"scale must be one number per row, or like loc; got shape \(2, 2\)"),
+        (np.zeros((2, 2)), 1.0, r"loc must be one number per row; got shape \(2, 2\)"),
         ([], 1.0, r"loc is empty: got shape \(0,\)"),
         ([0.0], [], r"scale is empty: got shape \(0,\)"),
         (["a"], 1.0, "loc must hold real numbers; got values like"),
@@ -51,7 +51,7 @@ def test_parameters_are_checked(family, loc, scale, message):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.zeros((2, 2)), r"y_true must be one number a row; got shape \(2, 2\)"),
+        (np.zeros((2, 2)), r"y_true must be one number per row; got shape \(2, 2\)"),
         ([0.0, np.nan], "y_true has NaN or infinite values in 1 places, first in row 1"),
         (["a", "b"], "y_true must hold real numbers"),
         ([], "y_true is empty"),

@@ -83,7 +83,7 @@ def test_labels_come_from_columns():
 
 @pytest.mark.parametrize("labels", [["cat"], ["cat", "cat"], "ab", 5, {"cat": 0, "dog": 1}])
 def test_labels_that_name_no_columns_are_refused(labels):
-    with pytest.raises(InputError, match=r"labels must be .*2 .*names, one a class; got"):
+    with pytest.raises(InputError, match=r"labels must be .*2 .*names, one per class; got"):
         Categorical(TWO, labels)
 
 

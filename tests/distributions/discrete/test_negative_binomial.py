@@ -21,7 +21,7 @@ def test_total_count_and_probability_are_those_of_scipy(r, p):
         ([1.0, 0.0], 0.5, "total_count must be positive; found 0 in row 1"),
         ([1.0, 2.0], [0.5, 0.0], "prob must be positive; found 0 in row 1"),
         ([1.0, 2.0], [0.5, 1.0], "prob must lie strictly between 0 and 1; found 1"),
-        (2.0, 0.5, "total_count or prob must be one number a row"),
+        (2.0, 0.5, "total_count or prob must be one number per row"),
     ],
 )
 def test_total_count_and_probability_are_checked(r, p, message):

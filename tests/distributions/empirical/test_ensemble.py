@@ -135,7 +135,7 @@ def test_members_are_checked(members, message):
 
 
 def test_targets_are_checked():
-    with pytest.raises(InputError, match=r"y_true must be one number a row; got shape \(2, 2\)"):
+    with pytest.raises(InputError, match=r"y_true must be one number per row; got shape \(2, 2\)"):
         Ensemble([[1.0], [2.0]]).as_targets(np.zeros((2, 2)))
     with pytest.raises(InputError, match=r"y_true must be \(n, 3\); got shape \(2,\)"):
         Ensemble(np.zeros((2, 4, 3))).as_targets(np.zeros(2))

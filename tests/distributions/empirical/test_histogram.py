@@ -121,7 +121,7 @@ def test_coordinates_are_nearly_the_wasserstein_distance(rng):
         ),
         ([0.0, 1.0, 2.0], [[3.0, 7.0]], r"probs must lie in \[0, 1\]"),
         ([0.0, 1.0, 2.0], [[np.nan, 0.5]], "probs has NaN"),
-        ([0.0, 1.0, 2.0], [0.5, 0.5], r"probs must be \(n, m\), a column a bin; got shape \(2,\)"),
+        ([0.0, 1.0, 2.0], [0.5, 0.5], r"probs must be \(n, m\), a column per bin; got shape \(2,\)"),
     ],
 )
 def test_parameters_are_checked(edges, probs, message):

@@ -89,13 +89,13 @@ def test_crossing_quantiles_are_refused_and_can_be_sorted():
         ([[1.0, 2.0]], [5, 95], "strictly between 0 and 1; found 95: divide percentages by 100"),
         ([[1.0, 2.0]], [0.5, 0.2], "levels must increase; 0.2 comes after 0.5: sort levels and columns"),
         ([[1.0, 2.0]], [0.5, 0.5], "levels must increase; found 0.5 twice"),
-        ([[1.0]], [0.5], r"levels must be at least two numbers, one a column; got shape \(1,\)"),
-        ([[1.0, 2.0]], [[0.2, 0.5]], r"levels must be at least two numbers, one a column; got shape \(1, 2\)"),
+        ([[1.0]], [0.5], r"levels must be at least two numbers, one per column; got shape \(1,\)"),
+        ([[1.0, 2.0]], [[0.2, 0.5]], r"levels must be at least two numbers, one per column; got shape \(1, 2\)"),
         ([[1.0, 2.0]], [0.2, np.nan], "levels has NaN"),
         ([[1.0, np.nan]], [0.2, 0.5], "values has NaN or infinite values in 1 places, first in row 0"),
         ([[1.0, INF]], [0.2, 0.5], "values has NaN or infinite"),
-        ([[1.0, 2.0, 3.0]], [0.2, 0.5], r"values must be \(n, 2\), one column a level; got shape \(1, 3\)"),
-        ([1.0, 2.0], [0.2, 0.5], r"values must be \(n, 2\), one column a level; got shape \(2,\)"),
+        ([[1.0, 2.0, 3.0]], [0.2, 0.5], r"values must be \(n, 2\), one column per level; got shape \(1, 3\)"),
+        ([1.0, 2.0], [0.2, 0.5], r"values must be \(n, 2\), one column per level; got shape \(2,\)"),
         (np.zeros((0, 2)), [0.2, 0.5], "values is empty"),
     ],
 )
@@ -115,7 +115,7 @@ def test_parameters_are_checked(values, levels, message):
         ((np.nan, 9.0), "tails: low must be finite, or infinite in every row; got nan"),
         ((INF, 9.0), "tails: low must be finite, or infinite in every row; got inf"),
         (([0.0, -INF], 9.0), "tails: low must be finite, or infinite in every row"),
-        (([0.0, 0.0, 0.0], 9.0), r"tails: low must be one number, or one a row; got shape \(3,\)"),
+        (([0.0, 0.0, 0.0], 9.0), r"tails: low must be one number, or one per row; got shape \(3,\)"),
     ],
 )
 def test_tails_are_checked(tails, message):
@@ -124,7 +124,7 @@ def test_tails_are_checked(tails, message):
 
 
 def test_targets_are_checked(fan):
-    with pytest.raises(InputError, match=r"y_true must be one number a row; got shape \(4, 2\)"):
+    with pytest.raises(InputError, match=r"y_true must be one number per row; got shape \(4, 2\)"):
         fan.as_targets(np.zeros((4, 2)))
 
 
@@ -195,7 +195,7 @@ def test_an_interval_is_two_quantiles():
     [
         ([1.0], [3.0], 90, "level must lie strictly between 0 and 1"),
         ([1.0, 4.0], [3.0, 2.0], 0.9, "low must not be above high; row 1 has 4 and 2"),
-        ([1.0], [3.0, 2.0], 0.9, r"one number a row; got shapes \(1,\) and \(2,\)"),
+        ([1.0], [3.0, 2.0], 0.9, r"one number per row; got shapes \(1,\) and \(2,\)"),
     ],
 )
 def test_no_interval(low, high, level, words):

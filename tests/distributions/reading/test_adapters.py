@@ -180,7 +180,7 @@ class TestOtherLibraries:
             base_dist=stand_in("Normal", "torch", batch_shape=(2, 3, 3))(),
         )()
         with pytest.raises(
-            InputError, match="y_pred is Independent over 2 axes: targets are numbers or vectors, one a row"
+            InputError, match="y_pred is Independent over 2 axes: targets are numbers or vectors, one per row"
         ):
             adapted(images)
 

@@ -111,7 +111,7 @@ def test_tables_that_were_aggregated_elsewhere(rng):
         ({"weight": [1, 2], "predicted": [1.2, 1.5], "observed": [1, 2]}, "predicted must not exceed weight"),
         ({"weight": [1, 2], "predicted": [0.9, 1.5], "observed": [1, 2]}, "means lie outside of the edges"),
         ({"weight": [1, -2], "predicted": [0.9, 1.5], "observed": [1, 2]}, "weight must not be negative; got -2.0"),
-        ({"weight": [1], "predicted": [0.9, 1.5], "observed": [1, 2]}, "weight must have one number a bin, 2"),
+        ({"weight": [1], "predicted": [0.9, 1.5], "observed": [1, 2]}, "weight must have one number per bin, 2"),
     ],
 )
 def test_wrong_tables_are_refused(sums, message):

@@ -89,7 +89,7 @@ def test_vectors_by_their_preranks(rng):
         (lambda: RankTest()([0.0], [[np.nan, np.nan]]), "y_pred must have at least one member a row"),
         (lambda: RankTest()([0.0], [[np.inf, 1.0]]), "none that is infinite"),
         (lambda: RankTest()([0.0, np.nan], [[1.0], [2.0]]), "y_true has NaN or infinite values"),
-        (lambda: RankTest()([[0.0, 1.0]], [[1.0, 2.0]]), "y_true must be one number a row"),
+        (lambda: RankTest()([[0.0, 1.0]], [[1.0, 2.0]]), "y_true must be one number per row"),
         (lambda: RankTest()([0.0, 1.0], [[1.0, 2.0]]), "y_true has 2 rows and y_pred has 1"),
         (lambda: RankTest("convexity")([0.0], Ensemble([[1.0]])), "a convexity needs at least 3 bins; got 2"),
         (lambda: RankTest()([0.0], Ensemble([[1.0]]), sample_weight=[1.0]), "has no use for sample_weight"),

@@ -246,7 +246,7 @@ def test_single_precision_and_two_columns(recalibrator, rng):
 def test_more_classes_are_refused_with_a_remedy(recalibrator, rng):
     name = type(recalibrator).__name__
     with pytest.raises(
-        InputError, match=rf"y_pred has 3: use OneVsRest\({name}\(\)\), one map a class, or a .* VectorScaling\(\)"
+        InputError, match=rf"y_pred has 3: use OneVsRest\({name}\(\)\), one map per class, or a .* VectorScaling\(\)"
     ):
         recalibrator.fit([0, 1, 2], rng.dirichlet(np.ones(3), 3), folds=0)
     with pytest.raises(InputError, match=f"{name} maps class probabilities; got Normal predictions"):

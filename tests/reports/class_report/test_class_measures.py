@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from calibrant import compare, evaluate
-from calibrant.estimators import AUC, ICI, CalibrationIntercept, CalibrationRatio, CalibrationSlope
+from calibrant import TopLabel, compare, evaluate
+from calibrant.estimators import AUC, AURC, ICI, CalibrationIntercept, CalibrationRatio, CalibrationSlope
 from calibrant.io import example, read
 
 CLINICAL = {
@@ -120,3 +120,13 @@ def test_slices_of_a_constant_spread_are_not_made(rng):
     report = evaluate(rng.normal(0, 1.458, n), Normal(rng.normal(size=n), std), n_resamples=99, rng=0, advice=False)
     assert "1.458 to 1.458" not in report.to_html()
     assert not [p for p in report.pictures if p.kind in ("spread", "witness")]
+
+
+def test_the_picture_says_what_the_estimators_say(rng):
+    p = rng.dirichlet(np.ones(4), 200)
+    y = (rng.random((200, 1)) >= p.cumsum(axis=1)[:, :3]).sum(axis=1)
+    pictures = {picture.kind: picture for picture in evaluate(y, p, n_resamples=99, rng=0).pictures}
+    words = pictures["risk_coverage"].caption
+    assert f"{100 * AURC(TopLabel())(y, p).value:.1f} %" in words
+    assert f"{100 * AUC(TopLabel())(y, p).value:.1f} %" in words
+    assert pictures["risk_coverage"].tables["curve"]["coverage"][-1] == 1

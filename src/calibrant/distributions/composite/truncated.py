@@ -64,7 +64,7 @@ def value_above(predictions: Distribution, v: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Bounded(Distribution):
-    """Predictions ``base`` of numbers, and the ends ``low`` and ``high`` of their range, one in all or one a row.
+    """Predictions ``base`` of numbers, and the ends ``low`` and ``high`` of their range, one in all or one per row.
 
     Coordinates are 64 quantiles: their Euclidean distance is nearly the Wasserstein distance W2. Mean, standard deviation,
     ranked probability score and characteristic function are integrals of the distribution function.
@@ -100,7 +100,7 @@ class Bounded(Distribution):
         end = np.asarray(to_numpy(end) if hasattr(end, "shape") else end)
         n = len(self.base)
         if end.dtype.kind not in "fiu" or end.shape not in ((), (n,)):
-            raise InputError(f"{name} must be one number, or one a row ({n:,}); got {value!r}")
+            raise InputError(f"{name} must be one number, or one per row ({n:,}); got {value!r}")
         ends = np.broadcast_to(end.astype(np.float64), (n,)).copy()
         if np.isnan(ends).any() or (ends == never).any():
             raise InputError(f"{name} must be a number, or infinite where there is no end; got {value!r}")

@@ -22,7 +22,7 @@ from calibrant.typing import Array, ArrayLike
 
 
 def as_scale(x: ArrayLike, loc: Array, *, may_vanish: bool = False) -> Array:
-    """Positive real numbers in the shape of ``loc`` (or zeros); one number a row, or one in all, is repeated."""
+    """Positive real numbers in the shape of ``loc`` (or zeros); one number per row, or one in all, is repeated."""
     xp, n = namespace(loc), loc.shape[0]
     if is_single(x):
         scale = loc * 0 + single(x, loc)
@@ -32,7 +32,7 @@ def as_scale(x: ArrayLike, loc: Array, *, may_vanish: bool = False) -> Array:
     if tuple(scale.shape) in ((n,), (n, 1)):
         scale = loc * 0 + xp.reshape(scale, (n, *[1] * (loc.ndim - 1)))
     if scale.shape != loc.shape:
-        raise InputError(f"scale must be one number a row, or like loc; got shape {tuple(scale.shape)}")
+        raise InputError(f"scale must be one number per row, or like loc; got shape {tuple(scale.shape)}")
     check_scale(xp.where(scale == 0, xp.ones_like(scale), scale) if may_vanish else scale, "scale")
     return scale
 

@@ -1,4 +1,4 @@
-"""Probabilities of several yes-or-no labels a row: multi-label classifiers."""
+"""Probabilities of several yes-or-no labels per row: multi-label classifiers."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -163,7 +163,7 @@ class Categorical(Distribution):
             return labels[:: -1 if index_of(pos_label, labels) == 0 else 1]
         if labels is None and as_number(pos_label) not in (0, 1):
             raise InputError(
-                f"pos_label={pos_label!r} is which column of y_pred? Give labels=[...], one name a column, such as "
+                f"pos_label={pos_label!r} is which column of y_pred? Give labels=[...], one name per column, such as "
                 "labels=model.classes_, or its column alone"
             )
         return (0, 1) if labels is None else labels
@@ -296,7 +296,7 @@ class Categorical(Distribution):
             y = from_one_hot(y)
         if y.ndim != 1:
             raise InputError(
-                f"y_true must be one label a row; got shape {tuple(y.shape)}: for several labels a row pass Bernoulli(y_pred)"
+                f"y_true must be one label per row; got shape {tuple(y.shape)}: for several labels per row pass Bernoulli(y_pred)"
             )
         if self._is_checked and is_integer(y):
             return self._from_numbers(y)
@@ -343,7 +343,7 @@ class Categorical(Distribution):
             return f": say which one y_pred is the probability of, pos_label={high}"
         if low >= 1 and high == self.n_classes:
             return f": they seem to start at 1; subtract 1, or give labels=range(1, {high + 1})"
-        return ": give labels=[...], one a column, such as labels=model.classes_"
+        return ": give labels=[...], one per column, such as labels=model.classes_"
 
     def lacks_first_class(self, targets: Array) -> bool:
         """Whether class 0 of more than two without names never occurs, though the predictions expect it."""
@@ -400,10 +400,12 @@ class Categorical(Distribution):
 
     def point(self, y: Array) -> Self:
         """Certainty of the class that occurred."""
-        xp = namespace(self.probs)
+        return self.alike(self.one_hot(y))
+
+    def one_hot(self, y: Array) -> Array:
+        """One for the class that occurred and zero for the others: of class numbers ``(..., n)``, ``(..., n, k)``."""
         classes = namespace(y).astype(matched(np.arange(self.n_classes), y), y.dtype)
-        observed = y[:, None] == classes[None, :]
-        return self.alike(xp.astype(matched(observed, self.probs), self.probs.dtype))
+        return namespace(self.probs).astype(matched(y[..., None] == classes, self.probs), self.probs.dtype)
 
     def temper(self, temperature: float) -> Self:
         """``p^(1 / T)``, normalised."""

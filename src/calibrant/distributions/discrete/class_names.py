@@ -29,7 +29,7 @@ class Rest:
 
 
 def as_names(labels: ArrayLike, n_classes: int) -> tuple[Any, ...]:
-    """Labels as a tuple of different names, one a class; an array, such as ``classes_``, or a column is as good as a list.
+    """Labels as a tuple of different names, one per class; an array, such as ``classes_``, or a column is as good as a list.
 
     >>> as_names(np.array(["cat", "dog"]), 2)
     ('cat', 'dog')
@@ -38,10 +38,10 @@ def as_names(labels: ArrayLike, n_classes: int) -> tuple[Any, ...]:
         labels = [labels[i] for i in range(n_classes)]
     lister = next((getattr(labels, name) for name in ("tolist", "to_list", "to_pylist") if hasattr(labels, name)), None)
     if isinstance(labels, str | bytes | Mapping) or not (lister or hasattr(labels, "__iter__")):
-        raise InputError(f"labels must be a list of {n_classes} names, one a class; got {labels!r}")
+        raise InputError(f"labels must be a list of {n_classes} names, one per class; got {labels!r}")
     names = tuple(lister() if lister else labels)
     if len(names) != n_classes or len(set(names)) != len(names):
-        raise InputError(f"labels must be {n_classes} different names, one a class; got {list(names)!r}")
+        raise InputError(f"labels must be {n_classes} different names, one per class; got {list(names)!r}")
     return names
 
 
@@ -134,7 +134,7 @@ def positions(y: np.ndarray, labels: tuple[Any, ...]) -> np.ndarray:
     if unknown:
         raise InputError(
             f"y_true has labels that y_pred has no column for: {unknown[:5]}; columns: {list(labels)}: leave those rows out, or "
-            "give the model's labels, one a column, such as labels=model.classes_"
+            "give the model's labels, one per column, such as labels=model.classes_"
         )
     return np.array([column[name] for name in found])[which]
 
@@ -175,7 +175,7 @@ def wanted(labels: Sequence[Any], k: int) -> str:
     """
     if k == 1:
         return f"one column of probabilities is that of which? Give pos_label={labels[-1]!r}"
-    return "say which column is which: labels=model.classes_ of scikit-learn, or labels=[...], one name a column"
+    return "say which column is which: labels=model.classes_ of scikit-learn, or labels=[...], one name per column"
 
 
 def whole(y: Array) -> Array:
@@ -209,12 +209,12 @@ def extremes(y: Array) -> tuple[int, int]:
 def from_one_hot(y: Array) -> Array:
     """The column of the one in each row; rows that have not exactly one are refused."""
     if isinstance(y, np.ndarray) and y.dtype.kind not in "fiub":
-        raise InputError(f"y_true must be one label a row; got shape {tuple(y.shape)}: give one column")
+        raise InputError(f"y_true must be one label per row; got shape {tuple(y.shape)}: give one column")
     xp = namespace(y)
     marks = xp.astype(y, xp.int64) if is_integer(y) else whole(y)
     if bool(xp.all((marks == 0) | (marks == 1))) and bool(xp.all(xp.sum(marks, axis=1) == 1)):
         return xp.argmax(marks, axis=1)
     raise InputError(
-        f"y_true must be one label a row; got shape {tuple(y.shape)} with rows that are not one-hot: for several labels a row "
+        f"y_true must be one label per row; got shape {tuple(y.shape)} with rows that are not one-hot: for several labels per row "
         "pass Bernoulli(y_pred)"
     )

@@ -162,7 +162,7 @@ SLICES = 64
 
 @dataclass(frozen=True, eq=False)
 class Ensemble(Distribution):
-    """``m`` values a row: members ``(n, m)``, or ``(n, m, d)`` for targets in d dimensions, with weights ``(n, m)`` or ``(m,)``.
+    """``m`` values per row: members ``(n, m)``, or ``(n, m, d)`` for targets in d dimensions, with weights ``(n, m)`` or ``(m,)``.
 
     Without weights all members are equally likely; :meth:`from_ragged` takes rows with different numbers of them,
     :meth:`from_draws` draws with the members first. Coordinates in one dimension are the sorted members over ``sqrt(m)``: their
@@ -275,7 +275,7 @@ class Ensemble(Distribution):
         y = as_numbers(y_true, "y_true")
         y = y[:, 0] if not self.is_vector and y.ndim == 2 and y.shape[1] == 1 else y
         if tuple(y.shape[1:]) != tuple(self.members.shape[2:]):
-            wanted = f"(n, {self.members.shape[2]})" if self.is_vector else "one number a row"
+            wanted = f"(n, {self.members.shape[2]})" if self.is_vector else "one number per row"
             raise InputError(f"y_true must be {wanted}; got shape {tuple(y.shape)}")
         return matched(y, self.members)
 
@@ -419,7 +419,7 @@ def _finite_sum(kernel: Kernel, p: Ensemble, q: Ensemble) -> Array:
 
 
 def _over_columns(q: Ensemble, values: Array) -> Array:
-    """The mean over the members of columns, ``(n, k m)``, one column a member."""
+    """The mean over the members of columns, ``(n, k m)``, one column per member."""
     xp = namespace(values)
     by_member = xp.reshape(values, (values.shape[0], *q.members.shape[:2]))
     return xp.permute_dims(q.average(xp.permute_dims(by_member, (1, 2, 0))), (1, 0))
@@ -453,7 +453,7 @@ def _is_worth_sorting(kernel: Kernel, p: Ensemble, q: Ensemble) -> bool:
 
 
 def _sorted_sum(kernel: Kernel, p: Ensemble, q: Ensemble) -> np.ndarray:
-    """The same by running sums over the members of both, in order: a step a member instead of one a pair of members."""
+    """The same by running sums over the members of both, in order: a step per member instead of one per pair."""
     size = max(1, p.members.size // q.members.shape[1])  # columns at a time: as many members as the rows have
     parts = [_sorted_columns(kernel, p.members, q.members[i : i + size]) for i in range(0, len(q), size)]
     return np.concatenate(parts, axis=1)

@@ -291,7 +291,7 @@ class Histogram(Piecewise):
     def __post_init__(self) -> None:
         probs = as_probabilities(self.probs, "probs")
         if probs.ndim != 2:
-            raise InputError(f"probs must be (n, m), a column a bin; got shape {tuple(probs.shape)}")
+            raise InputError(f"probs must be (n, m), a column per bin; got shape {tuple(probs.shape)}")
         _check_sums(probs)
         object.__setattr__(self, "probs", probs)
         object.__setattr__(self, "edges", _checked_edges(self.edges, probs))

@@ -30,7 +30,7 @@ class Quantiles(Piecewise):
 
     Beyond the outer quantiles, ``tails="exponential"`` goes on through the last two: ``F(y) = u_1 exp((y - q_1) / s)``
     with ``s = (q_2 - q_1) / log(u_2 / u_1)``, and likewise above. ``tails=(low, high)`` are the ends of the range
-    instead, numbers or one a row, straight lines up to them; an infinite end keeps its exponential tail, as in
+    instead, numbers or one per row, straight lines up to them; an infinite end keeps its exponential tail, as in
     ``tails=(0, inf)``. ``tails="flat"`` leaves what is beyond at the outer quantiles themselves. Neighbouring quantiles
     that are equal give that value a probability of its own. Quantiles that cross are refused:
     :meth:`rearranged` sorts them.
@@ -55,7 +55,9 @@ class Quantiles(Piecewise):
     def __post_init__(self) -> None:
         values, levels = as_numbers(self.values, "values"), checked_levels(self.levels)
         if values.ndim != 2 or values.shape[1] != len(levels):
-            raise InputError(f"values must be (n, {len(levels)}), one column a level; got shape {tuple(values.shape)}")
+            raise InputError(
+                f"values must be (n, {len(levels)}), one column per level; got shape {tuple(values.shape)}"
+            )
         _check_order(values, levels)
         for name, value in (("values", values), ("levels", levels), ("tails", _checked_tails(self.tails, values))):
             object.__setattr__(self, name, value)
@@ -83,7 +85,7 @@ class Quantiles(Piecewise):
         ends = as_numbers(low, "low"), as_numbers(high, "high")
         if ends[0].ndim != 1 or ends[0].shape != ends[1].shape:
             shapes = " and ".join(str(tuple(end.shape)) for end in ends)
-            raise InputError(f"low and high must have one number a row; got shapes {shapes}")
+            raise InputError(f"low and high must have one number per row; got shapes {shapes}")
         if (below := to_numpy(ends[1] < ends[0])).any():
             row = int(below.argmax())
             raise InputError(f"low must not be above high; row {row} has {ends[0][row]:g} and {ends[1][row]:g}")
@@ -212,7 +214,7 @@ def checked_levels(x: ArrayLike) -> np.ndarray:
     """At least two levels between 0 and 1 that increase, on the host."""
     levels = to_numpy(as_numbers(x, "levels")).astype(np.float64)
     if levels.ndim != 1 or len(levels) < 2:
-        raise InputError(f"levels must be at least two numbers, one a column; got shape {levels.shape}")
+        raise InputError(f"levels must be at least two numbers, one per column; got shape {levels.shape}")
     wrong = levels[(levels <= 0) | (levels >= 1)]
     if len(wrong):
         remedy = "divide percentages by 100" if wrong.max() > 1 else "give the ends of the range as tails=(low, high)"
@@ -256,7 +258,7 @@ def _checked_end(end: Any, values: Array, side: int) -> Array:
     given = np.asarray(to_numpy(end) if hasattr(end, "shape") else end, dtype=np.float64)
     n = int(values.shape[0])
     if given.shape not in ((), (n,)):
-        raise InputError(f"tails: {name} must be one number, or one a row; got shape {given.shape}")
+        raise InputError(f"tails: {name} must be one number, or one per row; got shape {given.shape}")
     host = np.broadcast_to(given, (n,))
     infinite = host == (-np.inf if side == 0 else np.inf)
     if not infinite.all() and not np.isfinite(host).all():

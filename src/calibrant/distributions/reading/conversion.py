@@ -199,7 +199,7 @@ def adapted(y_pred: Any) -> Distribution | None:
     """Predictions of another library as ours; ``None`` where they are numbers, and not distributions.
 
     Objects of SciPy, PyTorch, Pyro, NumPyro, TensorFlow Probability, GPyTorch, skpro and everything alike; one with a
-    batch of distributions, or a list of one a row. Known families become our own, with their closed forms; others keep
+    batch of distributions, or a list of one per row. Known families become our own, with their closed forms; others keep
     their object (:class:`~calibrant.distributions.Foreign`). Arrays of xarray with a dimension of members or
     of quantiles become those.
 

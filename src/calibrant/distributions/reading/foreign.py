@@ -233,7 +233,7 @@ def is_frozen(x: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Foreign(Distribution):
-    """A batch of n distributions of numbers in one object of another library, or a tuple of one object a row.
+    """A batch of n distributions of numbers in one object of another library, or a tuple of one object per row.
 
     Uses whatever there is of ``cdf``, quantiles (``ppf``, ``icdf``, ``quantile``), densities (``logpdf``, ``log_prob``, ...) and
     draws (``rvs``, ``sample``). Quantiles that are missing are found by bisection; moments, ranked scores and
@@ -252,7 +252,7 @@ class Foreign(Distribution):
         for x in self.source if isinstance(self.source, tuple) and self.source else (self.source,):
             if not hasattr(x, "batch_shape") and not any(callable(getattr(x, name, None)) for name in SAID):
                 raise InputError(
-                    f"source must be a distribution with one of {', '.join(SAID)}, or a tuple of one a row; "
+                    f"source must be a distribution with one of {', '.join(SAID)}, or a tuple of one per row; "
                     f"got {of_what(x)}"
                 )
         first = self._readers[0].source

@@ -260,7 +260,7 @@ def _independent(x: Any, base: Any) -> Distribution:
         return _known(base, batch_shape(base))
     shape = (rows_of(batch_shape(x), "Independent"), *event)
     if len(event) > 1:
-        raise InputError(f"y_pred is Independent over {len(event)} axes: targets are numbers or vectors, one a row")
+        raise InputError(f"y_pred is Independent over {len(event)} axes: targets are numbers or vectors, one per row")
     build: Callable[[Any], Distribution] = VECTORS.get(_name(base), _unlike)
     return build(Parameters([_lookup(base)], batch_shape(base), shape))
 

@@ -160,7 +160,7 @@ class BinnedState:
 def _bin_sums(column: ArrayLike, name: str, n_bins: int) -> np.ndarray:
     sums = to_numpy(as_real(column, name)).astype(np.float64)
     if sums.shape != (n_bins,):
-        raise InputError(f"{name} must have one number a bin, {n_bins}; got shape {sums.shape}")
+        raise InputError(f"{name} must have one number per bin, {n_bins}; got shape {sums.shape}")
     if np.any(sums < 0):
         raise InputError(f"{name} must not be negative; got {sums.min()}")
     return sums

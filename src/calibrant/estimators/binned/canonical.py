@@ -193,7 +193,7 @@ class CanonicalECE(BaseEstimator):
         check_norm(self.norm)
 
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
-        """The error with a row a cell."""
+        """The error with a row per cell."""
         p = _probabilities(predictions)
         rule = replace(self, cells=self.cells.settled(p, weights))
         counts = CellCounts.in_cells(rule.cells.cells(p, weights), p, weights, self.norm, self.label_binned)

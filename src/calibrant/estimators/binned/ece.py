@@ -264,7 +264,7 @@ class ClassCounts:
 
     @classmethod
     def of(cls, events: Sequence[Event], bins: Sequence[Bins], weights: np.ndarray | None) -> Self:
-        """Prepare the resamples of k events, one a class."""
+        """Prepare the resamples of k events, one per class."""
         width = max(map(len, bins))
         cells = [
             b.of_rows(e.probability, slice(None)) + i * width for i, (e, b) in enumerate(zip(events, bins, strict=True))

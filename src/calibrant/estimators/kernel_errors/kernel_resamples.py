@@ -30,7 +30,14 @@ from calibrant.estimators.kernel_errors.kernel_sums import (
 )
 from calibrant.kernels import Identity, Kernel, LabelMatrix
 from calibrant.kernels.base import as_points, expectation
-from calibrant.residuals.embedding import Route, SpectralFeatures, quantile_nodes, residuals, spectral_features
+from calibrant.residuals.embedding import (
+    Route,
+    SpectralFeatures,
+    label_residuals,
+    quantile_nodes,
+    residuals,
+    spectral_features,
+)
 from calibrant.typing import Array
 
 
@@ -218,22 +225,14 @@ class LabelResamples:
     def _batch(
         self, targets: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray
     ) -> np.ndarray:
-        n = len(diagonal)
-        made = [residuals(self.on_targets, y, self.predictions).features for y in targets]
-        return _statistics(made, unit_weights(self.weights, n), multiply, diagonal if self.unbiased else None)
-
-
-def _statistics(
-    made: list[Array], w: np.ndarray, multiply: Callable[[np.ndarray], np.ndarray], diagonal: np.ndarray | None
-) -> np.ndarray:
-    """The statistic of each of m resamples, from the features ``(n, q)`` of its residuals; unbiased without the diagonal."""
-    n = len(w)
-    features = np.stack([to_numpy(f).astype(np.float64) for f in made], axis=1) * w[:, None, None]  # (n, m, q)
-    product = multiply(features.reshape(n, -1)).reshape(features.shape)
-    sums = np.einsum("nmq,nmq->m", product, features)
-    if diagonal is None:
-        return sums / n**2
-    return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / weight_of_pairs((w**2).sum(), n)
+        n, w = len(diagonal), unit_weights(self.weights, len(diagonal))
+        made = to_numpy(label_residuals(self.on_targets, targets, self.predictions))
+        features = np.multiply(np.moveaxis(made, 0, 1), w[:, None, None], dtype=np.float64, order="C")  # (n, m, q)
+        product = multiply(features.reshape(n, -1)).reshape(features.shape)
+        sums = np.einsum("nmq,nmq->m", product, features)
+        if not self.unbiased:
+            return sums / n**2
+        return (sums - np.einsum("n,nmq,nmq->m", diagonal, features, features)) / weight_of_pairs((w**2).sum(), n)
 
 
 @dataclass(frozen=True, eq=False)

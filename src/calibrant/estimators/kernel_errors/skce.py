@@ -213,7 +213,7 @@ class SKCE(BaseEstimator):
         self, targets: Array, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Estimate:
         """The mean over pairs of rows of different clusters: pairs of one cluster are alike by more than the error."""
-        self._check_pairs("clusters")
+        self._check_pairs()
         on_predictions, on_targets, rows = resolve_problem(
             self.on_predictions, self.on_targets, self.route, targets, predictions, weights
         )
@@ -230,17 +230,17 @@ class SKCE(BaseEstimator):
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, clusters: Clusters
     ) -> Statistic:
         """Pairs of rows of different clusters, with the signs of both."""
-        self._check_pairs("clusters")
+        self._check_pairs()
         on_predictions, _, rows = resolve_problem(
             self.on_predictions, self.on_targets, self.route, targets, predictions, weights
         )
         matrix = pairs_of_clusters(form_of(on_predictions, rows), rows, clusters)
         return SignedQuadratic.of(matrix, clusters, None if weights is None else unit_weights(weights, len(weights)))
 
-    def _check_pairs(self, what: str) -> None:
+    def _check_pairs(self) -> None:
         if self.block is not None or not self.unbiased:
             raise no_signs(
-                self, f"{what} take the mean over all pairs of different clusters, SKCE(unbiased=True, block=None)"
+                self, "clusters take the mean over all pairs of different clusters, SKCE(unbiased=True, block=None)"
             )
 
     def matrix(

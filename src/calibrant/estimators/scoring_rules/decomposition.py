@@ -16,7 +16,7 @@ from calibrant.estimators.simplex.local import Question, questions
 from calibrant.estimators.smooth.fitted_curves import IsotonicCurve
 from calibrant.lenses.class_lenses import Lens
 from calibrant.results import Table, how_many, number
-from calibrant.results.result import SCHEMA, Result
+from calibrant.results.result import SCHEMA, Result, plain_data
 from calibrant.typing import ArrayLike
 
 
@@ -45,19 +45,7 @@ class Decomposition(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "decomposition",
-            "name": self.name,
-            "score": self.score,
-            "miscalibration": self.miscalibration,
-            "discrimination": self.discrimination,
-            "uncertainty": self.uncertainty,
-            "n": self.n,
-            "lens": self.lens,
-            "table": None if self.table is None else self.table.to_dict(),
-            "notes": list(self.notes),
-        }
+        return {"schema": SCHEMA, "kind": "decomposition", **plain_data(self)}
 
     def _lines(self) -> list[tuple[str, str]]:
         return [

@@ -82,7 +82,7 @@ def regression(rows: DirichletRows, labels: Array, n_classes: int, engine: Engin
     """Frequencies of the labels ``(n,)`` around each row but without it; ``-inf`` for rows that see no other.
 
     O(n^2 K) time, O(n K) memory, also of gradients; compiled for many rows of NumPy arrays, and on a GPU. An engine does
-    what is compiled, some rows a task.
+    what is compiled, some rows per task.
     """
     if isinstance(rows.queries, np.ndarray) and is_long(len(rows)):
         tell(BY_ENGINE if elsewhere(engine) else compiled_loop(rows.queries))

@@ -48,7 +48,7 @@ class ExactTest(Settings):
     where p is large (Besag & Clifford 1991). Kernel errors whose resamples would cost more than ``budget``
     multiplications are approximated by random features, and the result says so.
 
-    ``clusters`` has one label a row: rows with the same label may depend on each other in any way, such as questions about one
+    ``clusters`` has one label per row: rows with the same label may depend on each other in any way, such as questions about one
     text or visits of one patient. Targets cannot be drawn anew then; the sums of residuals over each cluster get random signs
     instead. That is exact where the residuals of a cluster are symmetric together, and holds for many clusters else. It is
     refused where clusters, or events, are too few, and for estimators that are no function of sums of residuals.

@@ -123,7 +123,7 @@ def _some_missing(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, Mem
         )
     targets = to_numpy(as_numbers(y_true, "y_true"))
     if targets.ndim != 1:
-        raise InputError(f"y_true must be one number a row; got shape {targets.shape}")
+        raise InputError(f"y_true must be one number per row; got shape {targets.shape}")
     check_same_length(len(targets), len(members), "y_true", "y_pred")
     return targets, MemberRanks(members)
 

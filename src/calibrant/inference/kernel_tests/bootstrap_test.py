@@ -72,7 +72,7 @@ class WildBootstrapTest(MatrixTest):
     classes at 1/2), and holds for large n otherwise; refused where nothing unlikely is expected to
     happen. Cost as of :class:`BootstrapTest`. Dehling & Mikosch (1994).
 
-    ``clusters`` has one label a row: rows with the same label may depend on each other in any way and share their sign. Pairs
+    ``clusters`` has one label per row: rows with the same label may depend on each other in any way and share their sign. Pairs
     of rows of the same cluster are left out of U, as these are alike by more than the error. The level is exact where the
     residuals of a cluster are symmetric together, and holds for many clusters otherwise; refused where clusters, or events, are
     too few.

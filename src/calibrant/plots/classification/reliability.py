@@ -378,7 +378,7 @@ class ReliabilityDisplay(PredictionDisplay):
         The "consistency" band holds what a calibrated model would show, the "confidence" band the truth. An axis of
         log-odds ("logit") shows probabilities that crowd at 0 and 1; "auto" takes it where most do. Without ``bins``,
         there are 15 of equal width, or of equal mass where those would leave the picture empty. ``n_resamples`` is 999, or less
-        where rows are many. ``clusters`` has one label a row, for bands that allow for rows which belong together.
+        where rows are many. ``clusters`` has one label per row, for bands that allow for rows which belong together.
         """
         targets, predictions, w, together = as_clustered_problem(
             y_true, y_pred, sample_weight, clusters, Classes(labels, pos_label)

@@ -20,7 +20,7 @@ MAX_LINES = 12
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """A line an estimator, with two Monte-Carlo standard errors on either side."""
+    """A line per estimator, with two Monte-Carlo standard errors on either side."""
     table = tables["bias"]
     dress(axes, palette)
     axes.set_xscale("log")

@@ -33,7 +33,7 @@ LETTERS = 24
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """A row a model, the first at the top."""
+    """A row per model, the first at the top."""
     models = tables["models"]
     y = np.arange(models.n_rows)
     value = models["value"]
@@ -142,7 +142,7 @@ NAMES = {
 
 
 def draw_curves(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """A line a model, named at its end."""
+    """A line per model, named at its end."""
     curves = curves_in(tables)
     x = np.concatenate([curve["predicted"] for curve in curves])
     y = np.concatenate([curve["observed"] for curve in curves])
@@ -177,7 +177,7 @@ CURVES = Drawing(draw_curves, layout_of=curves_layout, legend=(("dashed", "as cl
 
 
 class CurvesDisplay(Display):
-    """What several models of the same targets claimed, and what happened: a line a model, named at its end.
+    """What several models of the same targets claimed, and what happened: a line per model, named at its end.
 
     Groups hold equally many rows, so that few of them do not let a line stray among others. Bands would hide each other:
     :class:`ReliabilityDisplay` has them for one model. ``tables`` hold ``curve_0``, ``curve_1`` and so on, and ``settings``.

@@ -65,7 +65,7 @@ class CoverageDisplay(PredictionDisplay):
     ) -> Self:
         """The coverage of intervals of these levels, from 5 to 95 %; of quantile forecasts, of those that they have.
 
-        ``clusters`` has one label a row, for intervals that allow for rows which belong together.
+        ``clusters`` has one label per row, for intervals that allow for rows which belong together.
         """
         y, predictions = as_problem(y_true, y_pred)
         if levels is None and fan_of(predictions) is None:

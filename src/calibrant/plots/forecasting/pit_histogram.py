@@ -102,7 +102,7 @@ class PITHistogramDisplay(PredictionDisplay):
     ) -> Self:
         """The histogram with ``n_bins`` bars; ``seed`` is that of PIT values of single values with a probability of their own.
 
-        ``clusters`` has one label a row, for a band that allows for rows which belong together.
+        ``clusters`` has one label per row, for a band that allows for rows which belong together.
         """
         make = partial(PITHistogram, n_bins, level, seed=seed)
         return cls(_tables("pit_histogram", make, y_true, y_pred, sample_weight, clusters))

@@ -83,7 +83,7 @@ def in_bins(pools: Pools, edges: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class BinnedMap(BinaryMap):
-    """One value a bin; bins are right-closed, and lie between 0, the edges and 1."""
+    """One value per bin; bins are right-closed, and lie between 0, the edges and 1."""
 
     edges: np.ndarray
     values: np.ndarray

@@ -196,7 +196,7 @@ class SplineMap(ClassMap):
     def __post_init__(self) -> None:
         m = len(self.coefficients)
         if not 0 < self.floor < 0.5 or self.z.shape != self.rank.shape or self.covariance.shape != (m, m):
-            raise InputError("a spline map needs a floor below 1/2, a rank a logit, and a covariance of coefficients")
+            raise InputError("a spline map needs a floor below 1/2, a rank per logit, and a covariance of coefficients")
         if self.n_classes != 2:
             raise InputError(f"a spline map has two classes; got {self.n_classes}")
 
@@ -246,7 +246,7 @@ def _features(z: np.ndarray, rank: np.ndarray, n_splines: int) -> np.ndarray:
 
 
 def _penalties(n_splines: int) -> np.ndarray:
-    """One matrix a smoothness."""
+    """One matrix per smoothness."""
     penalties = np.zeros((len(SMOOTHNESS), N_TERMS + n_splines, N_TERMS + n_splines))
     penalties[:, :N_TERMS, :N_TERMS] = RIDGE * np.eye(N_TERMS)
     penalties[:, N_TERMS:, N_TERMS:] = np.multiply.outer(SMOOTHNESS, roughness(n_splines))

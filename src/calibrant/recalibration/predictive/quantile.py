@@ -256,7 +256,7 @@ class Recalibrated(Distribution):
         return at_normal_scores(self.base, self.lines.inverse(ndtri(to_numpy(u))))
 
     def ensemble(self, size: int = 100) -> Ensemble:
-        """As ``size`` equally likely values a row, the quantiles in the middle of as many slices, for what takes no cdf."""
+        """As ``size`` equally likely values per row, the quantiles in the middle of as many slices, for what takes no cdf."""
         return Ensemble(self.quantile((np.arange(size) + 0.5) / size))
 
     @classmethod

@@ -172,7 +172,7 @@ DEPENDENT = 1e-9
 
 
 class Coefficients(NamedTuple):
-    """One number a column, and the search that found them."""
+    """One number per column, and the search that found them."""
 
     values: np.ndarray
     search: Minimum

@@ -188,7 +188,7 @@ def _rounded(shares: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class OneVsRest(Recalibrator):
-    """A recalibrator of two classes for many: one map a class, of that class against the rest; rows are then normalised.
+    """A recalibrator of two classes for many: one map per class, of that class against the rest; rows are then normalised.
 
     Each map sees its own class only, so it can follow what is special to a class, and nothing of what classes share.
     Zadrozny & Elkan (2002).

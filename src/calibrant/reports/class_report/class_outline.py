@@ -25,9 +25,8 @@ from calibrant.plots.classification.confusion import ConfusionDisplay
 from calibrant.plots.classification.reliability import ReliabilityDisplay, beyond_of, settings_of
 from calibrant.plots.classification.simplex_plot import SimplexDisplay
 from calibrant.plots.comparisons.witness_plot import WitnessDisplay
-from calibrant.reports.class_report.answered import answered
 from calibrant.reports.class_report.class_faults import fault_of_classes
-from calibrant.reports.class_report.class_measures import UNTESTED, measures_of
+from calibrant.reports.class_report.class_measures import UNTESTED, answered, measures_of
 from calibrant.reports.class_report.class_problem import ClassProblem, WorstTail, event_claims, means_of
 from calibrant.reports.core.evidence import (
     DOUBT,
@@ -70,23 +69,18 @@ Make = Callable[[ClassProblem, Evidence], Picture]
 
 def class_pictures(problem: ClassProblem) -> Sequence[tuple[Step, Callable[[Evidence], Picture]]]:
     """The pictures by the names of their steps; with clusters those whose bands allow for them."""
-    found: list[tuple[Step, Make]] = [(Step("Reliability curve", 2.0), reliability_of)]
-    if problem.kind == "binary":
-        found += [(Step("Smooth reliability curve", 15.0), _smooth), (Step("Witness", 10.0), _witness)]
-    else:
-        found.append((Step("Reliability of each class", 6.0), _panels))
-    if problem.clusters is not None:
-        found = [(step, make) for step, make in found if make in (reliability_of, _panels)]
-        found += [(Step("Risk and coverage"), answered)] if problem.kind == "multi-class" else []
-    elif problem.kind == "multi-class":
-        found += [(Step("Confusion of confidence", 7.0), _confusion), (Step("Witness", 10.0), _witness)]
-    if problem.kind == "multi-class":
-        found.append((Step("Risk and coverage"), answered))
-    if problem.kind == "multi-class" and problem.clusters is None:
-        found += [(Step("Map of three classes"), _simplex)] if _n_classes(problem) == 3 else []
-    if problem.clusters is None and problem.kind != "multi-label":  # no mean over labels has an exact test
-        found.append((Step("Resampled errors"), _null))
-    return [(step, partial(make, problem)) for step, make in found]
+    kind, is_apart = problem.kind, problem.clusters is None
+    found: list[tuple[Step, Make, bool]] = [
+        (Step("Reliability curve", 2.0), reliability_of, True),
+        (Step("Smooth reliability curve", 15.0), _smooth, kind == "binary" and is_apart),
+        (Step("Reliability of each class", 6.0), _panels, kind != "binary"),
+        (Step("Confusion of confidence", 7.0), _confusion, kind == "multi-class" and is_apart),
+        (Step("Witness", 10.0), _witness, kind != "multi-label" and is_apart),
+        (Step("Risk and coverage"), answered, kind == "multi-class"),
+        (Step("Map of three classes"), _simplex, kind == "multi-class" and is_apart and _n_classes(problem) == 3),
+        (Step("Resampled errors"), _null, kind != "multi-label" and is_apart),  # no mean over labels has an exact test
+    ]
+    return [(step, partial(make, problem)) for step, make, is_shown in found if is_shown]
 
 
 def reliability_of(problem: ClassProblem, _evidence: Evidence | None = None) -> Picture:
@@ -372,8 +366,7 @@ def _pvalues(problem: ClassProblem, evidence: Evidence) -> np.ndarray:
 
 def _error_of_each(problem: ClassProblem) -> list[float]:
     """The error of each class or label."""
-    lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
-    statistic = ECE(problem.error.bins, lens=lens).given(problem.predictions, problem.weights)
+    statistic = ECE(problem.error.bins, lens=_lens_of_each(problem)).given(problem.predictions, problem.weights)
     assert isinstance(statistic, BinnedStatistic)
     return [float(error) for error in statistic.each(to_numpy(problem.targets)[None])[0]]
 
@@ -410,8 +403,11 @@ def _together(pool: Pool, i: int) -> float:
 
 def events_of(problem: ClassProblem) -> tuple[Event, ...]:
     """Each class or label in turn."""
-    lens: Lens = MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
-    return lens.events(problem.predictions)
+    return _lens_of_each(problem).events(problem.predictions)
+
+
+def _lens_of_each(problem: ClassProblem) -> Lens:
+    return MultiLabel() if isinstance(problem.predictions, Bernoulli) else ClassWise()
 
 
 SMALL_ERROR = 0.01

@@ -23,7 +23,7 @@ class Folds(Clusters):
 
 
 def as_folds(folds: ArrayLike, n: int) -> Folds:
-    """One label a row, as folds; refused where there is one, or where they are too many to test each model on its own rows.
+    """One label per row, as folds; refused where there is one, or where they are too many to test each model on its own rows.
 
     >>> as_folds(["a"] * 20 + ["b"] * 20, 40).names
     ('a', 'b')

@@ -11,10 +11,14 @@ import numpy as np
 from calibrant._files import write_whole
 from calibrant.inference.certificate import Certificate
 from calibrant.results import SCHEMA, Finding, Interval, Result, Table, how_many, number, percent
+from calibrant.results.result import plain_data
 
 
 class Page(Result):
     """A result that has a page: what reports of every kind share."""
+
+    title: str
+    verdict: "Verdict"
 
     def to_html(self) -> str:
         """One self-contained page."""
@@ -32,6 +36,9 @@ class Page(Result):
             text = {".json": self.to_json, ".md": self.to_markdown}.get(form, self.to_html)()
             write_whole(path, text)
         return path
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
 
 
 SCORES = ("brier", "log", "crps", "energy", "pinball")
@@ -103,20 +110,8 @@ class KeyNumber:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "key": self.key,
-            "label": self.label,
-            "value": self.value,
-            "unit": self.unit,
-            "interval": None if self.interval is None else self.interval.to_dict(),
-            "null_band": None if self.null_band is None else self.null_band.to_dict(),
-            "pvalue": self.pvalue,
-            "estimator": self.estimator,
-            "estimator_name": self.estimator_name,
-            "meaning": self.meaning,
-            "withheld": self.withheld,
-            "ideal": self.ideal,
-        }
+        first = ("key", "label", "value", "unit", "interval", "null_band", "pvalue", "estimator", "estimator_name")
+        return plain_data(self, *first, "meaning", "withheld", "ideal")
 
 
 @dataclass(frozen=True)
@@ -140,13 +135,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "tone": self.tone,
-            "headline": self.headline,
-            "evidence": list(self.evidence),
-            "pvalue": self.pvalue,
-            "finding": self.finding,
-        }
+        return plain_data(self)
 
     @property
     def is_alarm(self) -> bool:
@@ -165,7 +154,7 @@ class Section:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {"title": self.title, "noun": self.noun, "remark": self.remark, "table": self.table.to_dict()}
+        return plain_data(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +177,8 @@ class Picture:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        tables = {name: table.to_dict() for name, table in self.tables.items()}
-        words = {"title": self.title, "caption": self.caption, "description": self.description}
-        return {"kind": self.kind, **words, **tables}
+        words = plain_data(self, "kind", "title", "caption", "description", "tables")
+        return words | words.pop("tables")
 
 
 class Reason(StrEnum):
@@ -216,7 +204,7 @@ class Reason(StrEnum):
 class Advice:
     """What to do: which recalibrator helps most on rows it has not seen, how much it removes, and how to learn it.
 
-    ``candidates`` has a row a recalibrator, the best first; ``command`` and ``code`` learn that one, in a shell and in Python.
+    ``candidates`` has a row per recalibrator, the best first; ``command`` and ``code`` learn that one, in a shell and in Python.
     Where there is none, ``reason`` says why, for programs.
 
     >>> from calibrant import evaluate
@@ -234,14 +222,7 @@ class Advice:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "headline": self.headline,
-            "sentences": list(self.sentences),
-            "candidates": None if self.candidates is None else self.candidates.to_dict(),
-            "command": self.command,
-            "code": self.code,
-            "reason": self.reason,
-        }
+        return plain_data(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -263,22 +244,9 @@ class ReportData(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "schema": SCHEMA,
-            "kind": "report",
-            "title": self.title,
-            "problem": self.kind,
-            "n": self.n,
-            "verdict": self.verdict.to_dict(),
-            "numbers": [x.to_dict() for x in self.numbers],
-            "subject": self.subject,
-            "pictures": [picture.to_dict() for picture in self.pictures],
-            "sections": [section.to_dict() for section in self.sections],
-            "advice": None if self.advice is None else self.advice.to_dict(),
-            "certificate": None if self.certificate is None else self.certificate.to_dict(),
-            "notes": list(self.notes),
-            "settings": dict(self.settings),
-        }
+        head = {"schema": SCHEMA, "kind": "report", "title": self.title, "problem": self.kind}
+        parts = ("n", "verdict", "numbers", "subject", "pictures", "sections", "advice", "certificate")
+        return head | plain_data(self, *parts, "notes", "settings")
 
     def picture(self, kind: str) -> Picture:
         """The picture of this kind."""

@@ -233,7 +233,7 @@ class Slicing:
 
 @dataclass(frozen=True, eq=False)
 class EachSlice:
-    """A statistic a slice, ``(m, slices)``, of the same resamples; ``places`` are the rows, or the clusters, of each."""
+    """A statistic per slice, ``(m, slices)``, of the same resamples; ``places`` are the rows, or the clusters, of each."""
 
     statistics: tuple[Statistic, ...]
     places: tuple[np.ndarray, ...]
@@ -360,7 +360,7 @@ def ranked(
     pvalues: np.ndarray,
     errors: Sequence[float] | None = None,
 ) -> Table:
-    """A row a group: what was claimed and happened, the error, what chance shows, what is beyond it, and two p-values.
+    """A row per group: what was claimed and happened, the error, what chance shows, what is beyond it, and two p-values.
 
     By p-value, then by how far the error exceeds what chance shows on average. ``pvalue`` allows for all looks,
     ``pvalue_alone`` for this one only. Where ``errors`` are given the pool has others, of signs of clusters, and no bands.

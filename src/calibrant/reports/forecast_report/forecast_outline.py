@@ -153,7 +153,8 @@ def _cell_band(pit: PITProblem, clusters: Clusters, chance: np.ndarray) -> Band:
 
 
 def _level_curve(problem: ForecastProblem) -> Picture:
-    tables = PITCurveDisplay.from_predictions(*_as_levels(problem), **_rows_of(problem)).tables
+    pit = problem.pit
+    tables = PITCurveDisplay.from_predictions(pit.targets, pit.predictions, **_rows_of(pit)).tables
     table = tables["pit_curve"]
     gap = table["observed"] - table["level"]
     worst = int(np.argmax(np.abs(gap)))
@@ -247,11 +248,6 @@ def _null(problem: ForecastProblem, evidence: ForecastEvidence) -> Picture:
         problem.error,
         *(("error", "PIT error") if problem.fan is None else ("quantile error", "error at the levels given")),
     )
-
-
-def _as_levels(problem: ForecastProblem) -> tuple[np.ndarray, object]:
-    """PIT values as outcomes of even predictions: those that numbers and verdict speak of."""
-    return problem.pit.targets, problem.pit.predictions
 
 
 def _resampled(display: type[SpreadDisplay | WitnessDisplay], problem: ForecastProblem) -> dict[str, Table]:

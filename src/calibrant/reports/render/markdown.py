@@ -79,15 +79,19 @@ def to_markdown(report: ReportData) -> str:
 
 
 def _parts(report: ReportData) -> Iterator[str]:
-    verdict = report.verdict
-    yield f"### {MARKS[verdict.tone]} {_sentence(verdict.headline)}"
-    subject = f" · {escaped(report.subject)}" if report.subject else ""
-    yield f"{escaped(report.title)} · {how_many(report.n, 'row')} · {escaped(report.kind)}{subject}"
-    yield "\n".join(f"- {_sentence(sentence)}" for sentence in verdict.evidence)
+    yield from opening(report, report.subject)
     yield _numbers(report.numbers)
     yield _standing_out(report)
     yield "" if report.advice is None else _advice(report.advice)
     yield details("All slices, notes and settings", "\n\n".join(_folded(report)))
+
+
+def opening(page: Any, subject: str = "") -> Iterator[str]:
+    """How a comment on a page with a verdict begins: the headline, what was looked at, and the evidence."""
+    yield f"### {MARKS[page.verdict.tone]} {_sentence(page.verdict.headline)}"
+    about = [escaped(page.title), how_many(page.n, "row"), escaped(page.kind), *([escaped(subject)] if subject else [])]
+    yield " · ".join(about)
+    yield "\n".join(f"- {_sentence(sentence)}" for sentence in page.verdict.evidence)
 
 
 def _sentence(text: str) -> str:

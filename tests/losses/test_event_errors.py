@@ -2,7 +2,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from calibrant.losses.line_sums import SPAN, LineSums  # noqa: E402
+from calibrant.losses import SoftBinnedECE  # noqa: E402
+from calibrant.losses.event_errors import SPAN, FusedSoftBins, LineSums  # noqa: E402
+from calibrant.losses.fused_error import ClassRows  # noqa: E402
 
 
 @pytest.mark.parametrize("rate", [0.5, 3.0, 40.0, SPAN])
@@ -23,3 +25,14 @@ def test_what_is_no_number_stays_none():
     x = torch.tensor([0.2, torch.nan, 0.1], dtype=torch.float64)
     assert torch.isnan(LineSums.of(x, x, 2.0).product).any()
     assert torch.isnan(LineSums.of(x * torch.nan, x, 2.0).product).all()
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 0.01, 1.0])
+@pytest.mark.parametrize("bins", [1, 15])
+def test_of_any_sharpness(bins, temperature):
+    generator = torch.Generator().manual_seed(0)
+    rows = ClassRows.of(torch.randn(50, 3, generator=generator), torch.randint(0, 3, (50,), generator=generator))
+    fused = FusedSoftBins(bins, temperature, 1.5, None)(rows, wants_gradient=True)
+    expected = SoftBinnedECE(bins, temperature, 1.5)(rows.labels.numpy(), rows.p.numpy()).value
+    assert fused.value.item() == pytest.approx(expected, rel=1e-10)
+    assert torch.isfinite(fused.slope).all()
