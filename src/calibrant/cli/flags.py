@@ -155,8 +155,9 @@ class Data(ClusteredFields):
 
     def check_others(self, others: Sequence[Path]) -> None:
         """Refuse further columns of an option, which the command line takes for files."""
-        for other in others:
-            if self.y_pred and not other.suffix and not any(sign in str(other) for sign in "*/") and not other.exists():
+        for other in others if self.y_pred else ():
+            looks_like_a_column = not (other.suffix or is_stream(other) or any(sign in str(other) for sign in "*/"))
+            if looks_like_a_column and not other.exists():
                 together = f"--y-pred {','.join([*self.y_pred[-1:], *map(str, others)])}"
                 raise InputError(f"there is no file {str(other)!r}: if it is a column of probabilities, say {together}")
 
