@@ -71,7 +71,7 @@ class SignedSums:
         clusters: Clusters,
         is_sure: np.ndarray | None = None,
     ) -> "SignedSums":
-        """Of one residual a row, ``(n,)``, and its cell of so many; few cells are stored in full."""
+        """Of one residual per row, ``(n,)``, and its cell of so many; few cells are stored in full."""
         sure = None
         if is_sure is not None and np.any(residuals[is_sure]):
             sure = np.bincount(cell[is_sure], residuals[is_sure], size)
