@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from calibrant import io
+from calibrant._clusters import as_clusters
 from calibrant._files import check_name
 from calibrant._validate import InputError
 from calibrant.cli import console
@@ -128,6 +129,8 @@ class ClusteredFields(TableFields):
     def read(self, file: Source, told: Sequence[str] = ()) -> io.Dataset:
         """The file's targets and predictions; blocks are made clusters, and this is told."""
         found = self._read(file, told, exclude=("block",))
+        if found.clusters is not None:
+            as_clusters(found.clusters, len(found.clusters), f"--clusters {self.clusters}")
         if self.time is None and self.block is None:
             return found
         if self.clusters is not None:
