@@ -34,8 +34,16 @@ BAD = {
         [[0.5, 0.5], [0.5, 0.498]],
         r"y_pred rows must sum to 1 \(within 0.001\); row 1 sums to 0.998: normalise the rows, or use Bernoulli",
     ),
-    "label too large": ([0, 2], [0.5, 0.6], r"y_true must be labels from 0 to 1; found 2: .* Give pos_label=0 or pos_label=2$"),
-    "label negative": ([0, -1], [0.5, 0.6], r"y_true must be labels from 0 to 1; found -1: .* Give pos_label=-1 or pos_label=0$"),
+    "label too large": (
+        [0, 2],
+        [0.5, 0.6],
+        r"y_true must be labels from 0 to 1; found 2: .* Give pos_label=0 or pos_label=2$",
+    ),
+    "label negative": (
+        [0, -1],
+        [0.5, 0.6],
+        r"y_true must be labels from 0 to 1; found -1: .* Give pos_label=-1 or pos_label=0$",
+    ),
     "label beyond": ([0, 5], [[0.5, 0.3, 0.2]] * 2, r"y_true must be labels from 0 to 2; found 5: give labels=\[...\]"),
     "labels from 1 to k": (
         [1, 2, 3],
