@@ -121,9 +121,7 @@ class Parametric(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""
-        y = one_a_row(y_true, "y_true")
-        check_finite(y, "y_true", most=self.largest)
-        return matched(y, self.parameters[0])
+        return matched(one_a_row(y_true, "y_true", most=self.largest), self.parameters[0])
 
     def point(self, y: Array) -> Any:
         """A single member, as most families have none without spread."""
