@@ -273,12 +273,12 @@ MAX_SQUARED = 1e75
 """The largest size of what is squared twice, such as losses."""
 
 
-def as_real(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers as a floating array of their own library."""
-    return _in_range_of(x, name)[0]
+def as_real(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
+    """Finite real numbers, none of them larger than ``most``, as a floating array of their own library."""
+    return _in_range_of(x, name, most)[0]
 
 
-def _in_range_of(x: ArrayLike, name: str) -> tuple[Array, float, float]:
+def _in_range_of(x: ArrayLike, name: str, most: float = math.inf) -> tuple[Array, float, float]:
     """The same with the least and the largest of them, looked for once."""
     values = as_array(x, name)
     check_not_empty(values, name)
@@ -289,7 +289,7 @@ def _in_range_of(x: ArrayLike, name: str) -> tuple[Array, float, float]:
         values = xp.astype(values, xp.float64)
     elif not is_floating(values):
         raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
-    return values, *check_finite(values, name)
+    return values, *check_finite(values, name, most=most)
 
 
 def _not_numbers(values: np.ndarray, name: str) -> str:
