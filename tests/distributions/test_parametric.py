@@ -187,7 +187,7 @@ def test_columns_are_rows(family):
 def test_parameters_are_finite(family, bad):
     columns = [list(column) for column in CASES[family]]
     columns[-1][1] = bad
-    with pytest.raises(InputError, match=r"has NaN or infinite values in 1 places, first in row 1"):
+    with pytest.raises(InputError, match=r"has NaN or infinite values in 1 place, first in row 1"):
         family(*columns)
 
 

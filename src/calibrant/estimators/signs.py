@@ -22,7 +22,7 @@ WITH_SIGNS = (
 
 WITHHELD = (
     "rows of a cluster depend on each other, and no limits are known that allow for it: scores such as Brier() have some, and "
-    "ExactTest(...)(..., clusters=...) says whether chance explains the error"
+    "AggregatedTest()(..., clusters=...) says whether chance explains what is seen"
 )
 """Why an error has no interval where rows belong together."""
 

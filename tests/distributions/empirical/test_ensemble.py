@@ -125,7 +125,7 @@ def test_rows_words_and_travel(rng):
         ([1.0, 2.0], r"members must be \(n, m\) or \(n, m, d\); got shape \(2,\)"),
         (np.zeros((3, 0)), r"members is empty: got shape \(3, 0\)"),
         (np.zeros((0, 3)), r"members is empty: got shape \(0, 3\)"),
-        ([[1.0, np.inf]], "members has NaN or infinite values in 1 places, first in row 0, member 1"),
+        ([[1.0, np.inf]], "members has NaN or infinite values in 1 place, first in row 0, member 1"),
         ([[1.0], [1.0, 2.0]], "members has rows of different lengths"),
     ],
 )

@@ -25,7 +25,7 @@ def check_members(members: Array) -> None:
     if bad.any():
         row, member = (int(i) for i in np.argwhere(bad)[0])
         raise InputError(
-            f"members has NaN or infinite values in {int(bad.sum()):,} places, first in row {row}, member {member}: "
+            f"members has NaN or infinite values in {how_many(int(bad.sum()), 'place')}, first in row {row}, member {member}: "
             "drop them; rows with different numbers of members go to Ensemble.from_ragged"
         )
 

@@ -60,9 +60,8 @@ class Score(BaseEstimator):
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The mean loss, its standard error and limits."""
         losses = to_numpy(self.losses(targets, predictions))
-        w = np.ones(len(predictions)) if weights is None else weights
         with np.errstate(over="ignore"):
-            mean = float(losses @ w / w.sum())
+            mean = float(losses.mean() if weights is None else losses @ weights / weights.sum())
         if np.isnan(mean) and np.isnan(losses).any():
             raise InputError(
                 f"y_pred has no {self.name} in row {int(np.isnan(losses).argmax())}, as where a forecast has no mean: drop those "

@@ -39,7 +39,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     )
     axes.axhline(100 / len(share) if is_even else 1.0, color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
     draw_beyond(axes, (lower + upper)[outside] / 2, share[outside], palette)
-    height = "% of rows" if is_even else "share of rows over share promised"
+    height = "% of rows" if is_even else "Share of rows over share promised"
     axes.set(xlabel="Level of the outcome in its forecast", ylabel=height, xlim=(-0.01, 1.01))
     beside = (unit * tables["beside"]["observed"]).max() if "beside" in tables else 0.0
     axes.set_ylim(0, 1.08 * max(share.max(), high.max(), beside))
