@@ -188,8 +188,8 @@ def _oddity(values: Sequence[Any]) -> str:
     """What is wrong with values that make no array."""
     missing = missing_rows(values)
     if missing:
-        where = f"{how_many(len(missing), 'place')}, first in row {missing[0]}"
-        return f"has missing values in {where}: leave those rows out"
+        places = how_many(len(missing), "place")
+        return f"has missing values in {places}, first in row {missing[0]}: leave those rows out"
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) == 1:
         return f"holds rows of type {kinds[0]}: give numbers, or text labels, such as those of pandas.DataFrame(rows)"
@@ -210,7 +210,7 @@ def _from_frame(x: object, name: str) -> Any:
         if isinstance(x, Mapping):
             remedy += "; several models by name are for calibrant.compare and calibrant.plots.curves"
         if hasattr(x, "predict"):
-            remedy = "give its probabilities, predict_proba(X), or use calibrant.sklearn.evaluate_model(model, X, y)"
+            remedy = "give model.predict_proba(X), or use calibrant.sklearn.evaluate_model(model, X, y)"
         raise InputError(f"{name} is a {type(x).__name__}: {remedy}")
     return found
 
@@ -331,12 +331,12 @@ def as_working_precision(x: Array) -> Array:
 
 def _out_of_range(low: float, high: float, name: str) -> str:
     worst = low if low < -RANGE_SLACK else high
-    remedy = "divide percentages by 100"
-    if low < -RANGE_SLACK:
+    if worst == high:
+        labels = "; class labels are no probabilities, and the truth is the first argument"
+        remedy = f"divide percentages by 100{labels if high.is_integer() else ''}"
+    else:
         logits = "these look like logits: use Categorical.from_logits(y_pred), or apply a softmax or sigmoid first"
         remedy = OF_LOGS if high <= 0 else logits
-    elif high.is_integer():
-        remedy = "percentages are to be divided by 100; class labels are no probabilities, and the truth is the first argument"
     return f"{name} must lie in [0, 1]; found {worst:g}: {remedy}"
 
 

@@ -40,7 +40,7 @@ ROWS_OF_TEST = 2000
 N_RESAMPLES, N_RESAMPLES_OF_PAIRS = 999, 199
 
 RESAMPLES = 10
-"""As the paper draws for CIFAR-10, of the first seed."""
+"""As the paper draws for CIFAR-10, of the first seed and before temperature scaling."""
 
 ERRORS = {
     "brier": Brier(),
@@ -95,8 +95,13 @@ def measure(logits: Logits) -> list[dict[str, Any]]:
     for after in (False, True):
         row: dict[str, Any] = {"run": logits.name, "after": after, "temperature": temperature}
         p = softmax(test / temperature if after else test, axis=1)
+        row |= {"validation_accuracy": np.nan, "validation_canonical": np.nan}
+        if not after:
+            y, held = logits.labels_validation, softmax(validation, axis=1)
+            row["validation_accuracy"] = float((held.argmax(1) == y).mean())
+            row["validation_canonical"] = float(ERRORS["canonical_variational"](y, held))
         is_first = re.search(r"_0(_epochs\d+)?(_bare)?$", logits.name) is not None
-        rows.append(row | errors_of(logits.labels_test, p, resamples=RESAMPLES if is_first else 0))
+        rows.append(row | errors_of(logits.labels_test, p, resamples=RESAMPLES if is_first and not after else 0))
     return rows
 
 
@@ -128,12 +133,12 @@ def follow(folder: Path, out: Path, deadline: float, workers: int) -> int:
             jobs |= {pool.submit(measure, logits) for logits in new}
             done |= {logits.name for logits in new}
             is_over = time.monotonic() > deadline
-            ready = wait(jobs, timeout=None if is_over else 2).done
+            ready = wait(jobs, timeout=2).done
             for job in ready:
                 file.writelines(json.dumps(row) + "\n" for row in job.result())
             file.flush()
             jobs -= ready
-            if is_over and not new:
+            if is_over and not new and not jobs:
                 return len(out.read_text("utf-8").splitlines())
             time.sleep(0 if is_over else 2)
 

@@ -274,6 +274,7 @@ def check_distribution(family: type[Distribution], rng: np.random.Generator, *, 
     check_density(batch, draws)
     check_moments(batch, draws)
     _check_characteristic_function(batch, draws)
+    _check_shift(batch, draws, rng)
     _check_tempering(batch, draws)
 
 
@@ -289,6 +290,18 @@ def _check_rows(batch: Distribution, draws: np.ndarray, rng: np.random.Generator
         facts = _facts(part, draws[0][rows])
         is_same &= all(np.allclose(a, b[rows], rtol=1e-12, atol=1e-12) for a, b in zip(facts, everything, strict=True))
         assert is_same, "rows that are taken are other predictions"
+
+
+def _check_shift(batch: Distribution, draws: np.ndarray, rng: np.random.Generator) -> None:
+    """Predictions that are moved are those of targets that are moved, not of their logarithms."""
+    by = 1.5 if draws.ndim == 2 else np.linspace(0.5, 1.5, draws.shape[2])
+    moved = NotImplemented if batch.position is NotImplemented else batch.shifted(by)
+    if moved is NotImplemented:
+        return
+    assert np.allclose(to_numpy(moved.position), to_numpy(batch.position) + by), "shifted does not move position"
+    again, unit = moved.sample(rng, len(draws)) - by, draws.std(axis=0) + 1e-12
+    off = [np.abs(f(again / unit).mean(axis=0) - f(draws / unit).mean(axis=0)).max() for f in (np.cos, np.sin)]
+    assert max(off) < 5 * np.sqrt(2 / len(draws)), "shifted is not the law of Y + by"
 
 
 def _facts(batch: Distribution, y: np.ndarray) -> list[np.ndarray]:

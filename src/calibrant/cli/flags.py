@@ -137,8 +137,8 @@ class ClusteredFields(TableFields):
             said = "--time" if self.time is not None else "--block"
             raise InputError(f"--clusters and {said} both say which rows belong together: leave one out")
         blocks = TimeBlocks.of(found.y_true, found.y_pred, found.time, self.block)
-        console.complain(f"Note: {blocks.in_words()}")
-        return replace(found, clusters=blocks.labels, notes=(*found.notes, blocks.in_words().removesuffix(".")))
+        console.complain(f"Note: {blocks.in_words()}.")
+        return replace(found, clusters=blocks.labels, notes=(*found.notes, blocks.in_words()))
 
 
 @Parameter(name="*", group=DATA)
@@ -223,12 +223,12 @@ Place = Annotated[
 
 
 def sentences(notes: Sequence[str]) -> tuple[str, ...]:
-    """What was told of a file, as a page says it; the name of the file stays as it is.
+    """What was told of a file, as a page says it.
 
-    >>> sentences(["log.json is a log of Inspect", "rows are sorted"])
-    ('log.json is a log of Inspect.', 'Rows are sorted.')
+    >>> sentences(["rows are sorted"])
+    ('Rows are sorted.',)
     """
-    return tuple(f"{note[:1].upper() if note.split()[0].isalpha() else note[:1]}{note[1:]}." for note in notes)
+    return tuple(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
 
 def opened(engine: str | None) -> Any:

@@ -115,11 +115,11 @@ class TimeBlocks:
         return cls(np.minimum(step // length, count - 1), length, memory)
 
     def in_words(self) -> str:
-        """What is said of them."""
+        """What is said of them, without the full stop."""
         steps = "rows" if self.memory.n == len(self.labels) else "steps in time"
         return (
             f"In the order of time, errors have a correlation of {self.memory.correlation:+.2f} with the next ones: blocks of "
-            f"{self.length} {steps} are taken to belong together, and different blocks to be independent."
+            f"{self.length} {steps} are taken to belong together, and different blocks to be independent"
         )
 
 

@@ -98,3 +98,15 @@ def test_kernels_without_random_features():
         RandomFeatureSKCE(Energy())([0, 1], [0.2, 0.4])
     with pytest.raises(InputError, match="has no features under Normal"):
         RandomFeatureSKCE(on_targets=Energy())([0.0, 1.0], Normal([0.0, 1.0], 1.0))
+
+
+def test_waves_that_single_precision_does_not_see_are_left_out(rng, monkeypatch):
+    predictions = Normal.example(rng, 200)
+    estimator, drawn = RandomFeatureSKCE(Exponential(0.5), Gaussian(1.0), n_features=20), predictions.sample(rng, 9)
+    fewer = estimator.given(predictions, None)
+    monkeypatch.setattr("calibrant.estimators.kernel_errors.random_features.SMALL", 0.0)
+    every = estimator.given(predictions, None)
+    assert fewer.features.width < 0.8 * every.features.width
+    assert fewer(drawn) == pytest.approx(every(drawn), rel=1e-4, abs=1e-8)
+    squares = [one.features.squares(drawn[0]) for one in (fewer, every)]
+    assert squares[0] == pytest.approx(squares[1], abs=1e-7)

@@ -89,7 +89,7 @@ def test_where_it_is_clearest_is_said():
     large = FoundSlice("predicted spread", "large", np.arange(1, 400, 2), 0.9, 0.5, 0.4, 0.001)
     fault = fault_of_forecasts(WeightedPIT(ndtr(np.where(np.arange(400) % 2, 2.5, 1.5) * z)), (), large)
     assert fault.where == (
-        "Clearest where the predicted spread is large: central 90 % intervals held 49.0 % of outcomes.",
+        "Clearest where the predicted spread is large: central 90 % intervals held 49.0 % of outcomes; error 40.0 %.",
     )
 
 

@@ -1,7 +1,7 @@
 """Families of positive targets, such as waiting times, amounts and costs: gamma and log-normal predictions."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import betaln, gammainc, gammaincinv, gammaln, ndtr, ndtri
@@ -179,6 +179,15 @@ class LogNormal(LocationScale):
             )
         remedy = "scale is the standard deviation of log Y, such as 0.5; drop those rows"
         check_positive(self.scale, "scale", least=MIN_NUMBER, most=MAX_LOG_SCALE, remedy=remedy)
+
+    @property
+    def position(self) -> Any:
+        """None: a moved log-normal distribution is none."""
+        return NotImplemented
+
+    def shifted(self, by: float) -> Any:
+        """None of the family."""
+        return NotImplemented
 
     @property
     def coords(self) -> Array:

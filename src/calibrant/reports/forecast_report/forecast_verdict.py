@@ -321,8 +321,10 @@ def _where(pit: WeightedPIT, clearest: FoundSlice | None) -> tuple[str, ...]:
     if clearest is None:
         return ()
     part = pit.rows(clearest.rows)
-    ways = Lean.of(part).ways()
-    return (f"Clearest where the {clearest.column} is {clearest.group}: {_means(part, ways[0], '')}.",) if ways else ()
+    if not (ways := Lean.of(part).ways()):
+        return ()
+    means = f"{_means(part, ways[0], '')}; error {percent(clearest.error)}"
+    return (f"Clearest where the {clearest.column} is {clearest.group}: {means}.",)
 
 
 def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNumber) -> bool:
