@@ -20,9 +20,12 @@ WITH_SIGNS = (
 )
 """Estimators that are functions of sums of residuals."""
 
+NO_LIMITS = "rows of a cluster depend on each other, and no limits are known that allow for it"
+"""The reason alone, as pages say it."""
+
 WITHHELD = (
-    "rows of a cluster depend on each other, and no limits are known that allow for it: scores such as Brier() have some, and "
-    "AggregatedTest()(..., clusters=...) says whether chance explains what is seen"
+    f"{NO_LIMITS}: scores such as Brier() have some, and AggregatedTest()(..., clusters=...) says whether chance explains what is "
+    "seen"
 )
 """Why an error has no interval where rows belong together."""
 

@@ -15,7 +15,7 @@ from calibrant.estimators.binned.tail_scan import TailStatistic
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.proper_scores import Score
-from calibrant.estimators.signs import BY_BOOTSTRAP, WITHHELD
+from calibrant.estimators.signs import BY_BOOTSTRAP, NO_LIMITS, WITHHELD
 from calibrant.inference.exact_tests.aggregated import Pool, TargetSampler, scales_around
 from calibrant.inference.exact_tests.cluster_signs import Signs
 from calibrant.inference.exact_tests.exact_test import with_signs_within_budget, within_budget
@@ -269,7 +269,7 @@ def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) ->
 def _no_interval(estimate: Estimate) -> str | None:
     """Why an estimate has none: its own reason, what is special about the data, or why resampling of rows does not help."""
     if estimate.withheld in (WITHHELD, BY_BOOTSTRAP):  # a page gives the reason alone: what helps is written in Python
-        return WITHHELD.partition(":")[0]
+        return NO_LIMITS
     if estimate.withheld is not None:
         return estimate.withheld
     if not np.isfinite(float(estimate)) and estimate.notes:
