@@ -109,6 +109,9 @@ class Shards(Frame):
 
     def __init__(self, tables: Sequence[Columns]) -> None:
         first = tables[0]
+        paths = [table.path.resolve() for table in tables]
+        if twice := [path.name for i, path in enumerate(paths) if path in paths[:i]]:
+            raise InputError(f"{twice[0]} is named twice, and its rows would count twice: give each part once")
         for other in tables[1:]:
             if set(other.names) != set(first.names):
                 odd = sorted(set(other.names) ^ set(first.names))[0]

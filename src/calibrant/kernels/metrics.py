@@ -70,7 +70,7 @@ MIN_LENGTHSCALE, MAX_LENGTHSCALE = 1e-50, 1e50
 
 def check_lengthscale(scale: object, name: str) -> None:
     """Refuse what is no length scale, and those whose powers are no numbers."""
-    if not (isinstance(scale, int | float) and scale > 0):
+    if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
         raise InputError(f"{name} must be a positive number, or None for the median distance; got {scale!r}")
     if not MIN_LENGTHSCALE <= scale <= MAX_LENGTHSCALE:
         raise InputError(
