@@ -27,7 +27,7 @@ BAD = {
     "labels as predictions": (
         [0, 1],
         [0, 3],
-        r"y_pred must lie in \[0, 1\]; found 3: percentages are to be divided by 100; class labels are no prob",
+        r"y_pred must lie in \[0, 1\]; found 3: divide percentages by 100; class labels are no prob",
     ),
     "rows not summing to one": (
         [0, 1],

@@ -188,9 +188,8 @@ def _oddity(values: Sequence[Any]) -> str:
     """What is wrong with values that make no array."""
     missing = missing_rows(values)
     if missing:
-        return (
-            f"has missing values in {how_many(len(missing), 'place')}, first in row {missing[0]}: leave those rows out"
-        )
+        places = how_many(len(missing), "place")
+        return f"has missing values in {places}, first in row {missing[0]}: leave those rows out"
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) == 1:
         return f"holds rows of type {kinds[0]}: give numbers, or text labels, such as those of pandas.DataFrame(rows)"
@@ -211,9 +210,7 @@ def _from_frame(x: object, name: str) -> Any:
         if isinstance(x, Mapping):
             remedy += "; several models by name are for calibrant.compare and calibrant.plots.curves"
         if hasattr(x, "predict"):
-            remedy = (
-                "give its probabilities, model.predict_proba(X), or use calibrant.sklearn.evaluate_model(model, X, y)"
-            )
+            remedy = "give model.predict_proba(X), or use calibrant.sklearn.evaluate_model(model, X, y)"
         raise InputError(f"{name} is a {type(x).__name__}: {remedy}")
     return found
 
@@ -273,12 +270,12 @@ MAX_SQUARED = 1e75
 """The largest size of what is squared twice, such as losses."""
 
 
-def as_real(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers as a floating array of their own library."""
-    return _in_range_of(x, name)[0]
+def as_real(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
+    """Finite real numbers, none of them larger than ``most``, as a floating array of their own library."""
+    return _in_range_of(x, name, most)[0]
 
 
-def _in_range_of(x: ArrayLike, name: str) -> tuple[Array, float, float]:
+def _in_range_of(x: ArrayLike, name: str, most: float = math.inf) -> tuple[Array, float, float]:
     """The same with the least and the largest of them, looked for once."""
     values = as_array(x, name)
     check_not_empty(values, name)
@@ -289,7 +286,7 @@ def _in_range_of(x: ArrayLike, name: str) -> tuple[Array, float, float]:
         values = xp.astype(values, xp.float64)
     elif not is_floating(values):
         raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
-    return values, *check_finite(values, name)
+    return values, *check_finite(values, name, most=most)
 
 
 def _not_numbers(values: np.ndarray, name: str) -> str:
@@ -335,9 +332,8 @@ def as_working_precision(x: Array) -> Array:
 def _out_of_range(low: float, high: float, name: str) -> str:
     worst = low if low < -RANGE_SLACK else high
     if worst == high:
-        remedy = "divide percentages by 100"
-        if high.is_integer():
-            remedy = "percentages are to be divided by 100; class labels are no probabilities, and the truth is the first argument"
+        labels = "; class labels are no probabilities, and the truth is the first argument"
+        remedy = f"divide percentages by 100{labels if high.is_integer() else ''}"
     else:
         logits = "these look like logits: use Categorical.from_logits(y_pred), or apply a softmax or sigmoid first"
         remedy = OF_LOGS if high <= 0 else logits

@@ -193,7 +193,7 @@ def test_cross_validated_predictions(run, cross_validated, tmp_path):
         (["report", "--fold", "part", "--by", "one"], "--fold cuts the rows by the models that predicted them"),
         (["report", "--fold", "part", "--certify", "0.1"], "leave out --by, and --certify, which is about one model"),
         (["test", "--fold", "part"], "judged by report, which takes --fold"),
-        (["report", "--clusters", "one"], "clusters has the label 'all' in all 240 rows"),
+        (["report", "--clusters", "one"], "--clusters one has the label 'all' in all 240 rows"),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",
 )

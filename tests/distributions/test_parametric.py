@@ -138,7 +138,7 @@ def test_beyond_all_values_the_ranked_score_grows_with_the_distance(family):
 
 
 @FAMILIES
-def test_waves_are_integrals_between_quantiles(family):
+def test_characteristic_functions_are_integrals_between_quantiles(family):
     """``E exp(i w Y)``, by many quantiles that are closer together in the tails."""
     ours, _ = both(family)
     t = (np.arange(40_000) + 0.5) / 40_000

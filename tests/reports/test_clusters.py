@@ -190,7 +190,13 @@ def test_every_row_its_own_cluster_is_no_cluster(rng):
     options = {"n_resamples": 99, "rng": 0, "advice": False}
     alone, same = evaluate(y, p, **options), evaluate(y, p, clusters=np.arange(400), **options)
     assert same.numbers == alone.numbers
-    assert same.notes[0] == f"{SINGLE[:1].upper()}{SINGLE[1:]}."
+    assert same.notes[0] == same.verdict.evidence[0] == f"{SINGLE[:1].upper()}{SINGLE[1:]}."
+
+
+def test_rows_that_err_alike_are_told_where_every_row_is_said_to_be_its_own_cluster(rng):
+    y, p, text = texts(rng, 80, 5, 0.9)
+    found = evaluate(y, p, clusters=np.arange(400), columns={"text_id": text}, n_resamples=99, rng=0, advice=False)
+    assert any(said.startswith("Rows with the same text_id err alike") for said in found.verdict.evidence)
 
 
 def test_what_is_told(rng):

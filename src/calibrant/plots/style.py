@@ -243,7 +243,7 @@ def _common_start(names: Sequence[str]) -> str:
     return "".join(letters[0] for letters in same)
 
 
-CLOSE = 0.4
+MIN_RANGE = 0.4
 """A smaller range of values than this is drawn close up."""
 
 APART = {"x": 0.13, "y": 0.07}
@@ -260,7 +260,7 @@ def limits_of(values: np.ndarray, floor: float | None = None) -> tuple[float, fl
         low, high = logit(np.clip([low, high], floor, 1 - floor)).tolist()
         padding = 0.05 * (high - low) or 0.5
         return float(expit(low - padding)), float(expit(high + padding))
-    if high - low > CLOSE:
+    if high - low > MIN_RANGE:
         return -0.02, 1.02
     padding = 0.1 * (high - low) or 0.02
     return max(low - padding, -padding / 5), min(high + padding, 1 + padding / 5)

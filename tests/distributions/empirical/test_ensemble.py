@@ -176,7 +176,7 @@ def test_moments_are_those_of_the_members(xp, rng):
 def test_sorted_members_have_the_same_sums(kernel, rows, columns, rng, monkeypatch):
     p, q = Ensemble(rng.normal(size=rows)), Ensemble(rng.normal(size=columns).round(1))
     plain = expectation(kernel, p, q)
-    monkeypatch.setattr("calibrant.distributions.empirical.ensemble.MANY", 0)
+    monkeypatch.setattr("calibrant.distributions.empirical.ensemble.MIN_PAIRS_TO_COMPILE", 0)
     monkeypatch.setattr("calibrant.distributions.empirical.ensemble.STEP", 0)
     assert expectation(kernel, p, q) == pytest.approx(plain, rel=1e-12, abs=1e-13)
 

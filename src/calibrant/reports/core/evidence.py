@@ -266,12 +266,14 @@ def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) ->
     )
 
 
+ON_PAGES = dict.fromkeys((WITHHELD, BY_BOOTSTRAP), WITHHELD.partition(":")[0])
+"""Reasons that a page gives in fewer words: what helps is a call of Python."""
+
+
 def _no_interval(estimate: Estimate) -> str | None:
     """Why an estimate has none: its own reason, what is special about the data, or why resampling of rows does not help."""
-    if estimate.withheld in (WITHHELD, BY_BOOTSTRAP):  # a page gives the reason alone: what helps is written in Python
-        return WITHHELD.partition(":")[0]
     if estimate.withheld is not None:
-        return estimate.withheld
+        return ON_PAGES.get(estimate.withheld, estimate.withheld)
     if not np.isfinite(float(estimate)) and estimate.notes:
         return estimate.notes[-1]
     return getattr(estimate.estimator, "resampling", None)

@@ -139,7 +139,7 @@ def _quarters(name: str, axis: np.ndarray, problem: ForecastProblem) -> Slicing:
     return Slicing(f"quarters by {name}", name, told_apart(names), tuple(used))
 
 
-FURTHEST = 1e-9
+MIN_PIT = 1e-9
 """PIT values nearer to 0 or 1 count as this far out: six standard deviations."""
 
 TELLING, CLEAR = 2.0, 3.0
@@ -197,7 +197,7 @@ class Lean(NamedTuple):
         """From levels, by mean and variance of their normal scores; levels themselves crowd at their ends."""
         if pit.given:
             return cls._of_cells(pit)
-        n, z = pit.size, ndtri(np.clip(pit.values, FURTHEST, 1 - FURTHEST))
+        n, z = pit.size, ndtri(np.clip(pit.values, MIN_PIT, 1 - MIN_PIT))
         shift = pit.mean(z)
         variance = pit.mean((z - shift) ** 2)
         scale = float(np.sqrt(variance))
