@@ -98,6 +98,9 @@ class Columns(ABC):
             if not matches:
                 inside = [name for name in self.names if name.startswith(f"{part}.")]  # of an object within an object
                 near = f" (did you mean '{part}.*'?)" if len(inside) > 1 else did_you_mean(part, self.names)
+                sides = part.split("=")
+                if len(sides) == 2 and all(side.strip() in self.names for side in sides):
+                    near = f" (did you mean '{'=='.join(sides)}'?)"
                 raise InputError(f"{said(option)}: {self.path.name} has no column {part!r}{near}")
             found += matches
         return found
