@@ -254,7 +254,7 @@ def picture() -> None:
     mpl.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 5), sharey=True, layout="constrained")
     for name, (work, k, sizes) in LINES.items():
         left.plot(sizes, [_seconds(work, k, n) for n in sizes], marker="o", markersize=4, label=name)
     for name, work in OVER_CLASSES.items():
@@ -264,7 +264,9 @@ def picture() -> None:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(visible=True, color="0.9", linewidth=0.7)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(
+            frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2
+        )  # off the lines
     figure.savefig(PICTURE, dpi=150)
 
 
