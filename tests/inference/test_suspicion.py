@@ -157,3 +157,11 @@ def test_durations_are_no_times(rng):
     y, predictions = (loc + z)[order], Normal(loc, 1.0)[order]
     assert signs(y, predictions, time=order) == []
     assert signs(y, predictions, time=np.datetime64("2024-01-01") + order) == [Sign.TIME]
+
+
+@pytest.mark.parametrize("steps", [20, 400])
+def test_few_steps_in_time_say_nothing(steps, rng):
+    """However alike their errors are."""
+    shared = np.repeat(np.cumsum(rng.normal(size=steps)), 2)
+    errors = Errors.of(shared, Normal(np.zeros(2 * steps), np.full(2 * steps, 5.0)))
+    assert bool(errors.along(np.repeat(np.arange(steps), 2))) == (steps == 400)
