@@ -298,3 +298,10 @@ def test_bad_input():
         RecalibratedClassifier(SVC(decision_function_shape="ovo")).fit(*drawn(4))
     with pytest.raises(InputError, match="sample_weight must not be negative"):
         RecalibratedClassifier(GaussianNB()).fit(X, y, sample_weight=-np.ones(600))
+
+
+def test_cv_prefit_of_old_is_sent_to_the_frozen_estimator():
+    X, y = make_classification(200, random_state=0)
+    with pytest.raises(InputError, match=r"^cv='prefit' is no .*, FrozenEstimator\(model\) of sklearn\.frozen$"):
+        RecalibratedClassifier(GaussianNB().fit(X, y), Temperature(), cv="prefit").fit(X, y)
+    RecalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, y)), Temperature()).fit(X, y)

@@ -23,6 +23,7 @@ from calibrant.io.json_files import json_lines
 from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
 from calibrant.io.lines import BLOCK, line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
+from calibrant.io.spreadsheets import read_or_refused
 from calibrant.io.written_numbers import Role, inferred, refuse_text, tidied
 from calibrant.results import how_many
 
@@ -270,7 +271,8 @@ class Frame(Columns):
     def reading(self, step: Callable[[], T]) -> T:
         """What a step gives; what Polars refuses is refused in our words."""
         try:
-            return step()
+            with read_or_refused(self.path.name, self.kind[1:]):
+                return step()
         except (polars_of(self.path).exceptions.PolarsError, OSError) as error:
             if self.kind == ".jsonl":
                 JsonLines().check(self.content or b"", None, 1, self.path.name)

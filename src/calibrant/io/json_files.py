@@ -10,6 +10,7 @@ from calibrant._validate import InputError
 from calibrant.io.layout import FileLayout, Utf8
 from calibrant.io.logs import harness_rows, inspect_rows, is_harness_record, is_inspect_log, read_inspect_archive
 from calibrant.io.records import check_text
+from calibrant.io.spreadsheets import spreadsheet
 
 Content = tuple[str, bytes, list[str]]
 """The kind of text, the text, and what is to be told of it."""
@@ -80,22 +81,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def spreadsheet(path: Path) -> tuple[bytes, list[str]]:
-    """The first sheet of a workbook as CSV."""
-    import polars as pl
-
-    try:
-        import fastexcel
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{path.name}: spreadsheets need fastexcel: pip install 'calibrant[excel]', or save it as CSV"
-        ) from error
-    try:
-        sheets = fastexcel.read_excel(path).sheet_names
-        frame = pl.read_excel(path, engine="calamine", infer_schema_length=None)
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path.name} cannot be read as xlsx: {str(error).splitlines()[0]}") from error
-    more = f", of {len(sheets)}: save another as CSV, or move it to the front" if len(sheets) > 1 else ""
-    return frame.write_csv().encode(), [f"the sheet {sheets[0]!r} of {path.name} is read{more}"]
