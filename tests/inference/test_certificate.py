@@ -288,3 +288,11 @@ def test_rows_that_cannot_certify_anything_are_refused(rng):
     weights = np.r_[np.full(9, 100.0), np.full(140, 0.01)]
     with pytest.raises(InputError, match="no data of 9 rows"):
         certify(y, p, 0.02, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("distance", "what"), [("kuiper", "what a prediction interval promises"), ("kolmogorov", "share of targets below")]
+)
+def test_what_is_certified_is_told(distance, what, rng):
+    found = certify(rng.normal(size=400), Normal(np.zeros(400), np.ones(400)), 0.2, error=PITError(distance))
+    assert what in found.what
