@@ -3,7 +3,7 @@
 Calibrated predictions are drawn in worlds with 20, 50 and 200 clusters of 10 rows, or of 1 to 50, whose latent normal variables
 are correlated by 0, .3 or .9 within a cluster, with predictions that are alike in a cluster or not. `AggregatedTest` should reject
 at most 5 % of data sets; a refusal rejects nothing. Intervals of scores should hold the true score in 95 % of the data sets in
-which they are stated.
+which they are stated. Where rows are independent after all, errors should be found nearly as often as without clusters.
 
 Run ``python -m studies.clusters --keep FOLDER``; ``--family``, ``--clusters`` and ``--data-sets`` choose cells. Finished cells are
 kept in the folder, so a run that was broken off goes on where it stopped. ``--write`` puts all kept cells into
@@ -16,6 +16,7 @@ import warnings
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,8 @@ spread, 1.25 on average, over the root of pi; ten members have nine tenths of it
 class ClusterWorld:
     """Calibrated predictions of one family, whose outcomes depend on each other within clusters.
 
-    Clusters have 10 rows each, or, ``unequal``, 1 to 50 whose logarithms are uniform. A latent normal variable a row, correlated by
-    ``correlation`` within a cluster, gives the quantile at which the outcome lies in its prediction. Where predictions are
+    Clusters have 10 rows each, or, ``unequal``, 1 to 50 whose logarithms are uniform. A latent normal variable per row, correlated
+    by ``correlation`` within a cluster, gives the quantile at which the outcome lies in its prediction. Where predictions are
     ``alike`` those of a cluster are the same.
 
     >>> y, p, clusters = ClusterWorld("binary", 20).draw(np.random.default_rng(0))
@@ -148,6 +149,41 @@ def misses(world: ClusterWorld, n_sets: int, seed: int = 0) -> tuple[int, int]:
     return missed, withheld
 
 
+SURER = {"binary": 1.2, "confident": 1.15, "ten classes": 1.08, "normal": 1.08, "ensemble": 1.15}
+"""By how much predictions are too sure where power is measured, or too timid."""
+
+
+def changed(predictions: Any, power: float) -> Any:
+    """Probabilities to this power; forecasts of numbers whose spread is divided by it.
+
+    >>> changed(np.array([0.8]), 2.0).round(4), changed(Normal([0.0], 1.0), 2.0).scale
+    (array([0.9412]), array([0.5]))
+    """
+    if isinstance(predictions, Normal):
+        return Normal(predictions.loc, predictions.scale / power)
+    if isinstance(predictions, Ensemble):
+        middle = predictions.members.mean(axis=1, keepdims=True)
+        return Ensemble(middle + (predictions.members - middle) / power)
+    if isinstance(predictions, Categorical):
+        raised = predictions.probs**power
+        return Categorical(raised / raised.sum(axis=1, keepdims=True))
+    raised = predictions**power
+    return raised / (raised + (1 - predictions) ** power)
+
+
+def found_wrong(family: str, is_surer: bool, n_sets: int, seed: int = 1) -> dict[str, Any]:
+    """How often wrong predictions of 2,000 independent rows are rejected, alone and in 200 clusters of ten."""
+    world, test = ClusterWorld(family, 200), AggregatedTest(n_resamples=199)
+    power = SURER[family] if is_surer else 1 / SURER[family]
+    alone = together = 0
+    for child in np.random.SeedSequence([seed, *world_number(world), is_surer]).spawn(n_sets):
+        y, p, clusters = world.draw(np.random.default_rng(child))
+        wrong = changed(p, power)
+        alone += test(y, wrong).pvalue <= LEVEL
+        together += test(y, wrong, clusters=clusters).pvalue <= LEVEL
+    return {"family": family, "is_surer": is_surer, "data sets": n_sets, "alone": int(alone), "together": int(together)}
+
+
 def judged(world: ClusterWorld, n_sets: int) -> dict[str, Any]:
     """How often the aggregated test rejects, and the interval of a score misses."""
     rejected, refused = rejections(AggregatedTest(n_resamples=199), world, n_sets)
@@ -166,10 +202,14 @@ def judged(world: ClusterWorld, n_sets: int) -> dict[str, Any]:
 
 def kept(folder: Path, world: ClusterWorld, n_sets: int) -> dict[str, Any]:
     """A cell, from the file of an earlier run with at least as many data sets where there is one."""
-    path = folder / f"{'-'.join(map(str, world_number(world)))}.json"
+    return _kept(folder / f"{'-'.join(map(str, world_number(world)))}.json", n_sets, partial(judged, world))
+
+
+def _kept(path: Path, n_sets: int, make: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """What the file holds, or what is made now."""
     if path.exists() and (found := json.loads(path.read_text("utf-8")))["data sets"] >= n_sets:
         return dict(found)
-    cell = judged(world, n_sets)
+    cell = make(n_sets)
     path.write_text(json.dumps(cell), "utf-8")
     return cell
 
@@ -198,7 +238,20 @@ def _share(cell: dict[str, Any] | None, what: str, silent: str) -> str:
     return f"{100 * cell[what] / of:.1f} %{more}"
 
 
-def page(cells: Sequence[dict[str, Any]]) -> str:
+def table_of_power(cells: Sequence[dict[str, Any]]) -> Table:
+    """A row a family and a kind of error."""
+    return Table(
+        {
+            "family": [cell["family"] for cell in cells],
+            "predictions are": ["too sure" if cell["is_surer"] else "too timid" for cell in cells],
+            "data sets": [f"{cell['data sets']:,}" for cell in cells],
+            "rows alone": [f"{100 * cell['alone'] / cell['data sets']:.0f} %" for cell in cells],
+            "200 clusters": [f"{100 * cell['together'] / cell['data sets']:.0f} %" for cell in cells],
+        }
+    )
+
+
+def page(cells: Sequence[dict[str, Any]], powers: Sequence[dict[str, Any]] = ()) -> str:
     """The page of the documentation."""
     title, _, text = (__doc__ or "").strip().partition("\n\n")
     sets = Table(
@@ -234,6 +287,12 @@ How often `AggregatedTest()(..., clusters=...)` rejects calibrated predictions a
 How often the 95 % interval of `Brier()`, of numbers of `CRPS()`, misses the true score where it is stated.
 
 {table(cells, "missed", "withheld").to_markdown()}
+
+## Power
+
+How often wrong predictions of 2,000 independent rows are rejected, as independent rows and as 200 clusters of ten.
+
+{table_of_power(powers).to_markdown() if powers else "not run"}
 """
 
 
@@ -254,15 +313,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--clusters", type=int, action="append")
     parser.add_argument("--keep", type=Path, default=Path("build/clusters"), help="folder for finished cells")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--power", type=int, default=0, metavar="DATA_SETS", help="measure power, too, in so many")
     options = parser.parse_args(arguments)
     options.keep.mkdir(parents=True, exist_ok=True)
     chosen = [
         kept(options.keep, w, options.data_sets) for w in worlds(options.family or FAMILIES, options.clusters or COUNTS)
     ]
-    print(page(chosen))
+    for family, is_surer in product(
+        [f for f in options.family or FAMILIES if f in SURER and options.power], (True, False)
+    ):
+        made = partial(found_wrong, family, is_surer)
+        _kept(options.keep / f"power-{FAMILIES.index(family)}-{is_surer:d}.json", options.power, made)
+    powers = [json.loads(path.read_text("utf-8")) for path in sorted(options.keep.glob("power-*.json"))]
+    print(page(chosen, powers))
     if options.write:
         found = [options.keep / f"{'-'.join(map(str, world_number(world)))}.json" for world in worlds()]
-        PAGE.write_text(page([json.loads(path.read_text("utf-8")) for path in found if path.exists()]), "utf-8")
+        PAGE.write_text(page([json.loads(path.read_text("utf-8")) for path in found if path.exists()], powers), "utf-8")
     return int(not all(cell["holds"] for cell in chosen))
 
 

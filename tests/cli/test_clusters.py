@@ -66,6 +66,12 @@ def test_blocks_in_time_are_chosen_and_told(run, answers, tmp_path):
     assert code == 0
     assert "signs of 14 clusters" in out
     assert "blocks of 2 steps in time are taken to belong together" in " ".join(err.split())
+    run("report", answers, "--time", "day", "--block", "2", "--n-resamples", "99", "--out", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert (
+        page.count("blocks of 2 steps in time are taken to belong together, and different blocks to be independent.<")
+        == 1
+    )
     assert "signs of" in run("test", answers, "--block", "4", "--n-resamples", "99")[1]
 
 
@@ -187,7 +193,7 @@ def test_cross_validated_predictions(run, cross_validated, tmp_path):
         (["report", "--fold", "part", "--by", "one"], "--fold cuts the rows by the models that predicted them"),
         (["report", "--fold", "part", "--certify", "0.1"], "leave out --by, and --certify, which is about one model"),
         (["test", "--fold", "part"], "judged by report, which takes --fold"),
-        (["report", "--clusters", "one"], "clusters has the label 'all' in all 240 rows"),
+        (["report", "--clusters", "one"], "--clusters one has the label 'all' in all 240 rows"),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",
 )

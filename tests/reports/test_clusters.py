@@ -190,7 +190,13 @@ def test_every_row_its_own_cluster_is_no_cluster(rng):
     options = {"n_resamples": 99, "rng": 0, "advice": False}
     alone, same = evaluate(y, p, **options), evaluate(y, p, clusters=np.arange(400), **options)
     assert same.numbers == alone.numbers
-    assert same.notes[0] == f"{SINGLE[:1].upper()}{SINGLE[1:]}."
+    assert same.notes[0] == same.verdict.evidence[0] == f"{SINGLE[:1].upper()}{SINGLE[1:]}."
+
+
+def test_rows_that_err_alike_are_told_where_every_row_is_said_to_be_its_own_cluster(rng):
+    y, p, text = texts(rng, 80, 5, 0.9)
+    found = evaluate(y, p, clusters=np.arange(400), columns={"text_id": text}, n_resamples=99, rng=0, advice=False)
+    assert any(said.startswith("Rows with the same text_id err alike") for said in found.verdict.evidence)
 
 
 def test_what_is_told(rng):
@@ -293,3 +299,14 @@ def test_comparisons_tell_of_rows_that_belong_together(rng):
     assert page.notes[0] == page.verdict.evidence[0]
     page = compare(y, {"a": p, "b": p**2}, columns={"text": text}, clusters=text, n_resamples=99, rng=0)
     assert not any("err alike" in said for said in (*page.verdict.evidence, *page.notes))
+
+
+def test_reasons_on_pages_are_not_written_in_python(rng):
+    y, p, text = texts(rng)
+    for page in (
+        evaluate(y, p, clusters=text, n_resamples=99),
+        evaluate(p, Normal(p, 0.1), clusters=text, n_resamples=99),
+    ):
+        reasons = {x.withheld for x in page.numbers if x.withheld is not None}
+        assert "rows of a cluster depend on each other, and no limits are known that allow for it" in reasons
+        assert not any("(...)" in reason for reason in reasons)

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from calibrant import AggregatedTest, ExactTest
 from calibrant.estimators import PITError, TailScan
-from studies.clusters import FAMILIES, ClusterWorld, main, rejections, worlds
+from studies.clusters import FAMILIES, SURER, ClusterWorld, changed, main, rejections, worlds
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -55,3 +55,26 @@ def test_rare_events_of_few_clusters_are_all_refused():
 def test_the_command(capsys):
     assert main(["--data-sets", "3", "--family", "rare", "--clusters", "20"]) == 0
     assert "refused" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("family", SURER)
+def test_predictions_that_are_made_wrong(family):
+    """Too sure ones are farther from what is likely on the whole, or narrower."""
+    _, p, _ = ClusterWorld(family, 20).draw(np.random.default_rng(0))
+    sure, same = changed(p, SURER[family]), changed(p, 1.0)
+    if family in ("normal", "ensemble"):
+        assert sure.std * SURER[family] == pytest.approx(p.std)
+        assert sure.mean == pytest.approx(p.mean)
+        return
+    of = (lambda x: x.probs.max(axis=1)) if family == "ten classes" else (lambda x: np.maximum(x, 1 - x))
+    assert of(same) == pytest.approx(of(p))
+    assert (of(sure) >= of(p)).all()
+
+
+def test_power_is_kept_and_shown(tmp_path, capsys):
+    words = ["--keep", str(tmp_path), "--data-sets", "2", "--family", "binary", "--clusters", "20", "--power", "2"]
+    assert main(words) == 0
+    first = capsys.readouterr().out
+    assert "| binary | too timid | 2 |" in first
+    assert main(words) == 0
+    assert capsys.readouterr().out == first

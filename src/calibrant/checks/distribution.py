@@ -273,7 +273,7 @@ def check_distribution(family: type[Distribution], rng: np.random.Generator, *, 
     _check_real(batch, draws)
     check_density(batch, draws)
     check_moments(batch, draws)
-    _check_waves(batch, draws)
+    _check_characteristic_function(batch, draws)
     _check_shift(batch, draws, rng)
     _check_tempering(batch, draws)
 
@@ -331,7 +331,7 @@ def _check_real(batch: Distribution, draws: np.ndarray) -> None:
         assert np.all(back < edges + 1e-9 * np.ptp(draws, axis=0)), "quantile lies beyond its level"
 
 
-def _check_waves(batch: Distribution, draws: np.ndarray) -> None:
+def _check_characteristic_function(batch: Distribution, draws: np.ndarray) -> None:
     frequencies = np.array([0.3, 1.0])
     w = frequencies if draws.ndim == 2 else frequencies[:, None] * np.linspace(0.5, 1, draws.shape[2])
     parts = batch.cf(w)

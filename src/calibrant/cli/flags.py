@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from calibrant import io
+from calibrant._clusters import as_clusters
 from calibrant._files import check_name
 from calibrant._validate import InputError
 from calibrant.cli import console
@@ -128,14 +129,16 @@ class ClusteredFields(TableFields):
     def read(self, file: Source, told: Sequence[str] = ()) -> io.Dataset:
         """The file's targets and predictions; blocks are made clusters, and this is told."""
         found = self._read(file, told, exclude=("block",))
+        if found.clusters is not None:
+            as_clusters(found.clusters, len(found.clusters), f"--clusters {self.clusters}")
         if self.time is None and self.block is None:
             return found
         if self.clusters is not None:
             said = "--time" if self.time is not None else "--block"
             raise InputError(f"--clusters and {said} both say which rows belong together: leave one out")
         blocks = TimeBlocks.of(found.y_true, found.y_pred, found.time, self.block)
-        console.complain(f"Note: {blocks.in_words()}")
-        return replace(found, clusters=blocks.labels)
+        console.complain(f"Note: {blocks.in_words()}.")
+        return replace(found, clusters=blocks.labels, notes=(*found.notes, blocks.in_words()))
 
 
 @Parameter(name="*", group=DATA)
@@ -155,8 +158,9 @@ class Data(ClusteredFields):
 
     def check_others(self, others: Sequence[Path]) -> None:
         """Refuse further columns of an option, which the command line takes for files."""
-        for other in others:
-            if self.y_pred and not other.suffix and not any(sign in str(other) for sign in "*/") and not other.exists():
+        for other in others if self.y_pred else ():
+            looks_like_a_column = not (other.suffix or is_stream(other) or any(sign in str(other) for sign in "*/"))
+            if looks_like_a_column and not other.exists():
                 together = f"--y-pred {','.join([*self.y_pred[-1:], *map(str, others)])}"
                 raise InputError(f"there is no file {str(other)!r}: if it is a column of probabilities, say {together}")
 
@@ -219,7 +223,11 @@ Place = Annotated[
 
 
 def sentences(notes: Sequence[str]) -> tuple[str, ...]:
-    """What was told of a file, as a page says it."""
+    """What was told of a file, as a page says it.
+
+    >>> sentences(["rows are sorted"])
+    ('Rows are sorted.',)
+    """
     return tuple(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
 

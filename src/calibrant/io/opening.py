@@ -68,10 +68,10 @@ def kind_of(path: Path, layout: FileLayout) -> str:
     if ending in READABLE or ending in ENDINGS:
         return READABLE.get(ending, ending)
     with path.open("rb") as handle:
-        return f".{sniffed(Utf8(handle, layout, path.name).read(ENOUGH), path.name)}"
+        return f".{sniffed(Utf8(handle, layout, path.name).read(SNIFFED_BYTES), path.name)}"
 
 
-ENOUGH = 4096
+SNIFFED_BYTES = 4096
 """Bytes that tell the format."""
 
 

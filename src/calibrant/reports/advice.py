@@ -23,7 +23,7 @@ MIN_ROWS = 50
 ROUGH = 500
 """Fewer rows than this leave much to chance."""
 
-REDRAWS = 199
+MAX_RESAMPLES = 199
 """Resamples behind the bands of errors after recalibration."""
 
 EVENTS = 10
@@ -78,7 +78,7 @@ def advise(problem: ReportProblem, *, verdict: Verdict, source: Sequence[str] | 
     n = len(problem)
     if (few := too_few(problem)) is not None:
         return Advised(Advice(few, (), None, None, None, Reason.TOO_FEW_ROWS))
-    some = replace(thinned(problem), n_resamples=min(problem.n_resamples, REDRAWS))
+    some = replace(thinned(problem), n_resamples=min(problem.n_resamples, MAX_RESAMPLES))
     trials = tried(some)
     if trials is None:
         return Advised(unadvised(Reason.NO_RECALIBRATOR))

@@ -243,7 +243,7 @@ class Together:
             said = "time" if self.time is not None else "block"
             raise InputError(f"clusters and {said} both say which rows belong together: leave one out")
         blocks = TimeBlocks.of(y_true, y_pred, self.time, self.block, names)
-        return blocks.labels, [blocks.in_words()]
+        return blocks.labels, [f"{blocks.in_words()}."]
 
 
 APART = Together()
@@ -267,8 +267,9 @@ def planned(
     check_count(n_resamples, "n_resamples", least=99)
     labels, more = together.of(y_true, y_pred, names)
     targets, predictions, weights, clusters = as_clustered_problem(y_true, y_pred, sample_weight, labels, names)
+    alone = []
     if clusters is not None and clusters.are_single_rows:
-        clusters, more = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
+        clusters, alone = None, [f"{SINGLE[:1].upper()}{SINGLE[1:]}."]
     n = len(predictions) if sample_weight is None else len(sample_weight)
     columns = columns_of(by, n, sample_weight)
     draws = affordable_resamples(n_resamples, int(np.prod(targets.shape)))
@@ -279,9 +280,7 @@ def planned(
     else:
         problem = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
     plan: Any = outline_of_classes if isinstance(problem, ClassProblem) else outline_of_forecasts
-    cautions = (
-        [] if labels is not None else cautions_of(problem, columns_of(beside, n, sample_weight, "columns"), columns)
-    )
+    cautions = [*alone, *cautions_of(problem, columns_of(beside, n, sample_weight, "columns"), columns)]
     if folds is None:
         return problem, noted(plan(problem, columns), more, cautions)
     if columns:

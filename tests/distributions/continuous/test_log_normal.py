@@ -31,7 +31,7 @@ def test_characteristic_function_is_an_integral(loc, scale):
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.4, 1.0, 2.0, 3.0])
-def test_waves_are_those_of_high_precision(scale):
+def test_characteristic_functions_are_those_of_high_precision(scale):
     """Along another path: at right angles to the real axis, or one standard deviation off it."""
     mpmath = pytest.importorskip("mpmath")
     mpmath.mp.dps = 30
@@ -54,7 +54,7 @@ def test_many_rows_are_taken_in_parts(rng, monkeypatch):
     assert np.array_equal(batch.cf(w), whole)
 
 
-def test_huge_predictions_have_waves_without_size():
+def test_huge_predictions_have_characteristic_functions_without_size():
     found = LogNormal([700.0, 0.0], [1.0, 40.0]).cf(np.array([1.0, 1e6]))
     assert np.all(np.isfinite(found))
     assert np.abs(found[0][0]).max() < 1e-12

@@ -127,7 +127,7 @@ class Pool:
         return float(np.mean((least < least[-1]) | tied))
 
     def adjusted(self, family: Sequence[str]) -> np.ndarray:
-        """A p-value a column of the family that allows for looking at all of them: the rank of its score among the largest."""
+        """A p-value per column of the family that allows for looking at all of them: the rank of its score among the largest."""
         scores = self._scores(family)
         largest = scores.max(axis=1)
         return np.array([at_least(np.append(largest[:-1], score))[-1] for score in scores[-1]]) / len(largest)
