@@ -64,6 +64,11 @@ REFUSED = {
     "a sparse matrix": (Y3, scipy.sparse.csr_matrix(P3), "y_pred is a csr_matrix: give an array"),
     "a sparse matrix of targets": (scipy.sparse.coo_matrix(Y), P, "y_true is a coo_matrix: give an array"),
     "a sparse tensor": (Y3, torch.tensor(P3).to_sparse(), r"y_pred is a sparse tensor: give its to_dense\(\)"),
+    "integers beyond 64 bits": (
+        [10**400] * N,
+        P,
+        "y_true holds integers beyond 64 bits: give fractions, or labels as text",
+    ),
     "a tensor without values": (Y3, torch.empty(N, 3, device="meta"), "y_pred is a tensor on the device 'meta'"),
     "targets without values": (torch.empty(N, device="meta"), P, "y_true is a tensor on the device 'meta'"),
     "huge labels": (np.full(N, 2**64 - 1, dtype=np.uint64), P, "y_true"),
@@ -109,6 +114,7 @@ def test_weights_that_cannot_be_read_are_refused_in_words(case, measure):
 
 READ = {
     "bfloat16": (torch.tensor(Y), torch.tensor(P).bfloat16(), 5e-3),
+    "a negated view": (torch.tensor(Y), torch._neg_view(torch.tensor(-P)), 1e-12),
     "half": (torch.tensor(Y), torch.tensor(P).half(), 1e-3),
     "float8": (Y, torch.tensor(P).to(torch.float8_e4m3fn), 0.05),
     "with a gradient": (torch.tensor(Y), torch.tensor(P, requires_grad=True), 1e-12),

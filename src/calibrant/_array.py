@@ -146,7 +146,7 @@ def to_numpy(x: Array) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
     if is_torch_array(x):
-        return np.asarray(common(x.detach()).cpu())
+        return np.asarray(common(x.detach()).cpu().resolve_neg())
     return common(np.asarray(x))
 
 
