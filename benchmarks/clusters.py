@@ -1,4 +1,4 @@
-"""What a Dask cluster costs and gives: digits, bytes a task, speed of two workers, workers that die, files beyond memory.
+"""What a Dask cluster costs and gives: digits, bytes per task, speed of two workers, workers that die, files beyond memory.
 
 Run ``python benchmarks/clusters.py [rows]``. Clusters are processes of one thread on this machine that talk over TCP, so that two
 workers need two cores that nobody else uses: the load of the machine is printed beside the speed.

@@ -24,16 +24,26 @@ def best(
     return min(times), value
 
 
+SHORT = 0.3
+"""Seconds for which short work is repeated: its fastest run is then one that nothing else disturbed."""
+
+
 def in_turns(
     works: Sequence[Callable[[], Any]], repeats: int, clock: Callable[[], float] = perf_counter
 ) -> list[tuple[float, Any]]:
-    """Seconds of the fastest run of each, and what it gave; they take turns, so that other work on the machine hits all alike."""
+    """Seconds of the fastest run of each, and what it gave; they take turns, so that other work on the machine hits all alike.
+
+    As many turns as asked for, and short work as many as :data:`SHORT` seconds allow.
+    """
     values, least = [work() for work in works], [float("inf")] * len(works)
-    for _ in range(repeats):
+    turn, spent = 0, 0.0
+    while turn < repeats or spent < SHORT:
         for i, work in enumerate(works):
             start = clock()
             work()
-            least[i] = min(least[i], clock() - start)
+            seconds = clock() - start
+            least[i], spent = min(least[i], seconds), spent + seconds
+        turn += 1
     return list(zip(least, values, strict=True))
 
 

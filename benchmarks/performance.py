@@ -22,7 +22,7 @@ from peers import REASONS, Measured, binary, comparisons, forecasts, on_edges
 from peers import classes as peer_classes
 
 from calibrant import CRPS, ECE, KDE, SKCE, ClassWise, ExactTest, LogLoss, Normal, Sweep, evaluate
-from calibrant.distributions import Quantiles
+from calibrant.distributions import Ensemble, Quantiles
 from calibrant.distributions.reading.conversion import as_problem
 from calibrant.kernels import Exponential
 from calibrant.recalibration import Temperature
@@ -45,19 +45,32 @@ PAIRS = {"MMCE": 0.0, "squared kernel error": 0.0, "its test: p-value": 0.0}
 """Jobs whose work is not reading."""
 
 
-INPUTS: dict[str, Callable[[int], tuple[Any, ...]]] = {
-    "ECE of the confidence, 15 bins, 10 classes": peer_classes,
-    "ECE, 10 bins, scores on edges": on_edges,
-    "ECE, 15 bins": binary,
+def _normals(y: np.ndarray, mean: np.ndarray, spread: np.ndarray, _: np.ndarray) -> tuple[Any, ...]:
+    return as_problem(y, Normal(mean, spread))
+
+
+def _members(y: np.ndarray, _: np.ndarray, __: np.ndarray, members: np.ndarray) -> tuple[Any, ...]:
+    return as_problem(y, Ensemble(members))
+
+
+CHECKS: dict[str, tuple[Callable[[int], tuple[Any, ...]], Callable[..., tuple[Any, ...]]]] = {
+    "ECE of the confidence, 15 bins, 10 classes": (peer_classes, as_problem),
+    "ECE, 10 bins, scores on edges": (on_edges, as_problem),
+    "ECE, 15 bins": (binary, as_problem),
+    "CRPS, normal": (forecasts, _normals),
+    "CRPS, 50 members": (forecasts, _members),
+    "mean error of 98 quantiles": (forecasts, _normals),
 }
+"""The input of a job, and what looks at it."""
 
 
 def check_time(what: str, n: int) -> str:
     """What it takes to look at the input of a job, in words."""
-    if what not in INPUTS:
+    if what not in CHECKS:
         return ""
-    y, p = INPUTS[what](n)
-    seconds, _ = best(lambda: as_problem(y, p), 5, clock=process_time)
+    data, check = CHECKS[what]
+    given = data(n)
+    ((seconds, _),) = in_turns([lambda: check(*given)], 5, process_time)
     return f"; the checks of the input alone take {_time(seconds)}"
 
 
@@ -95,15 +108,31 @@ class Job:
     size: float = 0.0
     operations: float = 0.0
     repeats: int = 2
+    goal: float | None = None
 
-    def row(self, machine: Machine) -> str:
-        """A row of the table."""
+    def rows_of(self, machine: Machine) -> tuple[str, str | None]:
+        """A row of the table, and what to say where the goal, in seconds or in times of the peer, is not reached."""
         works = [self.ours] if self.peer is None else [self.ours, self.peer]
         times = [time for time, _ in in_turns(works, self.repeats, process_time)]
         ratio = times[1] / times[0] if self.peer is not None else None
-        return _row(
-            self.what, self.rows, times[0], self.peer_name, ratio, machine.least(self.size, self.operations) or None
-        )
+        least = machine.least(self.size, self.operations)
+        row = _row(self.what, self.rows, times[0], self.peer_name, ratio, least or None)
+        if self.goal is None or (times[0] <= self.goal if ratio is None else ratio >= self.goal):
+            return row, None
+        missed = f"{_time(times[0])} where {_time(self.goal)} was the goal"
+        if ratio is not None:
+            missed = (
+                f"{_times(ratio)} times as fast as {self.peer_name} where {self.goal:g} was the goal; the products "
+            )
+            missed += f"alone, at the limit of one thread, would be {_times(times[1] / least)} times as fast"
+        return row, f"* **{self.what}**: {missed}{WHY.get(self.what, '')}."
+
+
+WHY = {
+    "report, 1,000 classes": ". Half of it tries recalibrators on held-out rows, a quarter resamples targets for the verdict, "
+    "and the rest makes tables of classes",
+}
+"""Where the time goes, by a profile."""
 
 
 def jobs() -> Iterator[Job]:
@@ -114,7 +143,16 @@ def jobs() -> Iterator[Job]:
         work = partial(SKCE(Exponential(0.5)), y, p)
         tiles = None if k == 2 else partial(in_tiles, work)
         flops = 0.0 if k == 2 else 2.0 * 10_000**2 * k
-        yield Job(f"SKCE, {k} classes", 10_000, work, tiles, "" if k == 2 else "NumPy tiles", 160_000.0, flops)
+        yield Job(
+            f"SKCE, {k} classes",
+            10_000,
+            work,
+            tiles,
+            "" if k == 2 else "NumPy tiles",
+            160_000.0,
+            flops,
+            goal=4.0 if k > 2 else None,
+        )
     y, p = classes(10, 10_000)
     yield Job("KDE error, 10 classes", 10_000, lambda: KDE(bandwidth=0.1)(y, p), operations=2.0 * 10_000**2 * 10)
     y2, p2 = binary(10_000)
@@ -128,10 +166,10 @@ def jobs() -> Iterator[Job]:
     yield Job("temperature, 100 classes", 20_000, lambda: Temperature().fit(y3, p3), size=1.6e7)
     mean, spread = rng.normal(size=800), rng.uniform(0.5, 2, 800)
     outcome = rng.normal(mean, spread)
-    yield Job("report on normal forecasts", 800, lambda: evaluate(outcome, Normal(mean, spread)))
+    yield Job("report on normal forecasts", 800, lambda: evaluate(outcome, Normal(mean, spread)), goal=1.0)
     levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
     fan = Quantiles(mean[:400, None] + np.array([-1.64, -0.67, 0, 0.67, 1.64]), levels)
-    yield Job("report on five quantiles", 400, lambda: evaluate(outcome[:400], fan))
+    yield Job("report on five quantiles", 400, lambda: evaluate(outcome[:400], fan), goal=1.0)
     for name, scores in (("far apart", [0.3, 0.6]), ("close together", [0.3, 0.31])):
         tied = np.tile(scores, 20)
         events = (np.random.default_rng(1).random(40) < tied) * 1
@@ -139,7 +177,7 @@ def jobs() -> Iterator[Job]:
     yield Job("report, two classes", 10_000, lambda: evaluate(y2, p2))
     yield Job("report, 10 classes", 10_000, lambda: evaluate(y, p), repeats=1)
     few = classes(1_000, 1_000)
-    yield Job("report, 1,000 classes", 1_000, lambda: evaluate(*few), size=8e6, repeats=1)
+    yield Job("report, 1,000 classes", 1_000, lambda: evaluate(*few), size=8e6, repeats=1, goal=5.0)
 
 
 def _updated(y: np.ndarray, p: np.ndarray) -> None:
@@ -216,7 +254,7 @@ def picture() -> None:
     mpl.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 5), sharey=True, layout="constrained")
     for name, (work, k, sizes) in LINES.items():
         left.plot(sizes, [_seconds(work, k, n) for n in sizes], marker="o", markersize=4, label=name)
     for name, work in OVER_CLASSES.items():
@@ -226,7 +264,9 @@ def picture() -> None:
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(visible=True, color="0.9", linewidth=0.7)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(
+            frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2
+        )  # off the lines
     figure.savefig(PICTURE, dpi=150)
 
 
@@ -258,10 +298,12 @@ def main() -> None:
     machine = Machine.measured()
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba"))
     peers = against_peers(machine)
-    own = [HEADER]
+    own, missed = [HEADER], list[str]()
     for job in jobs():
-        own.append(job.row(machine))
-        print(own[-1], flush=True)
+        row, told = job.rows_of(machine)
+        own.append(row)
+        missed += [] if told is None else [told]
+        print(row, told or "", flush=True)
     picture()
     text = [
         "# Performance",
@@ -284,6 +326,7 @@ def main() -> None:
         "## Further jobs",
         "",
         *own,
+        *(["", "Goals that are not reached:", "", *missed] if missed else []),
         "",
         "## Against rows and classes",
         "",

@@ -1,7 +1,7 @@
 """How fast files of any length are read into a state, beside ``wc -l``, and how much memory that takes.
 
 Run ``python benchmarks/streams.py [rows]``. A CSV of so many binary predictions is written to a temporary folder (about
-11 bytes a row), and each number of rows is read in a process of its own, as peaks of memory do not go down again. The
+11 bytes per row), and each number of rows is read in a process of its own, as peaks of memory do not go down again. The
 rate of ``wc -l``, which does nothing but count the lines of the same file, is the limit of the disk and a measure of the machine.
 """
 

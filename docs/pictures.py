@@ -31,7 +31,7 @@ def examples(page: Path) -> dict[str, Any]:
 
 def side_by_side(titles: tuple[str, str], draw: Callable[[Any, int], Any], height: float = 4.6) -> Figure:
     """Two pictures with a title each."""
-    figure, axes = plt.subplots(1, 2, figsize=(10, height), gridspec_kw={"wspace": 0.22})
+    figure, axes = plt.subplots(1, 2, figsize=(10, height), gridspec_kw={"wspace": 0.3})
     for i, (ax, title) in enumerate(zip(axes, titles, strict=True)):
         draw(ax, i)
         ax.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=40)  # above the legend

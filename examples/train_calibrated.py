@@ -228,7 +228,7 @@ MEASURES: dict[str, Callable[[Run], float]] = {
 
 
 def figure(runs: list[Run], path: Path) -> None:
-    """Accuracy against error: a column a task, a row a measure, a line a loss, a point a weight, with standard errors."""
+    """Accuracy against error: a column per task, a row per measure, a line per loss, a point per weight, with standard errors."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

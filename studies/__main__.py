@@ -15,7 +15,7 @@ from calibrant.cli.program import OUTPUT, SETTINGS
 from calibrant.results import Table
 from studies import layout, pictures
 
-FEWEST, FEW = 10, 100
+MIN_DATA_SETS, DATA_SETS_OF_BOUNDS = 10, 100
 """Data sets of a cell: as many as a look needs, and as a bound in standard errors needs."""
 
 app = App(
@@ -84,7 +84,7 @@ def reproduce(
     from studies.widmann import estimator_error, regressions, rejection_rates
 
     if data_sets is not None:
-        check_count(data_sets, "--data-sets", least=FEWEST)
+        check_count(data_sets, "--data-sets", least=MIN_DATA_SETS)
     check_count(workers, "--workers")
     for folder in filter(None, (out, keep)):
         folder.mkdir(parents=True, exist_ok=True)
@@ -118,8 +118,10 @@ def reproduce(
         if hasattr(paper, "remark"):
             display.say(f"\n{paper.remark(table)}")
         display.say(f"\nlargest difference: {worst:.2f} {paper.UNIT} (bound {paper.BOUND})")
-        if data_sets is not None and data_sets < FEW:
-            display.say(f"{data_sets} data sets are few: chance alone may exceed the bound; it is for {FEW} and more")
+        if data_sets is not None and data_sets < DATA_SETS_OF_BOUNDS:
+            display.say(
+                f"{data_sets} data sets are few: chance alone may exceed the bound; it is for {DATA_SETS_OF_BOUNDS} and more"
+            )
     return 1 if worst > paper.BOUND else 0
 
 

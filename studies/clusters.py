@@ -55,8 +55,8 @@ spread, 1.25 on average, over the root of pi; ten members have nine tenths of it
 class ClusterWorld:
     """Calibrated predictions of one family, whose outcomes depend on each other within clusters.
 
-    Clusters have 10 rows each, or, ``unequal``, 1 to 50 whose logarithms are uniform. A latent normal variable a row, correlated by
-    ``correlation`` within a cluster, gives the quantile at which the outcome lies in its prediction. Where predictions are
+    Clusters have 10 rows each, or, ``unequal``, 1 to 50 whose logarithms are uniform. A latent normal variable per row, correlated
+    by ``correlation`` within a cluster, gives the quantile at which the outcome lies in its prediction. Where predictions are
     ``alike`` those of a cluster are the same.
 
     >>> y, p, clusters = ClusterWorld("binary", 20).draw(np.random.default_rng(0))

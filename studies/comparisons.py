@@ -38,7 +38,7 @@ BINNED = DebiasedECE(EqualMass(BINS))
 TOP = DebiasedECE(EqualMass(BINS), lens=TopLabel())
 PIT = PITError("cramer-von-mises")
 
-MANY = 200_000
+N_ROWS_OF_TRUTH = 200_000
 """Rows, or quantiles, that stand for all."""
 
 Pair = tuple[np.ndarray, Any, Any]
@@ -100,13 +100,13 @@ class Match:
     @cache
     def found(cls) -> "Match":
         """From models of endless data."""
-        z = log_odds(MANY)
-        q, even, rare = expit(z), (np.arange(MANY) + 0.5) / MANY, z / 1.5 - 4.2
+        z = log_odds(N_ROWS_OF_TRUTH)
+        q, even, rare = expit(z), (np.arange(N_ROWS_OF_TRUTH) + 0.5) / N_ROWS_OF_TRUTH, z / 1.5 - 4.2
         rng = np.random.default_rng(3)
-        half, rest = 0.9 * rng.standard_normal(MANY), 1.2 * rng.standard_normal(MANY)
+        half, rest = 0.9 * rng.standard_normal(N_ROWS_OF_TRUTH), 1.2 * rng.standard_normal(N_ROWS_OF_TRUTH)
         seen = averaged(half)
         normal = ndtri(even)
-        two_kinds = ndtr(normal / np.where(np.arange(MANY) % 2 == 0, 0.5, 1.0))
+        two_kinds = ndtr(normal / np.where(np.arange(N_ROWS_OF_TRUTH) % 2 == 0, 0.5, 1.0))
         return cls(
             timid=matched(lambda s: root(expit(s * z), q), root(expit(2 * z), q), 0.05, 0.95),
             mildly_timid=matched(lambda s: root(expit(s * z), q), root(expit(1.3 * z), q), 0.3, 0.99),
@@ -243,7 +243,7 @@ def two(name: str, models: Callable[[np.ndarray], Sequence[np.ndarray]], *, is_e
     """A world of two classes, of which both models know the true log-odds."""
 
     def apart() -> float:
-        truth, a, b = models(log_odds(MANY))
+        truth, a, b = models(log_odds(N_ROWS_OF_TRUTH))
         return root(a, truth) - root(b, truth)
 
     return World("two classes", name, BINNED, lambda n, rng: of_two(n, rng, models), None if is_equal else apart)
@@ -253,7 +253,7 @@ def numbers(name: str, a: tuple[float, float], b: tuple[float, float]) -> World:
     """A world of normal forecasts whose errors are not equal."""
 
     def apart() -> float:
-        normal = ndtri((np.arange(MANY) + 0.5) / MANY)
+        normal = ndtri((np.arange(N_ROWS_OF_TRUTH) + 0.5) / N_ROWS_OF_TRUTH)
         first, second = (root_of_pit(ndtr((normal - shift) / scale)) for shift, scale in (a, b))
         return first - second
 

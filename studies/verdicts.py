@@ -30,7 +30,7 @@ from calibrant.reports import Advice, Reason
 from calibrant.results import Table
 from studies.verdict_worlds import CASES, Case
 
-REDRAWS = 199
+N_RESAMPLES = 199
 LEVEL, CERTAINTY = 0.05, 0.999
 """The share of calibrated data sets that may raise an alarm, and of studies like this one that keep to the bound."""
 
@@ -79,7 +79,9 @@ class Outcome:
 def outcome(case: Case, seed: int) -> Outcome:
     """Draw a data set, and read its report."""
     data = case.draw(np.random.default_rng([seed, case.n, len(case.name)]), case.n)
-    report = evaluate(data.y_true, data.y_pred, by=data.by, sample_weight=data.weights, n_resamples=REDRAWS, rng=seed)
+    report = evaluate(
+        data.y_true, data.y_pred, by=data.by, sample_weight=data.weights, n_resamples=N_RESAMPLES, rng=seed
+    )
     verdict, advice = report.verdict, report.advice
     assert advice is not None
     return Outcome(
@@ -115,7 +117,7 @@ def outcomes(case: Case, sets: int, folder: Path | None, pool: ProcessPoolExecut
 def record_of(case: Case, folder: Path) -> StudyRecord:
     """The file of a world."""
     name = "".join(letter if letter.isalnum() else "-" for letter in case.name)
-    settings = {"calibrant": __version__, "world": case.name, "rows": case.n, "resamples": REDRAWS}
+    settings = {"calibrant": __version__, "world": case.name, "rows": case.n, "resamples": N_RESAMPLES}
     return StudyRecord(folder / f"{name}.jsonl", settings)
 
 
@@ -171,7 +173,7 @@ def page_of(results: dict[Case, list[Outcome]]) -> str:
     above = [f"{c.name} ({sum(o.is_alarm for o in found)})" for c, found in too_many_alarms(calibrated).items()]
     return WORDS.format(
         worlds=len(results),
-        resamples=REDRAWS,
+        resamples=N_RESAMPLES,
         sets=sets,
         most=most_alarms(sets),
         most_of_all=most_alarms(sets, max(1, len(calibrated))),

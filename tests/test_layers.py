@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,15 +71,23 @@ MAX_FRAGMENT_LINES = 70
 """The shortest private files that one neighbour alone imports have some seventy lines: ensembles with a line per member."""
 
 
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text())
+
+
+@cache
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    found = []
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            yield node.module
+            found.append(node.module)
             if node.module == "calibrant":
-                yield from (f"calibrant.{alias.name}" for alias in node.names)
+                found += [f"calibrant.{alias.name}" for alias in node.names]
+    return found
 
 
 def unit(path):
@@ -138,7 +147,7 @@ def test_files_are_short_enough_to_read():
 def test_names_of_files_and_classes_are_unique():
     files, classes = Counter(path.stem for path in FILES), Counter()
     for path in FILES:
-        classes.update(n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef))
+        classes.update(n.name for n in tree_of(path).body if isinstance(n, ast.ClassDef))
     twice = [name for name, count in files.items() if count > 1 and name not in ("__init__", "base")]
     twice += [name for name, count in classes.items() if count > 1 and not name.startswith("_")]
     assert not twice
@@ -281,7 +290,7 @@ def _is_written(node):
 @pytest.mark.parametrize("path", WRITERS, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_words_are_not_read(path):
     """Findings, bets, measures, slices and steps have identities; sentences are made of them last."""
-    found = list(words_read(ast.parse(path.read_text())))
+    found = list(words_read(tree_of(path)))
     assert not found or path.relative_to(SOURCE).as_posix() in READERS, f"{path.name}: words are read in lines {found}"
 
 
@@ -309,4 +318,4 @@ def test_comparing_identities_is_no_reading():
 
 def test_readers_read():
     for name in READERS:
-        assert list(words_read(ast.parse((SOURCE / name).read_text()))), f"{name} reads no words any more"
+        assert list(words_read(tree_of(SOURCE / name))), f"{name} reads no words any more"

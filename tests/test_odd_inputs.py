@@ -114,7 +114,7 @@ def softmax(z):
 
 REFUSED = {
     "text and two columns": (of(WORDS, TWO), r"labels=model\.classes_", of(WORDS, TWO, labels=["no", "yes"])),
-    "text and one column": (of(WORDS, P), r"Give pos_label='yes'$", of(WORDS, P, pos_label="yes")),
+    "text and one column": (of(WORDS, P), r"Give pos_label='no' or pos_label='yes'$", of(WORDS, P, pos_label="yes")),
     "a slip in the positive label": (of(WORDS, P, pos_label="Yes"), r"did you mean 'yes'\?", of(WORDS, P, pos_label="yes")),
     "a positive label that is not there": (
         of(WORDS[Y == 0], P[Y == 0], pos_label="yes"),
@@ -138,7 +138,7 @@ REFUSED = {
     ),
     "one column of two names, yes first": (
         of(WORDS, P, labels=["yes", "no"]),
-        "Give pos_label='yes'$",
+        "Give pos_label='yes' or pos_label='no'$",
         of(WORDS, P, labels=["yes", "no"], pos_label="yes"),
     ),
     "one-hot of unknown order": (
@@ -152,9 +152,13 @@ REFUSED = {
         of(WORDS[1:], TWO[1:], WITHOUT_FIRST, labels=["no", "yes"]),
     ),
     "labels from 1 without a word": (of(K + 1, THREE), r"labels=range\(1, 4\)$", of(K + 1, THREE, CLASSES, labels=range(1, 4))),
-    "labels from 1, one column": (of(Y + 1, P), "pos_label=2$", of(Y + 1, P, pos_label=2)),
+    "labels from 1, one column": (of(Y + 1, P), "Give pos_label=1 or pos_label=2$", of(Y + 1, P, pos_label=2)),
     "logits": (of(K, np.log(THREE) + 2), r"use Categorical\.from_logits\(y_pred\)", of(K, softmax(np.log(THREE) + 2), CLASSES)),
     "log odds": (of(Y, np.log(P / (1 - P))), r"Categorical\.from_logits", of(Y, softmax(np.log(P / (1 - P))))),
+    "log-probabilities": (of(K, np.log(THREE)), r"Give numpy\.exp of them$", of(K, np.exp(np.log(THREE)), CLASSES)),
+    "log-probabilities of one column": (of(Y, np.log(P)), r"Give numpy\.exp of them$", of(Y, np.exp(np.log(P)))),
+    "log-probabilities of 0": (of(K, np.where(THREE > 0.5, 0, -np.inf)), r"numpy\.exp of them$", of(K, THREE, CLASSES)),
+    "a dict of models": (of(Y, {"a": P, "b": P}), r"calibrant\.compare and calibrant\.plots\.curves$", of(Y, P)),
     "percent": (of(Y, 100 * P), "divide percentages by 100", of(Y, 100 * P / 100)),
     "whole percent": (of(Y, np.round(100 * P)), "divided by 100", of(Y, np.round(100 * P) / 100, value(Y, np.round(100 * P) / 100))),
     "text of numbers": (of(Y, P.astype(str)), r"give np\.asarray\(y_pred, dtype=float\)$", of(Y, np.asarray(P.astype(str), dtype=float))),
@@ -167,7 +171,7 @@ REFUSED = {
     "NA": (of(masked(Y, "Int64"), P), "y_true .*first in row 0", of(Y[1:], P[1:], WITHOUT_FIRST)),
     "NA among text": (
         of(masked(WORDS, "string"), P, pos_label="yes"),
-        "y_true has missing values in 1 places, first in row 0: leave those rows out",
+        "y_true has missing values in 1 place, first in row 0: leave those rows out",
         of(WORDS[1:], P[1:], WITHOUT_FIRST, pos_label="yes"),
     ),
     "null of polars": (of(Y, polars.Series([None, *P[1:].tolist()])), "y_pred .*first in row 0", of(Y[1:], P[1:], WITHOUT_FIRST)),

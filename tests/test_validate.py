@@ -20,22 +20,30 @@ from calibrant import (
 from calibrant._validate import InputError, as_levels, check_count, check_norm, did_you_mean
 
 BAD = {
-    "NaN": ([0, 1], [0.5, np.nan], r"y_pred has NaN or infinite values in 1 places, first in row 1 \(nan\)"),
-    "infinity": ([0, 1], [np.inf, 0.5], r"y_pred has NaN or infinite values in 1 places, first in row 0 \(inf\)"),
+    "NaN": ([0, 1], [0.5, np.nan], r"y_pred has NaN or infinite values in 1 place, first in row 1 \(nan\)"),
+    "infinity": ([0, 1], [np.inf, 0.5], r"y_pred has NaN or infinite values in 1 place, first in row 0 \(inf\)"),
     "negative": ([0, 1], [-0.1, 0.5], r"y_pred must lie in \[0, 1\]; found -0.1: these look like logits"),
     "above one": ([0, 1], [0.5, 1.2], r"y_pred must lie in \[0, 1\]; found 1.2: divide percentages by 100"),
     "labels as predictions": (
         [0, 1],
         [0, 3],
-        r"y_pred must lie in \[0, 1\]; found 3: percentages are to be divided by 100; class labels are no prob",
+        r"y_pred must lie in \[0, 1\]; found 3: divide percentages by 100; class labels are no prob",
     ),
     "rows not summing to one": (
         [0, 1],
         [[0.5, 0.5], [0.5, 0.498]],
         r"y_pred rows must sum to 1 \(within 0.001\); row 1 sums to 0.998: normalise the rows, or use Bernoulli",
     ),
-    "label too large": ([0, 2], [0.5, 0.6], r"y_true must be labels from 0 to 1; found 2: .*, pos_label=2$"),
-    "label negative": ([0, -1], [0.5, 0.6], r"y_true must be labels from 0 to 1; found -1: .*, pos_label=0$"),
+    "label too large": (
+        [0, 2],
+        [0.5, 0.6],
+        r"y_true must be labels from 0 to 1; found 2: .* Give pos_label=0 or pos_label=2$",
+    ),
+    "label negative": (
+        [0, -1],
+        [0.5, 0.6],
+        r"y_true must be labels from 0 to 1; found -1: .* Give pos_label=-1 or pos_label=0$",
+    ),
     "label beyond": ([0, 5], [[0.5, 0.3, 0.2]] * 2, r"y_true must be labels from 0 to 2; found 5: give labels=\[...\]"),
     "labels from 1 to k": (
         [1, 2, 3],
@@ -47,11 +55,11 @@ BAD = {
         Categorical([0.5, 0.6]),
         r"y_true must be class labels; got fractions like 0\.5: give what happened",
     ),
-    "NaN as label": ([0.0, np.nan], [0.5, 0.6], r"y_true has NaN or infinite values in 1 places, first in row 1"),
+    "NaN as label": ([0.0, np.nan], [0.5, 0.6], r"y_true has NaN or infinite values in 1 place, first in row 1"),
     "text labels, one column": (
         ["a", "b"],
         [0.5, 0.6],
-        r"y_true holds names like 'a': one column .* Give pos_label='b'",
+        r"y_true holds names like 'a': one column .* Give pos_label='a' or pos_label='b'",
     ),
     "text labels without names": (
         ["a", "b"],
@@ -81,7 +89,7 @@ BAD = {
     "three axes": ([0], [[[0.5, 0.5]]], r"y_pred must be \(n,\) or \(n, k\); got shape \(1, 1, 2\)"),
     "ragged": ([0, 1], [[0.5, 0.5], [1.0]], r"y_pred has rows of different lengths"),
     "text probabilities": ([0, 1], ["a", "b"], r"y_pred must hold real numbers; got values like .*'a'"),
-    "missing values": ([0, None], [0.5, 0.5], r"y_true has missing values in 1 places, first in row 1"),
+    "missing values": ([0, None], [0.5, 0.5], r"y_true has missing values in 1 place, first in row 1"),
     "mixed types": ([0, 1], [0.5, "a"], r"y_pred must hold real numbers; got values like 'a'"),
     "not an array": ([0, 1], {0.5, 0.6}, r"y_pred is a set: give an array, a list, a data-frame column"),
     "text among numbers": ([0, 1], np.array(["0.9", "nan"]), r"y_pred must hold real numbers; got values like 'nan'"),

@@ -43,6 +43,9 @@ MAX_WEIGHT_OF_PARTS = 1e90
 FAINT = 2.0**-200
 """Weights below this share of the largest are 0: they change no digit, and their squares would be lost."""
 
+OF_LOGS = "log-probabilities? Give numpy.exp of them"
+"""What to say of probabilities none of which is positive."""
+
 
 class InputError(ValueError):
     """The caller's data or settings cannot be used; the message says which, why, and what to do.
@@ -185,7 +188,8 @@ def _oddity(values: Sequence[Any]) -> str:
     """What is wrong with values that make no array."""
     missing = missing_rows(values)
     if missing:
-        return f"has missing values in {len(missing):,} places, first in row {missing[0]}: leave those rows out"
+        places = how_many(len(missing), "place")
+        return f"has missing values in {places}, first in row {missing[0]}: leave those rows out"
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) == 1:
         return f"holds rows of type {kinds[0]}: give numbers, or text labels, such as those of pandas.DataFrame(rows)"
@@ -202,9 +206,12 @@ def _from_frame(x: object, name: str) -> Any:
         check_names_once([str(column) for column in x.columns], name)  # type: ignore[attr-defined]  # a frame has them
         raise
     if found is x and not hasattr(x, "__array__"):
-        raise InputError(
-            f"{name} is a {type(x).__name__}: give an array, a list, a data-frame column or a calibrant distribution"
-        )
+        remedy = "give an array, a list, a data-frame column or a calibrant distribution"
+        if isinstance(x, Mapping):
+            remedy += "; several models by name are for calibrant.compare and calibrant.plots.curves"
+        if hasattr(x, "predict"):
+            remedy = "give model.predict_proba(X), or use calibrant.sklearn.evaluate_model(model, X, y)"
+        raise InputError(f"{name} is a {type(x).__name__}: {remedy}")
     return found
 
 
@@ -251,10 +258,9 @@ def check_finite(x: Array, name: str, *, most: float = math.inf) -> tuple[float,
     host = to_numpy(x)
     bad = ~np.isfinite(host)
     row = int(np.argmax(bad.reshape(len(bad), -1).any(axis=1)))
-    raise InputError(
-        f"{name} has NaN or infinite values in {int(bad.sum()):,} places, first in row {row} ({host[row]}): "
-        "drop or repair those rows"
-    )
+    remedy = OF_LOGS if name == "y_pred" and (host <= 0).all() else "drop or repair those rows"
+    where = f"{how_many(int(bad.sum()), 'place')}, first in row {row} ({host[row]})"
+    raise InputError(f"{name} has NaN or infinite values in {where}: {remedy}")
 
 
 MIN_NUMBER, MAX_NUMBER = 1e-100, 1e100
@@ -264,12 +270,12 @@ MAX_SQUARED = 1e75
 """The largest size of what is squared twice, such as losses."""
 
 
-def as_real(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers as a floating array of their own library."""
-    return _in_range_of(x, name)[0]
+def as_real(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
+    """Finite real numbers, none of them larger than ``most``, as a floating array of their own library."""
+    return _in_range_of(x, name, most)[0]
 
 
-def _in_range_of(x: ArrayLike, name: str) -> tuple[Array, float, float]:
+def _in_range_of(x: ArrayLike, name: str, most: float = math.inf) -> tuple[Array, float, float]:
     """The same with the least and the largest of them, looked for once."""
     values = as_array(x, name)
     check_not_empty(values, name)
@@ -280,7 +286,7 @@ def _in_range_of(x: ArrayLike, name: str) -> tuple[Array, float, float]:
         values = xp.astype(values, xp.float64)
     elif not is_floating(values):
         raise InputError(f"{name} must hold real numbers; got dtype {values.dtype}")
-    return values, *check_finite(values, name)
+    return values, *check_finite(values, name, most=most)
 
 
 def _not_numbers(values: np.ndarray, name: str) -> str:
@@ -325,12 +331,12 @@ def as_working_precision(x: Array) -> Array:
 
 def _out_of_range(low: float, high: float, name: str) -> str:
     worst = low if low < -RANGE_SLACK else high
-    if worst == high and high.is_integer():
-        remedy = "percentages are to be divided by 100; class labels are no probabilities, and the truth is the first argument"
-    elif worst == low:
-        remedy = "these look like logits: use Categorical.from_logits(y_pred), or apply a softmax or sigmoid first"
+    if worst == high:
+        labels = "; class labels are no probabilities, and the truth is the first argument"
+        remedy = f"divide percentages by 100{labels if high.is_integer() else ''}"
     else:
-        remedy = "divide percentages by 100"
+        logits = "these look like logits: use Categorical.from_logits(y_pred), or apply a softmax or sigmoid first"
+        remedy = OF_LOGS if high <= 0 else logits
     return f"{name} must lie in [0, 1]; found {worst:g}: {remedy}"
 
 
@@ -471,7 +477,7 @@ def check_one_of(value: object, choices: Sequence[str], name: str) -> None:
     """Refuse a word that is none of the choices."""
     if not isinstance(value, str) or value not in choices:
         *others, last = map(repr, choices)
-        raise InputError(f"{name} must be {', '.join(others)} or {last}; got {of_what(value)}")
+        raise InputError(f"{name} must be {', '.join(others)}{' or ' * bool(others)}{last}; got {of_what(value)}")
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:

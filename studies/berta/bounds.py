@@ -29,7 +29,7 @@ from studies.berta.data import SCENARIOS, truth
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TWO, MANY = (300, 1_000, 3_000), (300, 1_000)
+ROWS_OF_TWO, ROWS_OF_MANY = (300, 1_000, 3_000), (300, 1_000)
 """Rows of data sets of two classes, and of more, which take longer."""
 
 LEVELS = (0.93, 0.95, 0.99)
@@ -59,7 +59,11 @@ def study(
     >>> table.n_rows, bool(table["share"][0] > 0.6)
     (1, True)
     """
-    cells = [(name, n) for name in scenarios for n in (sizes or (TWO if SCENARIOS[name].n_classes == 2 else MANY))]
+    cells = [
+        (name, n)
+        for name in scenarios
+        for n in (sizes or (ROWS_OF_TWO if SCENARIOS[name].n_classes == 2 else ROWS_OF_MANY))
+    ]
     seeds = np.random.SeedSequence(seed).spawn(len(cells))
     options = dict(settings or {})
     about = {"calibrant": __version__, "cells": cells, "n_sets": n_sets, "seed": seed, "settings": repr(options)}

@@ -60,7 +60,7 @@ CELLS = "partition"
 FLOOR = 1e-12
 """Probabilities below it, which naive Bayes gives, count as this."""
 
-LEAST = 0.02
+MIN_ERROR = 0.02
 """The largest error of a task below which it is left out, as in the paper."""
 
 
@@ -234,7 +234,7 @@ def recovered(table: Table) -> Table:
     shown: dict[str, list[str]] = {"method": list(RECOVERING)}
     for heading, is_two in (("two classes", True), ("more classes", False)):
         some = [task for task, two in classes.items() if two == is_two]
-        some = [task for task in some if max(values[task, m, "norm"] for m in RECOVERING) >= LEAST]
+        some = [task for task in some if max(values[task, m, "norm"] for m in RECOVERING) >= MIN_ERROR]
         for loss in ("norm", "squared"):
             shown[f"{heading}, {loss} ({len(some)} tasks)"] = [_share(values, some, m, loss) for m in RECOVERING]
     shown["seconds"] = [f"{np.mean([values[t, m, 'seconds'] for t in classes]):.2f}" for m in RECOVERING]

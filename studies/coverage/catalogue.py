@@ -60,7 +60,7 @@ from studies.coverage import reported
 from studies.coverage.claims import Claim, Estimated, Judged, Rejected
 from studies.coverage.worlds import Setting
 
-REDRAWS = 99
+N_RESAMPLES = 99
 """Resamples of a test in the study: the level is exact with any number of them."""
 
 KERNEL = Exponential(0.3)
@@ -212,13 +212,13 @@ def _of_forecasts() -> list[Claim]:
 
 def _tests() -> list[Claim]:
     exact = [
-        ExactTest(ECE(EqualMass(15), lens=TopLabel()), REDRAWS),
-        ExactTest(Brier(), REDRAWS, "two-sided"),
-        ExactTest(SKCE(), REDRAWS),
-        AggregatedTest(n_resamples=REDRAWS),
+        ExactTest(ECE(EqualMass(15), lens=TopLabel()), N_RESAMPLES),
+        ExactTest(Brier(), N_RESAMPLES, "two-sided"),
+        ExactTest(SKCE(), N_RESAMPLES),
+        AggregatedTest(n_resamples=N_RESAMPLES),
     ]
     published = [SpectralTest(), GammaTest(), WildBootstrapTest(n_resamples=199), BootstrapTest(n_resamples=199)]
-    others = [BoundTest(), CMETest(n_resamples=REDRAWS)]
+    others = [BoundTest(), CMETest(n_resamples=N_RESAMPLES)]
     of_two = [HosmerLemeshow(), Spiegelhalter()]
     return [
         *(Rejected(brief(t), _some, t, costly=True) for t in exact),
@@ -226,11 +226,11 @@ def _tests() -> list[Claim]:
         *(Rejected(brief(t), _unweighted, t, costly=True) for t in others),
         Rejected("BlockTest(SKCE(block=10))", _eight_blocks, BlockTest(SKCE(block=10)), costly=True),
         *(Rejected(brief(t), _two_unweighted, t) for t in of_two),
-        Rejected("ExactTest(CRPS())", _densities, ExactTest(CRPS(), REDRAWS)),
+        Rejected("ExactTest(CRPS())", _densities, ExactTest(CRPS(), N_RESAMPLES)),
         Rejected(
             "AggregatedTest(), forecasts",
             _shortest_forecasts,
-            AggregatedTest(n_resamples=REDRAWS),
+            AggregatedTest(n_resamples=N_RESAMPLES),
             costly=True,
         ),
         Rejected("RankTest()", _ensembles, RankTest()),

@@ -11,7 +11,7 @@ from calibrant.results import Table
 from studies.coverage.claims import holds
 from studies.coverage.worlds import DataSet
 
-REDRAWS = 199
+N_RESAMPLES = 199
 """Resamples of a report in the study."""
 
 
@@ -23,7 +23,7 @@ def _one_place(table: Table, truth: np.ndarray, seed: int) -> Sequence[float]:
 
 def consistency_band(data: DataSet, seed: int) -> Sequence[float]:
     """The band around what was predicted holds what was observed."""
-    curve = ReliabilityCurve(EqualMass(10), n_resamples=REDRAWS)
+    curve = ReliabilityCurve(EqualMass(10), n_resamples=N_RESAMPLES)
     table = curve(data.targets, data.predictions, sample_weight=data.weights, rng=seed)
     return _one_place(table, table["observed"], seed)
 
@@ -91,7 +91,7 @@ def verdict(data: DataSet, seed: int) -> Sequence[float]:
 
     rng = np.random.default_rng(seed)
     by = {"site": rng.choice(list("abcd"), len(data.predictions))}
-    _, outline = planned(data.targets, data.predictions, by, data.weights, REDRAWS, seed, None)
+    _, outline = planned(data.targets, data.predictions, by, data.weights, N_RESAMPLES, seed, None)
     evidence = outline.gather[1]()
     numbers = [make(evidence) for _, make in outline.numbers]
     alarm = outline.judge(evidence, numbers).is_alarm

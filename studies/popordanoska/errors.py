@@ -87,7 +87,7 @@ CLAIMS = """Of figure 2a the paper says that its estimate converges to the truth
 even with 20,000 rows. It prints no numbers. This table does not decide whether the command succeeds."""
 
 SHARPNESS_SIZES = (32, 128, 256, 512, 2048, 8192)
-REDRAWN = 1 << 25
+MAX_RESAMPLED_ROWS = 1 << 25
 """Rows simulated for each size of figure 2b, between 10,000 and 400,000 repetitions."""
 
 BOUND, SEED = 1.0, 0
@@ -207,7 +207,7 @@ def _error_row(worlds: list[TwiceTempered], row: dict[str, Any]) -> dict[str, An
 
 def _sharpness_rows(n: int, repetitions: int | None, seed: int) -> list[dict[str, Any]]:
     """Rows of figure 2b: both corrections on the same data."""
-    sets = repetitions or int(np.clip(REDRAWN // n, 10_000, 400_000))
+    sets = repetitions or int(np.clip(MAX_RESAMPLED_ROWS // n, 10_000, 400_000))
     truth = _frequency() ** 2
     partial, full = _squares(n, sets, np.random.default_rng([seed, n])) / truth - 1
     used = 3 * abs(full.mean()) / abs(partial.mean()) if n in (32, 256) else np.nan

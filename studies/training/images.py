@@ -1,7 +1,7 @@
 """The images of CIFAR-10 from JPEG bytes, split, and cropped and mirrored on the device."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,11 +45,8 @@ class Images:
             yield normalised(self.pixels[start : start + size])
 
 
-def read(path: Path, at_most: int | None = None) -> tuple[Images, Images, Images]:
-    """Training, validation and test images of the file; the split is drawn with seed 0.
-
-    ``at_most`` takes so many training images, a ninth as many for validation and two ninths for testing: to try a plan.
-    """
+def read(path: Path, at_most: Sequence[int] | None = None) -> tuple[Images, Images, Images]:
+    """Training, validation and test images of the file, or at most so many of each; the split is drawn with seed 0."""
     data = np.load(path)
     labels, is_test, offsets, blob = data["labels"], data["is_test"], data["offsets"], data["jpeg"]
     rng = np.random.default_rng(0)
@@ -57,7 +54,7 @@ def read(path: Path, at_most: int | None = None) -> tuple[Images, Images, Images
     parts = [trained[N_VALIDATION:], trained[:N_VALIDATION], tested]
     if at_most is not None:
         tested = rng.permutation(tested)
-        parts = [parts[0][:at_most], parts[1][: at_most // 9], tested[: 2 * at_most // 9]]
+        parts = [rows[:n] for rows, n in zip([*parts[:2], tested], at_most, strict=True)]
     chosen = np.concatenate(parts)
     with ThreadPoolExecutor(16) as pool:
         decoded = list(pool.map(lambda i: _decoded(blob[offsets[i] : offsets[i + 1]]), chosen, chunksize=500))

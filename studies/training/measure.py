@@ -37,10 +37,10 @@ from calibrant.recalibration import Temperature
 ROWS_OF_TEST = 2000
 """Of the exact test of whole vectors, which looks at all pairs."""
 
-REDRAWS, REDRAWS_OF_PAIRS = 999, 199
+N_RESAMPLES, N_RESAMPLES_OF_PAIRS = 999, 199
 
 RESAMPLES = 10
-"""As the paper draws for CIFAR-10, of the first seed."""
+"""As the paper draws for CIFAR-10, of the first seed and before temperature scaling."""
 
 ERRORS = {
     "brier": Brier(),
@@ -56,9 +56,9 @@ ERRORS = {
 """By the name of their column; ``canonical_kde`` is equation (9) of the paper with the likeliest bandwidth."""
 
 TESTS = {
-    "p_top_label": (DebiasedECE(lens=TopLabel()), REDRAWS, None),
-    "p_class_wise": (DebiasedECE(lens=ClassWise()), REDRAWS, None),
-    "p_canonical": (SKCE(), REDRAWS_OF_PAIRS, ROWS_OF_TEST),
+    "p_top_label": (DebiasedECE(lens=TopLabel()), N_RESAMPLES, None),
+    "p_class_wise": (DebiasedECE(lens=ClassWise()), N_RESAMPLES, None),
+    "p_canonical": (SKCE(), N_RESAMPLES_OF_PAIRS, ROWS_OF_TEST),
 }
 
 
@@ -95,8 +95,13 @@ def measure(logits: Logits) -> list[dict[str, Any]]:
     for after in (False, True):
         row: dict[str, Any] = {"run": logits.name, "after": after, "temperature": temperature}
         p = softmax(test / temperature if after else test, axis=1)
+        row |= {"validation_accuracy": np.nan, "validation_canonical": np.nan}
+        if not after:
+            y, held = logits.labels_validation, softmax(validation, axis=1)
+            row["validation_accuracy"] = float((held.argmax(1) == y).mean())
+            row["validation_canonical"] = float(ERRORS["canonical_variational"](y, held))
         is_first = re.search(r"_0(_epochs\d+)?(_bare)?$", logits.name) is not None
-        rows.append(row | errors_of(logits.labels_test, p, resamples=RESAMPLES if is_first else 0))
+        rows.append(row | errors_of(logits.labels_test, p, resamples=RESAMPLES if is_first and not after else 0))
     return rows
 
 
@@ -109,8 +114,8 @@ def errors_of(y: np.ndarray, p: np.ndarray, resamples: int = 0) -> dict[str, flo
     row["bandwidth"] = kde.bandwidth
     rng = np.random.default_rng(0)
     order = rng.permutation(len(y))
-    for name, (statistic, redraws, n) in TESTS.items():
-        row[name] = ExactTest(statistic, n_resamples=redraws)(y[order[:n]], p[order[:n]]).pvalue
+    for name, (statistic, n_resamples, n) in TESTS.items():
+        row[name] = ExactTest(statistic, n_resamples=n_resamples)(y[order[:n]], p[order[:n]]).pvalue
     drawn = [float(kde(y[rows], p[rows])) for rows in rng.integers(len(y), size=(resamples, len(y)))]
     row["resampled"], row["resampled_sd"] = (
         (float(np.mean(drawn)), float(np.std(drawn, ddof=1))) if drawn else (np.nan,) * 2
@@ -119,7 +124,7 @@ def errors_of(y: np.ndarray, p: np.ndarray, resamples: int = 0) -> dict[str, flo
 
 
 def follow(folder: Path, out: Path, deadline: float, workers: int) -> int:
-    """Measure what is in the folder, and until the deadline what comes; a line of JSON a row. How many rows there are."""
+    """Measure what is in the folder, and until the deadline what comes; a line of JSON per row. How many rows there are."""
     done = set() if not out.exists() else {json.loads(line)["run"] for line in out.read_text("utf-8").splitlines()}
     jobs: set[Future[list[dict[str, Any]]]] = set()
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool, out.open("a", encoding="utf-8") as file:
@@ -128,12 +133,12 @@ def follow(folder: Path, out: Path, deadline: float, workers: int) -> int:
             jobs |= {pool.submit(measure, logits) for logits in new}
             done |= {logits.name for logits in new}
             is_over = time.monotonic() > deadline
-            ready = wait(jobs, timeout=None if is_over else 2).done
+            ready = wait(jobs, timeout=2).done
             for job in ready:
                 file.writelines(json.dumps(row) + "\n" for row in job.result())
             file.flush()
             jobs -= ready
-            if is_over and not new:
+            if is_over and not new and not jobs:
                 return len(out.read_text("utf-8").splitlines())
             time.sleep(0 if is_over else 2)
 

@@ -143,8 +143,10 @@ ARCHITECTURES: dict[str, Callable[[], Network]] = {
     "vgg11-plain": partial(plain, 64, normalises=False),
     "perceptron": partial(perceptron, 1024),
     "tiny": partial(residual, 4, 1),
+    "vgg11-8": partial(plain, 8, normalises=True),
+    "resnet10-8": partial(residual, 8, 1),
 }
-"""By name; ResNet-18 here has half the usual width."""
+"""By name; ResNet-18 here has half the usual width, and the last two are for a processor."""
 
 CLIPPED = ("vgg11-plain", "perceptron")
 """Without normalisation: smaller steps, and gradients are shortened."""

@@ -1,6 +1,6 @@
 """What is trained, in the order of what matters most."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 EPOCHS = 20
@@ -67,6 +67,34 @@ def runs() -> Iterator[Run]:
     yield from OTHERS
     yield from _with_seeds("wrn16-4", ALSO_SECOND, SECOND_EPOCHS)
     yield from _with_seeds("resnet18", LAST, EPOCHS)
+
+
+SMALL = (*MAIN, ("skce", 10.0))
+"""Losses and weights for small networks."""
+
+SMALL_EPOCHS = 16
+
+SMALL_OTHERS = (
+    Run("resnet10-8", "xe", 0, 0, SMALL_EPOCHS),
+    Run("tiny", "xe", 0, 0, SMALL_EPOCHS),
+    Run("vgg11-8", "xe", 0, 0, 4),
+    Run("vgg11-8", "xe", 0, 0, SMALL_EPOCHS, augments=False),
+    Run("resnet10-8", "xe", 0, 0, 5),
+    Run("perceptron", "xe", 0, 0, 8),
+)
+"""Small networks for recalibration."""
+
+
+def small_runs() -> Iterator[Run]:
+    """Small networks on few images, which a processor trains in a minute each."""
+    yield from _with_seeds("vgg11-8", SMALL, SMALL_EPOCHS)
+    yield from SMALL_OTHERS
+    yield from _with_seeds("vgg11-8", (("kde", 1.0),), SMALL_EPOCHS)
+    yield from (run for run in _with_seeds("resnet10-8", SMALL, SMALL_EPOCHS) if run not in SMALL_OTHERS)
+
+
+PLANS: dict[str, Callable[[], Iterator[Run]]] = {"paper": runs, "small": small_runs}
+"""By name."""
 
 
 def _with_seeds(network: str, losses: Iterable[tuple[str, float]], epochs: int) -> Iterator[Run]:

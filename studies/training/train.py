@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from studies.training.images import Images, read
-from studies.training.plan import Run, runs
+from studies.training.plan import PLANS, Run
 from studies.training.trainer import Trainer, finished, is_sound, seconds_per_epoch
 
 RUNS_PER_PACK = 45
@@ -31,8 +31,11 @@ UNKNOWN_SECONDS = 1.0
 MARGIN_SECONDS = 6.0
 """Of a run, beside its epochs."""
 
-TIMED = {"wrn16-4": ("xe", "kde"), "resnet18": ("xe", "kde", "mmce", "skce", "fl53")}
-"""Losses whose epochs are timed; last the architecture that is trained first."""
+TIMED: dict[str, dict[str, tuple[str, ...]]] = {
+    "paper": {"wrn16-4": ("xe", "kde"), "resnet18": ("xe", "kde", "mmce", "skce", "fl53")},
+    "small": {"vgg11-8": ("xe", "kde", "mmce", "skce", "fl53")},
+}
+"""Losses whose epochs are timed, by plan; last the architecture that is trained first."""
 
 
 @dataclass(eq=False)
@@ -132,9 +135,9 @@ class Work:
         print(f"{run.name}: accuracy {line['accuracy']:.4f}, {each:.3f} s an epoch, {left:.0f} s left", flush=True)
 
 
-def measure_epochs(work: Work, slot: Slot) -> None:
+def measure_epochs(work: Work, slot: Slot, timed: dict[str, tuple[str, ...]]) -> None:
     """Seconds of an epoch with each loss, one after another and nothing beside: the paper's table 4."""
-    for network, losses in TIMED.items():
+    for network, losses in timed.items():
         for loss in losses:
             key = f"{network}_{loss}"
             if key not in work.record.seconds:
@@ -157,7 +160,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--done", type=Path, nargs="*", default=[], help="JSON files of earlier calls")
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--together", type=int, default=1, help="trainings at a time")
-    parser.add_argument("--at-most", type=int, help="training images, to try the plan")
+    parser.add_argument("--plan", choices=PLANS, default="paper")
+    parser.add_argument(
+        "--at-most", type=int, nargs=3, metavar=("TRAINING", "VALIDATION", "TEST"), help="images, to try the plan"
+    )
     parser.add_argument("--epochs-scale", type=float, default=1.0, help="of the numbers of epochs, to try the plan")
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--networks", nargs="*", help="only these")
@@ -177,11 +183,13 @@ def main(arguments: list[str] | None = None) -> int:
     done = {name for file in earlier for name in file["runs"]}
     for file in earlier:
         record.seconds |= file["seconds"]
-    queue = [run for run in runs() if run.name not in done and run.network in (given.networks or [run.network])]
+    queue = [
+        run for run in PLANS[given.plan]() if run.name not in done and run.network in (given.networks or [run.network])
+    ]
     work = Work(queue, parts, record, started + given.seconds, given.epochs_scale)
     slots = [Slot(train, given.batch) for _ in range(given.together)]
     if not given.no_timing:
-        measure_epochs(work, slots[0])
+        measure_epochs(work, slots[0], TIMED[given.plan])
     advance_together([work.follow(slot) for slot in slots])
     record.write()
     print(f"{len(record.lines)} runs done, {len(work.queue)} left after {time.monotonic() - started:.0f} s", flush=True)

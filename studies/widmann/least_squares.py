@@ -21,7 +21,7 @@ NOISE = 0.15
 N_RESAMPLES = 100_000
 """Of the bootstrap, as published."""
 
-N_REDRAWS = 9_999
+N_RESAMPLES = 9_999
 """Of the exact test."""
 
 
@@ -103,7 +103,7 @@ def rows(seed: int) -> list[dict[str, Any]]:
         "SKCE (biased)": replace(OF_NORMALS, unbiased=False)(sample.y, predictions).value,
         "test statistic": bootstrap.statistic,
         "p-value": bootstrap.pvalue,
-        "p-value of the exact test": ExactTest(OF_NORMALS, N_REDRAWS)(sample.y, predictions, rng=seed).pvalue,
+        "p-value of the exact test": ExactTest(OF_NORMALS, N_RESAMPLES)(sample.y, predictions, rng=seed).pvalue,
         "largest gap of quantiles": gap,
         "p-value of the gap": float(kstwo.sf(gap, len(sample.y))),
     }

@@ -96,7 +96,7 @@ def study(
 
 
 def summary(table: Table) -> Table:
-    """New networks after the iterations that were published: a row a quantity, published numbers in parentheses."""
+    """New networks after the iterations that were published: one row per quantity, published numbers in parentheses."""
     rows = [r for r in table.rows() if r["experiment"] == "new networks" and r["iteration"] in networks.COMPARED]
     rows = [{**r, "iteration": int(r["iteration"])} for r in sorted(rows, key=_place)]
     shown = Table({key: [row[key] for row in rows] for key in rows[0]})

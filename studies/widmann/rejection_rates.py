@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZES = (4, 16, 64, 256, 1024)
-REDRAWS = 199
+N_RESAMPLES = 199
 LARGE, SETS_OF_LARGE = 256, 200
 """From so many rows on, tests that resample see fewer data sets."""
 
@@ -47,8 +47,8 @@ PUBLISHED_TESTS = (
     ("gamma", GammaTest(ESTIMATOR)),
 )
 REDRAWING_TESTS = (
-    ("exact", ExactTest(ESTIMATOR, REDRAWS)),
-    ("aggregated", AggregatedTest(n_resamples=REDRAWS)),
+    ("exact", ExactTest(ESTIMATOR, N_RESAMPLES)),
+    ("aggregated", AggregatedTest(n_resamples=N_RESAMPLES)),
 )
 
 PUBLISHED = {

@@ -6,12 +6,14 @@ from calibrant import (
     Categorical,
     Ensemble,
     Laplace,
+    LogNormal,
     MultivariateNormal,
     Normal,
     Quantiles,
 )
 from calibrant.checks import check_distribution
 from calibrant.distributions import Distribution
+from calibrant.distributions.continuous.location_scale import LocationScale
 
 
 def broken(kind, **methods):
@@ -56,6 +58,9 @@ class Dry(Quantiles):
         (broken(Normal, as_targets=lambda self, y: np.round(y, 3)), "a draw is no valid target"),
         (broken(Normal, point=lambda self, y: Normal.point(self, y)[1:]), "gives the wrong number of rows"),
         (broken(Normal, __getitem__=lambda self, rows: self), "rows that are taken have the wrong shape"),
+        (broken(Normal, shifted=lambda self, by: self), "shifted does not move position"),
+        (broken(Normal, shifted=lambda self, by: Normal(self.loc + by, 1.1 * self.scale)), "not the law of Y"),
+        (broken(LogNormal, position=LocationScale.position, shifted=LocationScale.shifted), "not the law of Y"),
         (broken(Normal, __getitem__=sorted_rows), "rows that are taken are other predictions"),
         (broken(Ensemble, __getitem__=first_rows), "rows that are taken are other predictions"),
         (broken(Normal, cdf=wider(1.1, "cdf")), "cdf does not agree with the draws"),  # right at the median

@@ -6,7 +6,7 @@ from calibrant.recalibration import Temperature
 
 applying = pytest.importorskip("calibrant.cli.recalibrate")
 polars = pytest.importorskip("polars")
-Fields = pytest.importorskip("calibrant.cli.flags").Fields
+TableFields = pytest.importorskip("calibrant.cli.flags").TableFields
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def apply(place, name, fields, **options):
 
 
 def test_without_the_truth_there_is_nothing_to_score(place):
-    applied = apply(place, "new.csv", Fields())
+    applied = apply(place, "new.csv", TableFields())
     assert (applied.n, applied.columns, applied.scores, applied.page) == (80, ["p"], None, None)
     assert applied.to_dict()["error"] is None
 
 
 def test_scores_are_weighted_like_the_rows(place):
-    applied = apply(place, "x.csv", Fields(sample_weight="w"))
+    applied = apply(place, "x.csv", TableFields(sample_weight="w"))
     data = io.read(place / "x.csv", sample_weight="w")
     losses = -data.y_pred.log_prob(data.y_true)
     assert applied.scores["before"][0] == pytest.approx(np.average(losses, weights=data.sample_weight), rel=1e-12)

@@ -66,6 +66,12 @@ def test_blocks_in_time_are_chosen_and_told(run, answers, tmp_path):
     assert code == 0
     assert "signs of 14 clusters" in out
     assert "blocks of 2 steps in time are taken to belong together" in " ".join(err.split())
+    run("report", answers, "--time", "day", "--block", "2", "--n-resamples", "99", "--out", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert (
+        page.count("blocks of 2 steps in time are taken to belong together, and different blocks to be independent.<")
+        == 1
+    )
     assert "signs of" in run("test", answers, "--block", "4", "--n-resamples", "99")[1]
 
 

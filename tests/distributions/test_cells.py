@@ -189,7 +189,7 @@ WAVES = [
 
 
 @pytest.mark.parametrize(("law", "exact", "error"), WAVES, ids=lambda x: getattr(getattr(x, "dist", None), "name", ""))
-def test_waves(law, exact, error):
+def test_characteristic_functions(law, exact, error):
     real, imaginary = cf_by_cells(One(law), W)
     assert np.abs(real + 1j * imaginary - exact).max() < error
 
@@ -201,13 +201,13 @@ def test_scores_where_the_density_has_corners_and_jumps(y):
     assert cf_by_cells(fan, W)[1] == pytest.approx(fan.cf(W)[1], abs=1e-5)
 
 
-def test_waves_of_members_are_exact(rng):
+def test_characteristic_functions_of_members_are_exact(rng):
     batch = Ensemble(rng.normal(size=(3, 7)))
     for found, exact in zip(cf_by_cells(batch, 10 * W), batch.cf(10 * W), strict=True):
         assert found == pytest.approx(exact, abs=1e-10)
 
 
-def test_waves_that_turn_often_within_a_cell_keep_single_values():
+def test_characteristic_functions_that_turn_often_within_a_cell_keep_single_values():
     """Half of the probability sits at the upper end of a wide cell."""
     fan = Quantiles([[0.0, 1.0, 1.0]], [0.01, 0.02, 0.9], tails=(0.0, 1.0))
     assert cf_by_cells(fan, np.array([300.0]))[0] == pytest.approx(fan.cf(np.array([300.0]))[0], abs=0.02)

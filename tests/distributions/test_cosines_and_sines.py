@@ -22,7 +22,7 @@ def test_other_frequencies_stay_as_they_are(rng):
 
 
 @pytest.mark.parametrize("w", [np.arange(500) * 0.013, np.array([0.3, 7.0, -2.0])], ids=len)
-def test_waves_are_cosines_and_sines(w, xp, rng):
+def test_characteristic_functions_are_cosines_and_sines(w, xp, rng):
     y = 50 * rng.normal(size=7)
     cosine, sine = cosines_and_sines(xp.asarray(y), w)
     assert isinstance(cosine, type(xp.asarray(y)))

@@ -200,7 +200,7 @@ def test_rows_words_and_travel(batch):
         (np.zeros((0, 2)), {"scale": 1.0}, r"loc is empty: got shape \(0, 2\)"),
         (np.zeros((2, 0)), {"scale": 1.0}, r"loc is empty: got shape \(2, 0\)"),
         (LOC, {"scale": [[1.0, 1.0], [1.0, -1.0]]}, "scale must be positive; found -1 in row 1"),
-        (LOC, {"scale": [1.0, np.nan]}, "scale has NaN or infinite values in 1 places, first in row 1"),
+        (LOC, {"scale": [1.0, np.nan]}, "scale has NaN or infinite values in 1 place, first in row 1"),
         (LOC, {"scale": np.ones(3)}, "scale has 3 rows and loc has 2"),
         (LOC, {"scale": np.ones((2, 3))}, r"scale must be one number per row, or like loc; got shape \(2, 3\)"),
         (LOC, {"covariance": COVARIANCE[0]}, r"covariance must be \(n, 2, 2\); got shape \(2, 2\)"),

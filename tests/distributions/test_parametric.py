@@ -138,7 +138,7 @@ def test_beyond_all_values_the_ranked_score_grows_with_the_distance(family):
 
 
 @FAMILIES
-def test_waves_are_integrals_between_quantiles(family):
+def test_characteristic_functions_are_integrals_between_quantiles(family):
     """``E exp(i w Y)``, by many quantiles that are closer together in the tails."""
     ours, _ = both(family)
     t = (np.arange(40_000) + 0.5) / 40_000
@@ -187,7 +187,7 @@ def test_columns_are_rows(family):
 def test_parameters_are_finite(family, bad):
     columns = [list(column) for column in CASES[family]]
     columns[-1][1] = bad
-    with pytest.raises(InputError, match=r"has NaN or infinite values in 1 places, first in row 1"):
+    with pytest.raises(InputError, match=r"has NaN or infinite values in 1 place, first in row 1"):
         family(*columns)
 
 

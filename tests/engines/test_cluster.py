@@ -19,7 +19,7 @@ from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import DaskEngine, connect, precision
 from calibrant.engines import cluster as home
-from calibrant.engines.cluster import LARGE, Shared
+from calibrant.engines.cluster import MAX_BYTES_PER_TASK, Shared
 from calibrant.engines.devices import PANEL
 from calibrant.kernels import Exponential
 
@@ -79,7 +79,7 @@ def test_large_values_travel_once_and_tasks_are_small(engine, monkeypatch):
         return submit(fn, *arguments, **options)
 
     monkeypatch.setattr(engine.client, "submit", weigh)
-    rows = np.random.default_rng(0).normal(size=(LARGE // 8, 2))
+    rows = np.random.default_rng(0).normal(size=(MAX_BYTES_PER_TASK // 8, 2))
     assert list(engine.map(np.dot, [rows, rows.T], [rows.T[:, :1], rows[:, :1]]))[1].shape == (2, 1)
     assert len(sizes) == 2
     assert max(sizes) < 2000

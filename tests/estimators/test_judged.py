@@ -17,14 +17,14 @@ def spreads(k, temperature, n=200):
         rows = Variational()._judged(*world.draw(n, rng), None)[1][0]
         removed = np.array([rows.removed(*loss) for loss in LOSSES])
         plain = removed.var(axis=1, ddof=1) / n
-        luck = np.array([rows.map_variance(*loss) for loss in LOSSES]).mean(axis=1) / n
-        found.append((removed.mean(axis=1), plain, plain + luck))
+        from_map = np.array([rows.map_variance(*loss) for loss in LOSSES]).mean(axis=1) / n
+        found.append((removed.mean(axis=1), plain, plain + from_map))
     values, plain, whole = np.moveaxis(np.array(found), 1, 0)
     return values.std(axis=0, ddof=1), np.sqrt(plain.mean(axis=0)), np.sqrt(whole.mean(axis=0))
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_next_to_calibration_luck_adds_to_the_spread_of_norms(k):
+def test_next_to_calibration_map_variance_adds_to_the_spread_of_norms(k):
     seen, plain, whole = spreads(k, 1.0)
     assert (seen[:3] > 1.15 * plain[:3]).all()
     assert (whole > 0.85 * seen).all()
@@ -32,7 +32,7 @@ def test_next_to_calibration_luck_adds_to_the_spread_of_norms(k):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_far_from_calibration_there_is_little_luck(k):
+def test_far_from_calibration_there_is_little_map_variance(k):
     seen, plain, whole = spreads(k, 3.0)
     assert (np.abs(whole / seen - 1) < 0.3).all()
     assert (whole < 1.25 * plain).all()
@@ -46,7 +46,7 @@ def test_what_is_removed_from_an_event():
     assert rows.removed(LogLoss(), "soft") == pytest.approx([np.log(7 / 6), np.log(3 / 4)])
 
 
-def test_luck_is_the_slope_in_standard_deviations():
+def test_map_variance_is_the_slope_in_standard_deviations():
     """Against finite differences of the expected sign, and of losses along the logit."""
     f, g, t = 0.6, 0.7, 1.3
     rows = Judged(np.array([1]), np.array([f]), np.array([g]), np.array([2 * ndtr(t) - 1]))
@@ -90,6 +90,6 @@ def test_what_only_the_map_calls_impossible_has_an_infinite_spread_of_log_loss()
     assert np.isfinite(rows.expected(Brier(), "hard")[1]).all()
 
 
-def test_maps_that_know_nothing_of_themselves_have_no_luck():
+def test_maps_that_know_nothing_of_themselves_have_no_map_variance():
     rows = Judged(np.array([1]), np.array([0.6]), np.array([0.7]))
     assert rows.map_variance(Lp(1), "soft") is None

@@ -335,8 +335,8 @@ def test_bad_input(make, message):
 def test_soft_directions_are_those_of_the_map(k, rng):
     """Shorter than hard ones, and quieter on calibrated data."""
     world = Tempered(k)
-    soft = np.array([Variational(Lp(1))(*world.draw(300, rng)).value for _ in range(30)])
-    hard = np.array([Variational(Lp(1), sign="hard")(*world.draw(300, rng)).value for _ in range(30)])
+    soft = np.array([Variational(Lp(1))(*world.draw(100, rng)).value for _ in range(20)])
+    hard = np.array([Variational(Lp(1), sign="hard")(*world.draw(100, rng)).value for _ in range(20)])
     assert soft.std() < 0.7 * hard.std()
 
 

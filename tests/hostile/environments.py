@@ -58,5 +58,5 @@ def started(environment: Environment, arguments: Sequence[str], folder: Path) ->
         cwd=folder,
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=600,  # a hang, not a machine that others use
     )

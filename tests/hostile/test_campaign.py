@@ -2,6 +2,8 @@
 
 import json
 import random
+import sys
+import time
 
 import pytest
 
@@ -10,7 +12,7 @@ pytest.importorskip("polars")
 pytest.importorskip("matplotlib").use("agg")
 
 from tests.hostile.campaign import CAMPAIGNS, Tally  # noqa: E402  # which need these
-from tests.hostile.commands import Ended  # noqa: E402
+from tests.hostile.commands import Ended, TooSlow, limited  # noqa: E402
 from tests.hostile.saved import monitors  # noqa: E402
 from tests.hostile.values import tampered  # noqa: E402
 
@@ -56,6 +58,20 @@ def test_what_is_wrong_is_seen(ended, fault):
 
 def test_what_is_right_is_no_fault():
     assert not Ended((), 2, "", "Note: y.\ncalibrant: there is no file 'x'\n", 0.0).faults()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_work_without_an_end_is_stopped_and_so_is_a_wait():
+    with pytest.raises(TooSlow), limited(0.05):
+        sum(iter(lambda: 1, 0))  # for ever
+    with pytest.raises(TooSlow), limited(20, 0.05):
+        time.sleep(5)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_a_processor_that_others_use_is_no_fault():
+    with limited(0.05, 20):
+        time.sleep(0.2)
 
 
 def test_every_campaign_has_its_cases():

@@ -172,6 +172,12 @@ def test_it_prints_and_is_json(calibrated):
     assert "within a cell" in repr(certify(*calibrated, 0.05, error=DebiasedECE()))
 
 
+@pytest.mark.parametrize("margin", [1e-320, 1e-10])
+def test_margins_that_no_data_certify(calibrated, margin):
+    with pytest.raises(InputError, match="margin must be at least 1e-09, as no data certify less; got 1e-"):
+        certify(*calibrated, margin)
+
+
 @pytest.mark.parametrize("margin", [0, 1, -0.1, 1.5, np.nan, np.inf, "small"])
 def test_margins_lie_between_nothing_and_all(calibrated, margin):
     with pytest.raises(InputError, match="margin must lie strictly between 0 and 1, such as 0.02 for 2 points; got"):
@@ -282,3 +288,11 @@ def test_rows_that_cannot_certify_anything_are_refused(rng):
     weights = np.r_[np.full(9, 100.0), np.full(140, 0.01)]
     with pytest.raises(InputError, match="no data of 9 rows"):
         certify(y, p, 0.02, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("distance", "what"), [("kuiper", "what a prediction interval promises"), ("kolmogorov", "share of targets below")]
+)
+def test_what_is_certified_is_told(distance, what, rng):
+    found = certify(rng.normal(size=400), Normal(np.zeros(400), np.ones(400)), 0.2, error=PITError(distance))
+    assert what in found.what

@@ -89,3 +89,12 @@ def test_times_that_cannot_be_used(time, words):
 
 def test_rows_that_are_all_alike():
     assert Memory.of(np.full(50, 0.3)).correlation == 0
+
+
+@pytest.mark.parametrize(("times", "unit"), [(None, "rows"), (np.repeat(np.arange(100), 3), "steps in time")])
+def test_what_is_said_of_blocks(times, unit, rng):
+    y = np.cumsum(rng.normal(size=300))
+    blocks = TimeBlocks.of(y, Normal(np.zeros(300), np.full(300, 9.0)), times, 7)
+    said = blocks.in_words()
+    assert f"a correlation of {blocks.memory.correlation:+.2f} with the next ones: blocks of 7 {unit} are" in said
+    assert len(np.unique(blocks.labels)) == (300 // 7 if times is None else 100 // 7)

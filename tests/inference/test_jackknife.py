@@ -8,7 +8,7 @@ from calibrant import ECE, SKCE, Brier, Categorical, LogLoss, Normal
 from calibrant._validate import InputError
 from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.inference import Jackknife
-from calibrant.inference.intervals import MANY_GROUPS, MAX_SINGLE_ROWS
+from calibrant.inference.intervals import MAX_SINGLE_ROWS, N_GROUPS
 from calibrant.kernels import Exponential, Gaussian
 
 UNIT = SKCE(Exponential(1.0), Gaussian(1.0))
@@ -121,7 +121,7 @@ def test_many_rows_are_dealt_into_groups(rng):
     assert calls == [MAX_SINGLE_ROWS] + [MAX_SINGLE_ROWS - 1] * MAX_SINGLE_ROWS
     calls.clear()
     Jackknife(count)(y, p)
-    assert len(calls) == MANY_GROUPS + 1
+    assert len(calls) == N_GROUPS + 1
     assert sorted(set(calls)) == [MAX_SINGLE_ROWS + 1 - 6, MAX_SINGLE_ROWS + 1 - 5, MAX_SINGLE_ROWS + 1]
 
 

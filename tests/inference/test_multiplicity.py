@@ -90,3 +90,8 @@ def test_hypotheses_are_those_that_were_tested_and_more(adjusted):
     assert adjusted([]).tolist() == []
     with pytest.raises(InputError, match="hypotheses must count all that were tested, 2; got 1"):
         adjusted([0.1, 0.2], hypotheses=1)
+
+
+def test_the_largest_of_each_resample_is_one_number():
+    with pytest.raises(InputError, match=r"largest must be one number per resample; got shape \(2, 2\)"):
+        westfall_young([1.0, 2.0], np.ones((2, 2)))

@@ -23,7 +23,9 @@ from calibrant import (
 )
 from calibrant._validate import InputError
 from calibrant.estimators import BaseEstimator
+from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.inference import benjamini_hochberg, differences, holm, paired_difference
+from calibrant.inference.paired_difference import pvalue_of_zero
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.lab import Sigmoid
 
@@ -396,3 +398,18 @@ def test_arguments_of_differences_are_checked():
         differences(Brier(), y, {"a": p})
     with pytest.raises(InputError, match=r"there is no model 'model' to refer to \(did you mean 'model1'\?\)"):
         differences(Brier(), y, {"model1": p, "b": p}, reference="model")
+
+
+@pytest.mark.parametrize(("centre", "expected"), [(0.0, 1.0), (1e-9, 1.0), (1.0, 1e-12)])
+def test_the_ends_of_the_pvalue(centre, expected):
+    """At zero it is one; far from zero it is the smallest that is told, not what a bisection happens to end at."""
+    around = np.concatenate([np.full(5_000, -0.1), np.full(5_000, 0.1)])
+    assert pvalue_of_zero(MeanLimits.of(centre + around)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_level_of_the_pvalue_leaves_zero_just_out():
+    limits = MeanLimits.of(np.random.default_rng(0).normal(0.3, 1, 100))
+    p = pvalue_of_zero(limits)
+    assert 1e-6 < p < 0.1
+    assert 0 in limits(1 - p * (1 - 1e-6))
+    assert 0 not in limits(1 - p * (1 + 1e-6))

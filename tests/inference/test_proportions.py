@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from calibrant import InputError
 from calibrant.inference import interval_of_share
 from calibrant.inference.proportions import clopper_pearson
 
@@ -32,3 +33,9 @@ def test_the_interval_of_one_share_is_scipys():
     for k, n, level in [(0, 20, 0.95), (1, 20, 0.95), (7, 9, 0.8), (20, 20, 0.99)]:
         expected = binomtest(k, n).proportion_ci(level, method="exact")
         assert tuple(interval_of_share(k, n, level)) == pytest.approx(tuple(expected), abs=1e-12)
+
+
+def test_no_more_successes_than_trials():
+    with pytest.raises(InputError, match="successes must be at most the 1,000 trials; got 1,001"):
+        interval_of_share(1_001, 1_000)
+    assert interval_of_share(1_000, 1_000).high == 1

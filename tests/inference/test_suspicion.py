@@ -157,3 +157,11 @@ def test_durations_are_no_times(rng):
     y, predictions = (loc + z)[order], Normal(loc, 1.0)[order]
     assert signs(y, predictions, time=order) == []
     assert signs(y, predictions, time=np.datetime64("2024-01-01") + order) == [Sign.TIME]
+
+
+@pytest.mark.parametrize("steps", [30, 31])
+def test_few_steps_in_time_say_nothing(steps):
+    """However alike their errors are."""
+    errors = np.repeat(np.where(np.arange(steps) < steps / 2, 1.0, -1.0), 2)
+    seen = Errors.of(errors, Normal(np.zeros(2 * steps), np.ones(2 * steps)))
+    assert bool(seen.along(np.repeat(np.arange(steps), 2))) == (steps == 31)

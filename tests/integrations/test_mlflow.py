@@ -34,6 +34,7 @@ def test_all_numbers_the_page_and_the_data_are_logged(rows):
     assert json.dumps(kept["held out.json"], default=str)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the database that MLflow keeps runs in
 def test_a_real_run(rows, tmp_path):
     mlflow = pytest.importorskip("mlflow")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")

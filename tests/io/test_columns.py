@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
+from calibrant.io import read
 from calibrant.io.columns import ENDINGS, check_ending
 from calibrant.io.opening import open_columns
 
@@ -117,3 +118,11 @@ def test_columns_without_a_name_do_no_harm(tmp_path):
     csv = tmp_path / "a.csv"
     csv.write_text(",y,\n1,0.2,0.9\n")
     assert open_columns(csv).load(["y"]).tolist() == [[0.2]]
+
+
+def test_an_equals_sign_too_few_is_answered(tmp_path):
+    path = tmp_path / "stated.csv"
+    path.write_text("answer,key,confidence\nA,A,0.9\nB,A,0.4\n")
+    with pytest.raises(InputError, match=r"has no column 'answer=key' \(did you mean 'answer==key'\?\)$"):
+        read(path, y_true="answer=key", y_pred="confidence")
+    assert read(path, y_true="answer==key", y_pred="confidence").y_true.tolist() == [1, 0]

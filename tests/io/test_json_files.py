@@ -57,6 +57,47 @@ def test_what_is_no_table(tmp_path, text, message):
         read(tmp_path / "x.json")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[{"y": 1, "p": 0.5}, {"y": 1, "y": 0, "p": 0.9}]', "x.json has an object with 'y' twice"),
+        ('{"y": [1, 0], "p": [0.5, 0.4], "p": [0.1, 0.2]}', "x.json has an object with 'p' twice"),
+        ('{"y": {"0": 1}, "p": {"0": 0.9, "1": 0.7}}', "x.json: its columns have different rows"),
+    ],
+)
+def test_nothing_is_lost_in_silence(tmp_path, text, message):
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "x.json")
+
+
+HARNESS = '{"doc_id": 0, "doc": {}, "target": "0", "filtered_resps": [["-1"], ["-2"]]}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HARNESS + "what?\n", "x.jsonl: line 2 is no object of JSON: b'what"),
+        (HARNESS + "[" * 100_000 + "]" * 100_000, "x.jsonl: line 2 is no object of JSON"),
+        (HARNESS + '{"doc_id": ' + "9" * 6000 + "}", "x.jsonl: line 2 is no object of JSON"),
+        (
+            HARNESS + '{"doc_id": 1}',
+            r"x.jsonl is a log with a sample that its program did not write so \(KeyError: 'doc'",
+        ),
+        (HARNESS + HARNESS.replace('"-1"', '"inf"'), "column 'p_0' has missing values in 1 of 2 rows"),
+        ('{"eval": {}, "samples": [1]}', "x.jsonl is a log with a sample that its program did not write so"),
+        (
+            '{"eval": {}, "samples": [{"scores": 7}]}',
+            "x.jsonl is a log with a sample that its program did not write so",
+        ),
+    ],
+)
+def test_logs_that_are_damaged(tmp_path, text, message):
+    (tmp_path / "x.jsonl").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(tmp_path / "x.jsonl")
+
+
 def test_nan_is_missing(tmp_path):
     (tmp_path / "x.json").write_text('[{"y": 1, "p": NaN}, {"y": 0, "p": 0.5}]')
     assert read(tmp_path / "x.json", missing="drop").y_true.tolist() == [0]

@@ -46,7 +46,7 @@ def test_confidences_of_scores(tmp_path):
     assert data.y_true.tolist() == [1, 0]
     assert data.y_pred.probability(1).tolist() == [0.9, 0.4]
     assert data.by["metadata.subject"].tolist() == ["law", "law"]
-    assert data.notes == ("x.json is a log of Inspect: quiz by openai/m",)
+    assert data.notes == ("a log of Inspect, x.json: quiz by openai/m",)
 
 
 def test_the_archive_is_the_same(tmp_path):

@@ -29,6 +29,13 @@ def test_parts_are_read_in_the_order_of_their_names(parts):
     assert len(one.y_true) == 4
 
 
+def test_a_part_that_is_named_twice(parts):
+    (parts / "part-1-again.csv").symlink_to(parts / "part-1.csv")
+    for again in ("part-1.csv", "part-1-again.csv"):
+        with pytest.raises(InputError, match=r"part-1.csv is named twice, and its rows would count twice"):
+            read([parts / "part-1.csv", parts / again])
+
+
 def test_parts_with_other_columns(parts):
     (parts / "part-4.csv").write_text("y,q\n1,0.9\n")
     with pytest.raises(

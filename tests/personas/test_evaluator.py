@@ -64,7 +64,7 @@ def logs(tmp_path, monkeypatch):
 def test_a_log_of_inspect_becomes_a_page(run, logs):
     code, out, err = run("report", "inspect.json", "--by", "metadata.subject", "--n-resamples", "99")
     assert code == 0
-    assert "Note: inspect.json is a log of Inspect: quiz by large." in err
+    assert "Note: a log of Inspect, inspect.json: quiz by large." in err
     page = (logs / "calibrant-report.html").read_text()
     for words in (
         "If only the surest answers count",

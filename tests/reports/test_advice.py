@@ -1,3 +1,4 @@
+import re
 import shlex
 
 import numpy as np
@@ -202,3 +203,15 @@ def test_reports_carry_it(rng):
     without = evaluate(y, p, n_resamples=99, advice=False)
     assert without.advice is None
     assert without.pictures[-1].kind != "before_after"
+
+
+def test_one_map_in_two_forms_is_not_said_to_be_better_by_rounding():
+    """The default of four classes that are a temperature away is that temperature."""
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=(400, 4))
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    sure = p**2 / (p**2).sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) > rng.random((400, 1))).argmax(axis=1)
+    told = evaluate(y, sure.round(4), n_resamples=99).to_markdown()
+    assert "would lower the log loss" in told
+    assert not re.search(r"smallest log loss, by -?\d(\.\d)?e-1\d", told)

@@ -299,3 +299,14 @@ def test_comparisons_tell_of_rows_that_belong_together(rng):
     assert page.notes[0] == page.verdict.evidence[0]
     page = compare(y, {"a": p, "b": p**2}, columns={"text": text}, clusters=text, n_resamples=99, rng=0)
     assert not any("err alike" in said for said in (*page.verdict.evidence, *page.notes))
+
+
+def test_reasons_on_pages_are_not_written_in_python(rng):
+    y, p, text = texts(rng)
+    for page in (
+        evaluate(y, p, clusters=text, n_resamples=99),
+        evaluate(p, Normal(p, 0.1), clusters=text, n_resamples=99),
+    ):
+        reasons = {x.withheld for x in page.numbers if x.withheld is not None}
+        assert "rows of a cluster depend on each other, and no limits are known that allow for it" in reasons
+        assert not any("(...)" in reason for reason in reasons)

@@ -60,7 +60,7 @@ def test_the_report_says_what_it_rests_on():
     assert f"{100 * (below[2] - below[0]):.1f} % of outcomes lie between the 10 % and 90 % quantiles" in " ".join(
         report.verdict.evidence
     )
-    assert "share of rows over share promised" in report.to_html()
+    assert "Share of rows over share promised" in report.to_html()
     assert "pinball loss" in report.advice.headline
 
 

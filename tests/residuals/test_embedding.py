@@ -146,8 +146,8 @@ def test_all_routes_of_every_family_agree(family, kernel, rng, monkeypatch):
         dense = residuals(kernel, y, batch, Route.QUANTILE)
         exact, fine = dense.inner(dense), coarse * NODES / 4096
     if Route.SPECTRAL in inner:
-        waves = 4e-6 if family in HEAVY else 1e-11
-        assert np.all(np.abs(inner[Route.SPECTRAL] - exact) < waves + fine)
+        rough = 4e-6 if family in HEAVY else 1e-11
+        assert np.all(np.abs(inner[Route.SPECTRAL] - exact) < rough + fine)
     assert np.all(np.abs(inner[Route.QUANTILE] - exact) <= coarse + fine + 1e-12)
     assert np.all(np.abs(inner[Route.SAMPLED] - exact) < five_standard_errors(made[Route.SAMPLED]) + fine)
 
@@ -211,7 +211,9 @@ def test_a_row_without_a_closed_form_takes_all_to_another_route(rng):
     y = batch.as_targets(batch.sample(rng, 1)[0])
     assert residuals(Matern(1.5, 100.0), y, batch).route is Route.QUANTILE
     assert residuals(Matern(1.5, 100.0), y[:2], batch[:2]).route is Route.CLOSED
-    assert residuals(Gaussian(100.0), y[:2], batch[:2]).route is Route.SPECTRAL  # cheaper, where the kernel has waves
+    assert (
+        residuals(Gaussian(100.0), y[:2], batch[:2]).route is Route.SPECTRAL
+    )  # cheaper, where the kernel has a spectrum
 
 
 def test_draws_for_rows_and_columns_are_independent(rng):
@@ -271,7 +273,7 @@ def test_slices_keep_their_rows(rng):
 
 
 @pytest.mark.parametrize("route", [Route.CLOSED, Route.SPECTRAL])
-def test_many_members_are_taken_by_their_waves(route, rng):
+def test_many_members_are_taken_by_their_features(route, rng):
     """The same inner products as sums over all pairs of members."""
     y, predictions = rng.normal(size=30), Ensemble(rng.normal(size=(30, 12)))
     best = residuals(Gaussian(0.7), y, predictions)
@@ -280,7 +282,7 @@ def test_many_members_are_taken_by_their_waves(route, rng):
     assert residuals(Gaussian(0.7), y, Ensemble(rng.normal(size=(30, 3)))).route is Route.CLOSED
 
 
-def test_quantiles_are_taken_by_their_waves(rng):
+def test_quantiles_are_taken_by_their_features(rng):
     y, predictions = rng.normal(size=20), Normal(rng.normal(size=20), 1.0)
     found = residuals(Gaussian(0.7), y, predictions, Route.QUANTILE)
     nodes = Ensemble(predictions.quantile((np.arange(128) + 0.5) / 128))
@@ -304,7 +306,7 @@ def test_the_embedding_has_the_distance_of_mean_embeddings(family, rng):
 
 
 @pytest.mark.parametrize("family", [MultivariateNormal, Ensemble])
-def test_vectors_are_seen_by_random_waves(family, rng):
+def test_vectors_are_seen_by_random_features(family, rng):
     """The squared distance is a mean over 256 frequencies, each with a spread of at most 4."""
     batch = family.example(rng, 8) if family is MultivariateNormal else Ensemble(rng.normal(size=(8, 5, 2)))
     kernel = Gaussian(1.3)
@@ -326,10 +328,10 @@ def test_what_has_no_features(rng):
 
 def test_light_tails_are_covered_all_but_a_trillionth_of_them():
     batch, y = Beta([2.0, 3.0], 4.0), np.array([0.1, 0.5])
-    waves = spectral_features(Gaussian(0.2), batch, y)
-    assert waves.expected.shape == (2, 2 * len(waves.nodes))
-    assert np.array_equal(waves(y), residual_features(Gaussian(0.2), y, batch))
-    assert waves.of_points(y) - waves.expected == pytest.approx(waves(y), abs=1e-15)
+    spectral = spectral_features(Gaussian(0.2), batch, y)
+    assert spectral.expected.shape == (2, 2 * len(spectral.nodes))
+    assert np.array_equal(spectral(y), residual_features(Gaussian(0.2), y, batch))
+    assert spectral.of_points(y) - spectral.expected == pytest.approx(spectral(y), abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -337,14 +339,14 @@ def test_light_tails_are_covered_all_but_a_trillionth_of_them():
 )
 def test_heavy_tails_are_cut_where_few_enough_frequencies_reach(batch, tail):
     low, high = extent(batch, TAILS[tail][0])
-    waves = spectral_features(Gaussian(1.0), batch, np.zeros(1))
-    assert len(waves.nodes) == len(Gaussian(1.0).spectrum(high - low)[0])
+    spectral = spectral_features(Gaussian(1.0), batch, np.zeros(1))
+    assert len(spectral.nodes) == len(Gaussian(1.0).spectrum(high - low)[0])
 
 
 def test_few_rows_may_take_more_frequencies():
     batch, y = LogNormal(np.zeros(3), 2.0), np.ones(3)
-    waves = spectral_features(Gaussian(0.5), batch, y)
-    assert len(waves.nodes) > TAILS[-1][1]
+    spectral = spectral_features(Gaussian(0.5), batch, y)
+    assert len(spectral.nodes) > TAILS[-1][1]
     many = LogNormal(np.zeros(10_000), 2.0)
     assert spectral_features(Gaussian(0.5), many, y) is NotImplemented
 
@@ -356,8 +358,8 @@ def test_targets_far_away_cost_no_more_than_near_ones():
         spectral_features(Gaussian(1.0), batch, np.array([y, y + 1, 0.3])) for y in (16.0, 500.0, 1e12)
     )
     assert len(near.nodes) <= len(far.nodes) == len(farther.nodes) < 1.5 * len(near.nodes)
-    for y, waves in ((500.0, far), (1e12, farther)):
-        features = waves(np.array([y, y + 1, 0.3]))
+    for y, spectral in ((500.0, far), (1e12, farther)):
+        features = spectral(np.array([y, y + 1, 0.3]))
         inner = features @ features.T
         assert np.diag(inner)[:2] == pytest.approx(np.full(2, 1 + 3**-0.5), abs=1e-12)  # no prediction thought of them
         assert inner[0, 1] == pytest.approx(np.exp(-0.5) + 3**-0.5, abs=1e-12)

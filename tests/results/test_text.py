@@ -50,7 +50,7 @@ def test_what_is_harmless_stays_readable():
 
 
 def test_long_names_are_cut():
-    assert len(markup.escaped("x" * 10_000)) == markup.LONGEST
+    assert len(markup.escaped("x" * 10_000)) == markup.MAX_LETTERS
     assert markup.plain_text("👩‍🔬") == "👩‍🔬"  # joined by an invisible letter
 
 

@@ -95,7 +95,7 @@ def test_the_positive_class_is_the_one_that_is_named():
     assert calibration_error(names, 1 - p, pos_label="ill", strategy="uniform") == pytest.approx(
         calibration_error(1 - y, 1 - p, strategy="uniform")
     )
-    with pytest.raises(InputError, match=r"[Gg]ive pos_label='well'"):
+    with pytest.raises(InputError, match=r"Give pos_label='ill' or pos_label='well'"):
         calibration_error(names, p)
 
 
@@ -145,3 +145,8 @@ def test_scorers_of_several_classes_are_of_the_confidence():
     error = ECE(CurveBins())(y[100:], forest.predict_proba(X[100:]))
     assert neg_l1_calibration_error(forest, X[100:], y[100:]) == pytest.approx(-error.value)
     assert error.lens == "top-label"
+
+
+def test_a_slip_in_the_number_of_bins_is_answered():
+    with pytest.raises(InputError, match="^n_bins, if not a number, must be 'cube_root'; got 'cuberoot'$"):
+        calibration_error([0, 1], [0.2, 0.7], n_bins="cuberoot")

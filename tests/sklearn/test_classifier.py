@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibrant import Brier, LogLoss
 from calibrant._validate import InputError
@@ -23,25 +22,6 @@ from calibrant.recalibration import Default, Isotonic, OneVsRest, Platt, Recalib
 from calibrant.sklearn import RecalibratedClassifier, RecalibrationWarning, scorer
 
 quiet = pytest.mark.filterwarnings("ignore::calibrant.sklearn.RecalibrationWarning")
-
-
-def failures(_):
-    """Weights are relative to maps that shrink by the number of rows, as a temperature does where classes are told apart
-    without error: a weight of two is not two independent rows."""
-    names = ("on_dense_data", "on_sparse_data")
-    return {f"check_sample_weight_equivalence_{name}": "weights are importance, not repetitions" for name in names}
-
-
-@quiet
-@parametrize_with_checks(
-    [
-        RecalibratedClassifier(LogisticRegression()),
-        RecalibratedClassifier(RidgeClassifier(), Temperature(), ensemble=False),
-    ],
-    expected_failed_checks=failures,
-)
-def test_scikit_learn_is_content(estimator, check):
-    check(estimator)
 
 
 def drawn(k=3, n=600, seed=0):
@@ -318,3 +298,10 @@ def test_bad_input():
         RecalibratedClassifier(SVC(decision_function_shape="ovo")).fit(*drawn(4))
     with pytest.raises(InputError, match="sample_weight must not be negative"):
         RecalibratedClassifier(GaussianNB()).fit(X, y, sample_weight=-np.ones(600))
+
+
+def test_cv_prefit_of_old_is_sent_to_the_frozen_estimator():
+    X, y = make_classification(200, random_state=0)
+    with pytest.raises(InputError, match=r"^cv='prefit' is no .*, FrozenEstimator\(model\) of sklearn\.frozen$"):
+        RecalibratedClassifier(GaussianNB().fit(X, y), Temperature(), cv="prefit").fit(X, y)
+    RecalibratedClassifier(FrozenEstimator(GaussianNB().fit(X, y)), Temperature()).fit(X, y)

@@ -58,3 +58,14 @@ def test_models_without_probabilities_are_sent_to_the_wrapper(fitted):
     _, X, y = fitted
     with pytest.raises(InputError, match="RidgeClassifier has no predict_proba: wrap it in RecalibratedClassifier"):
         evaluate_model(RidgeClassifier().fit(X, y), X, y)
+
+
+def test_slips_are_answered(fitted):
+    model, X, y = fitted
+    with pytest.raises(InputError, match=r"^by='sites' is no column of X \(did you mean 'site'\?\)$"):
+        evaluate_model(model, X, y, by="sites", **FEW)
+    with pytest.raises(InputError, match="^model must be a fitted model of scikit-learn; got a method$"):
+        evaluate_model(model.predict_proba, X, y)
+    for swapped in ((model, y), (y, model)):
+        with pytest.raises(InputError, match=r"is a GaussianNB: .* calibrant\.sklearn\.evaluate_model\(model, X, y\)$"):
+            evaluate(*swapped)

@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from calibrant import SKCE, LogLoss, Normal
 from calibrant._validate import InputError
@@ -23,21 +22,6 @@ from calibrant.recalibration.predictive.variance import ScaledMap
 from calibrant.sklearn import RecalibratedRegressor, RecalibrationWarning, scorer
 
 quiet = pytest.mark.filterwarnings("ignore::calibrant.sklearn.RecalibrationWarning")
-
-
-def failures(estimator):
-    """Checks of scikit-learn that fail by design, with the reason."""
-    if isinstance(estimator.estimator, BayesianRidge):
-        return {"check_dtype_object": "BayesianRidge.predict(X, return_std=True) fails on X of dtype object by itself"}
-    return {}
-
-
-@quiet
-@parametrize_with_checks(
-    [RecalibratedRegressor(LinearRegression()), RecalibratedRegressor(BayesianRidge())], expected_failed_checks=failures
-)
-def test_scikit_learn_is_content(estimator, check):
-    check(estimator)
 
 
 def drawn(n=400, seed=0):

@@ -59,7 +59,7 @@ def test_families_of_others_have_no_plain_form(rng):
         to_plain(FAMILIES["Foreign"].example(rng, 2))
 
 
-def test_many_waves_approach_the_error_of_all_pairs(rng):
+def test_many_features_approach_the_error_of_all_pairs(rng):
     p = rng.dirichlet(np.ones(3), 150)
     y = rng.integers(0, 3, 150)
     total = state(RandomFeatureSKCE(Exponential(0.5), n_features=20_000))
@@ -78,7 +78,7 @@ def test_label_matrices(rng):
     assert parts.finalize().value == pytest.approx(estimator(y, p).value, rel=1e-12)
 
 
-def test_what_has_no_waves():
+def test_what_has_no_features():
     with pytest.raises(InputError, match=r"takes class probabilities; got Normal predictions: use SKCE\(block=100\)"):
         RandomFeatureState(RandomFeatureSKCE(Exponential(0.5))).update([0.0], Normal([0.0], [1.0]))
     with pytest.raises(InputError, match=r"estimator must be a RandomFeatureSKCE; got SKCE"):

@@ -1,4 +1,5 @@
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -16,10 +17,13 @@ def table(rng):
 
 
 def sqlite(rows):
-    base = sqlite3.connect(":memory:")
-    base.execute("CREATE TABLE t (y INTEGER, p REAL, w REAL)")
-    base.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
-    return lambda query: base.execute(query).fetchall()
+    def ask(query):
+        with closing(sqlite3.connect(":memory:")) as base:
+            base.execute("CREATE TABLE t (y INTEGER, p REAL, w REAL)")
+            base.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+            return base.execute(query).fetchall()
+
+    return ask
 
 
 def duck(rows):

@@ -46,7 +46,7 @@ class LabelSums:
 
     The inner product has four terms. That of two predictions is the same for all resamples, those of a label and a prediction
     are sums over rows, once ``K p`` is known; that of two labels is the sum of kernels over pairs of the same label.
-    O(n^2 (d + classes)) time once, O(n^2) a resample, O(n (classes + resamples)) memory.
+    O(n^2 (d + classes)) time once, O(n^2) per resample, O(n (classes + resamples)) memory.
     """
 
     x: torch.Tensor

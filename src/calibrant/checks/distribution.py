@@ -273,7 +273,8 @@ def check_distribution(family: type[Distribution], rng: np.random.Generator, *, 
     _check_real(batch, draws)
     check_density(batch, draws)
     check_moments(batch, draws)
-    _check_waves(batch, draws)
+    _check_characteristic_function(batch, draws)
+    _check_shift(batch, draws, rng)
     _check_tempering(batch, draws)
 
 
@@ -289,6 +290,18 @@ def _check_rows(batch: Distribution, draws: np.ndarray, rng: np.random.Generator
         facts = _facts(part, draws[0][rows])
         is_same &= all(np.allclose(a, b[rows], rtol=1e-12, atol=1e-12) for a, b in zip(facts, everything, strict=True))
         assert is_same, "rows that are taken are other predictions"
+
+
+def _check_shift(batch: Distribution, draws: np.ndarray, rng: np.random.Generator) -> None:
+    """Predictions that are moved are those of targets that are moved, not of their logarithms."""
+    by = 1.5 if draws.ndim == 2 else np.linspace(0.5, 1.5, draws.shape[2])
+    moved = NotImplemented if batch.position is NotImplemented else batch.shifted(by)
+    if moved is NotImplemented:
+        return
+    assert np.allclose(to_numpy(moved.position), to_numpy(batch.position) + by), "shifted does not move position"
+    again, unit = moved.sample(rng, len(draws)) - by, draws.std(axis=0) + 1e-12
+    off = [np.abs(f(again / unit).mean(axis=0) - f(draws / unit).mean(axis=0)).max() for f in (np.cos, np.sin)]
+    assert max(off) < 5 * np.sqrt(2 / len(draws)), "shifted is not the law of Y + by"
 
 
 def _facts(batch: Distribution, y: np.ndarray) -> list[np.ndarray]:
@@ -318,7 +331,7 @@ def _check_real(batch: Distribution, draws: np.ndarray) -> None:
         assert np.all(back < edges + 1e-9 * np.ptp(draws, axis=0)), "quantile lies beyond its level"
 
 
-def _check_waves(batch: Distribution, draws: np.ndarray) -> None:
+def _check_characteristic_function(batch: Distribution, draws: np.ndarray) -> None:
     frequencies = np.array([0.3, 1.0])
     w = frequencies if draws.ndim == 2 else frequencies[:, None] * np.linspace(0.5, 1, draws.shape[2])
     parts = batch.cf(w)

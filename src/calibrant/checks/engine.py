@@ -14,7 +14,7 @@ from calibrant.typing import Engine
 NAPS = (0.05, 0.0, 0.02, 0.0)
 """Seconds that tasks take, the first the longest."""
 
-MANY = 100
+N_TASKS = 100
 """Tasks that are more than a machine has cores."""
 
 
@@ -44,9 +44,9 @@ def _results(engine: Engine, *call: Any) -> list[Any]:
 def _check_order(engine: Engine) -> None:
     found = _results(engine, _after, NAPS, range(len(NAPS)))
     assert found == list(range(len(NAPS))), f"results of tasks 0, 1, 2, 3 came as {found}"
-    many = _results(engine, pow, range(MANY), [1] * MANY)
-    assert len(many) == MANY, f"{MANY} tasks gave {len(many)} results"
-    assert many == list(range(MANY)), f"results of tasks 0 to {MANY - 1} came as {many}"
+    many = _results(engine, pow, range(N_TASKS), [1] * N_TASKS)
+    assert len(many) == N_TASKS, f"{N_TASKS} tasks gave {len(many)} results"
+    assert many == list(range(N_TASKS)), f"results of tasks 0 to {N_TASKS - 1} came as {many}"
     assert _results(engine, pow, [], []) == [], "no tasks must give no results"
 
 

@@ -305,7 +305,7 @@ def _check_relabelling(
 
 
 def _numbers(after: Distribution) -> np.ndarray:
-    """Predictions as numbers, a row each."""
+    """Predictions as numbers, one line per row."""
     if isinstance(after, Categorical):
         return to_numpy(after.matrix)
     return to_numpy(after.quantile(np.array([0.05, 0.5, 0.95])))

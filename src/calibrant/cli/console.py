@@ -12,7 +12,7 @@ from rich.text import Text
 
 from calibrant.results.text import visible
 
-NARROWEST, WIDEST = 20, 10_000
+MIN_COLUMNS, MAX_COLUMNS = 20, 10_000
 """Columns of a terminal, whatever it says itself."""
 
 LINES = 25
@@ -54,8 +54,8 @@ def width_options(environment: Mapping[str, str]) -> dict[str, Any]:
     said = environment.get("COLUMNS", "")
     if not said.isdigit():  # as Rich asks, before it reads the number
         return {}
-    width = int(said) if said.isdecimal() and len(said) <= len(str(WIDEST)) else WIDEST + 1
-    found = min(max(width, NARROWEST), WIDEST)
+    width = int(said) if said.isdecimal() and len(said) <= len(str(MAX_COLUMNS)) else MAX_COLUMNS + 1
+    found = min(max(width, MIN_COLUMNS), MAX_COLUMNS)
     return {} if found == width else {"width": found, "height": LINES}  # with both, Rich does not read them itself
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from calibrant.reports.render.markdown import Standout
 
 
-SMALL = 0.3
+UNSAID_WORK = 0.3
 """The work that is expected of a step which does not say."""
 
 
@@ -47,7 +47,7 @@ class _Steps:
 
     def __call__(self, step: str, done: float, total: float) -> None:
         """Tell of the step that begins; one that carries its work has that share to move on in."""
-        self.done, self.share = done, getattr(step, "work", SMALL) if total > done else 0.0
+        self.done, self.share = done, getattr(step, "work", UNSAID_WORK) if total > done else 0.0
         self._move(done, description=step, total=total)
 
     def map(self, fn: Callable[..., Any], /, *tasks: Any) -> Iterator[Any]:
@@ -145,7 +145,7 @@ TONES = {"good": "green", "unsure": "yellow", "bad": "red"}
 MAX_SLICES = 5
 """Flagged slices that are shown."""
 
-WIDE = 100
+MAX_COLUMNS = 100
 """Columns of a line that is read with ease; sentences are not wider, tables may be."""
 
 UNBOUND = 400
@@ -164,7 +164,7 @@ def show_comparison(comparison: "Comparison") -> None:
 
 
 def _show_verdict(verdict: "Verdict", title: str) -> None:
-    tone, width = TONES[verdict.tone], min(console.out.width, WIDE)
+    tone, width = TONES[verdict.tone], min(console.out.width, MAX_COLUMNS)
     headline, *evidence = (_broken(text, width - 4) for text in (verdict.headline, *verdict.evidence))
     body = Text("\n").join([shown(headline, f"bold {tone}"), *map(shown, evidence)])
     console.out.print(Panel(body, title=Text(plain_text(title)), border_style=tone, title_align="left", width=width))
@@ -179,7 +179,7 @@ def show_report(report: "Report") -> None:
     for reason in dict.fromkeys(x.withheld for x in report.numbers if x.withheld is not None):
         labels = [x.label for x in report.numbers if x.withheld == reason]
         have = "has" if len(labels) == 1 else "have"
-        say(_broken(f"{enumeration(labels)} {have} no interval: {reason}", min(console.out.width, WIDE)))
+        say(_broken(f"{enumeration(labels)} {have} no interval: {reason}", min(console.out.width, MAX_COLUMNS)))
     show_standouts(standouts(report))
     if report.advice is not None:
         show_advice(report.advice)
@@ -215,7 +215,7 @@ def show_standouts(found: "Sequence[Standout]") -> None:
 
 def show_advice(advice: "Advice") -> None:
     """What to do, and the command that does it."""
-    width = min(console.out.width, WIDE)
+    width = min(console.out.width, MAX_COLUMNS)
     headline = _broken(f"What to do: {advice.headline}", width)
     console.out.print()
     console.out.print(Text.assemble((headline[:12], "bold"), visible(headline[12:])))
@@ -237,13 +237,13 @@ def show_estimates(estimates: list[Estimate]) -> None:
     for estimate in estimates:
         withheld = () if estimate.withheld is None else (f"no interval: {estimate.withheld}",)
         for sentence in (*withheld, *estimate.notes):
-            say(_broken(f"{brief(estimate.estimator)}: {sentence}", min(console.out.width, WIDE)))
+            say(_broken(f"{brief(estimate.estimator)}: {sentence}", min(console.out.width, MAX_COLUMNS)))
 
 
 def show_sentences(sentences: Sequence[str]) -> None:
     """Each in a paragraph of its own."""
     for sentence in sentences:
-        say(_broken(sentence, min(console.out.width, WIDE)))
+        say(_broken(sentence, min(console.out.width, MAX_COLUMNS)))
 
 
 def show_test(result: TestResult, alpha: float) -> None:

@@ -137,8 +137,8 @@ class ClusteredFields(TableFields):
             said = "--time" if self.time is not None else "--block"
             raise InputError(f"--clusters and {said} both say which rows belong together: leave one out")
         blocks = TimeBlocks.of(found.y_true, found.y_pred, found.time, self.block)
-        console.complain(f"Note: {blocks.in_words()}")
-        return replace(found, clusters=blocks.labels)
+        console.complain(f"Note: {blocks.in_words()}.")
+        return replace(found, clusters=blocks.labels, notes=(*found.notes, blocks.in_words()))
 
 
 @Parameter(name="*", group=DATA)
@@ -158,8 +158,9 @@ class Data(ClusteredFields):
 
     def check_others(self, others: Sequence[Path]) -> None:
         """Refuse further columns of an option, which the command line takes for files."""
-        for other in others:
-            if self.y_pred and not other.suffix and not any(sign in str(other) for sign in "*/") and not other.exists():
+        for other in others if self.y_pred else ():
+            looks_like_a_column = not (other.suffix or is_stream(other) or any(sign in str(other) for sign in "*/"))
+            if looks_like_a_column and not other.exists():
                 together = f"--y-pred {','.join([*self.y_pred[-1:], *map(str, others)])}"
                 raise InputError(f"there is no file {str(other)!r}: if it is a column of probabilities, say {together}")
 
@@ -222,7 +223,11 @@ Place = Annotated[
 
 
 def sentences(notes: Sequence[str]) -> tuple[str, ...]:
-    """What was told of a file, as a page says it."""
+    """What was told of a file, as a page says it.
+
+    >>> sentences(["rows are sorted"])
+    ('Rows are sorted.',)
+    """
     return tuple(f"{note[:1].upper()}{note[1:]}." for note in notes)
 
 

@@ -9,7 +9,7 @@ from typing import IO
 from calibrant import cli
 from calibrant._validate import InputError
 from calibrant.io.layout import PLAIN, Utf8
-from calibrant.io.opening import ENOUGH, sniffed
+from calibrant.io.opening import SNIFFED_BYTES, sniffed
 
 DASH = Path(cli.DASH)
 """The standard input or output."""
@@ -58,5 +58,5 @@ def _kept(pipe: IO[bytes], format: str | None, source: str) -> Path:
     with path.open("wb") as copy:
         shutil.copyfileobj(pipe, copy)
     with path.open("rb") as kept:
-        kind = format or sniffed(Utf8(kept, PLAIN, source).read(ENOUGH), source)
+        kind = format or sniffed(Utf8(kept, PLAIN, source).read(SNIFFED_BYTES), source)
     return path.rename(path.with_suffix(f".{kind}"))

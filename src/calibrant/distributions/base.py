@@ -1,5 +1,6 @@
 """What every family of predictive distributions provides."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import fields
 from typing import Any, Self
@@ -139,12 +140,12 @@ def check_is_distribution(x: object, name: str) -> None:
         raise InputError(f"{name} must be a distribution such as Normal(loc, scale); got {of_what(x)}")
 
 
-def as_numbers(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers, at least one along every axis, in single or double precision."""
+def as_numbers(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
+    """Finite real numbers, none of them larger than ``most`` and at least one along every axis, in single or double precision."""
     values = as_array(x, name)
     if 0 in values.shape:
         raise InputError(f"{name} is empty: got shape {tuple(values.shape)}")
-    return as_working_precision(as_real(values, name))
+    return as_working_precision(as_real(values, name, most=most))
 
 
 def as_shares(weights: ArrayLike | None, n: int, k: int) -> Array:
@@ -185,9 +186,9 @@ def needed(answer: Any, what: str, predictions: Distribution, asker: object) -> 
     return to_numpy(answer)
 
 
-def one_a_row(x: ArrayLike, name: str) -> Array:
-    """Finite real numbers ``(n,)``; a single column is one, too."""
-    values = as_numbers(x, name)
+def one_a_row(x: ArrayLike, name: str, *, most: float = math.inf) -> Array:
+    """Finite real numbers ``(n,)``, none of them larger than ``most``; a single column is one, too."""
+    values = as_numbers(x, name, most=most)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:

@@ -29,7 +29,7 @@ LOGARITHM = 4
 class MultivariateNormal(Distribution):
     """Normal distributions in d dimensions: means ``(n, d)``, and either standard deviations or covariances.
 
-    ``scale`` holds one standard deviation a row ``(n,)`` (isotropic) or one per coordinate ``(n, d)``; ``covariance`` a
+    ``scale`` holds one standard deviation per row ``(n,)`` (isotropic) or one per coordinate ``(n, d)``; ``covariance`` a
     full matrix per row, ``(n, d, d)``. Either may leave no spread along some directions; there is no density then, and so no log
     loss, but all kernel errors and samples. Coordinates are the mean and the standard deviations, or the mean and the matrix
     root of the covariance: always Hilbertian, and equal to the Wasserstein distance where covariances commute.

@@ -81,6 +81,8 @@ class Parametric(Distribution):
     Subclasses check the range of their parameters after ``super().__post_init__()``.
     """
 
+    __match_args__: ClassVar[tuple[str, ...]]
+
     largest: ClassVar[float] = MAX_NUMBER
     """The largest size of parameters and targets that the family computes with."""
 
@@ -101,12 +103,12 @@ class Parametric(Distribution):
     @property
     def parameters(self) -> list[Array]:
         """The fields, in their order."""
-        return [getattr(self, field.name) for field in fields(self)]
+        return [getattr(self, name) for name in self.__match_args__]
 
     @property
     def host(self) -> tuple[np.ndarray, ...]:
         """The parameters as NumPy float64."""
-        return tuple(to_numpy(column).astype(np.float64) for column in self.parameters)
+        return tuple(to_numpy(column).astype(np.float64, copy=False) for column in self.parameters)
 
     def __len__(self) -> int:
         return int(self.parameters[0].shape[0])
@@ -119,9 +121,7 @@ class Parametric(Distribution):
 
     def as_targets(self, y_true: ArrayLike) -> Array:
         """Real numbers, ``(n,)``."""
-        y = one_a_row(y_true, "y_true")
-        check_finite(y, "y_true", most=self.largest)
-        return matched(y, self.parameters[0])
+        return matched(one_a_row(y_true, "y_true", most=self.largest), self.parameters[0])
 
     def point(self, y: Array) -> Any:
         """A single member, as most families have none without spread."""

@@ -103,7 +103,7 @@ def _others(workers: Mapping[str, Any], name: str, there: str | None) -> str:
     return f" (and {count:,} more)" if count else ""
 
 
-LARGE = 1 << 16
+MAX_BYTES_PER_TASK = 1 << 16
 """Bytes of a function or an argument beyond which it is sent to the workers once, rather than with every task."""
 
 SENDINGS = 5
@@ -228,7 +228,7 @@ class DaskEngine:
 
     def _light(self, value: Any) -> Any:
         """The value, or where it is large one that is sent once."""
-        if isinstance(value, Shared) or _size(value) <= LARGE:
+        if isinstance(value, Shared) or _size(value) <= MAX_BYTES_PER_TASK:
             return value
         return self.share(value)
 

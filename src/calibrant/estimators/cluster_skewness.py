@@ -19,7 +19,7 @@ from calibrant.typing import Array
 MIN_CLUSTERS = 12
 """Clusters below which they say too little of what is chance: signs have few patterns, and spreads are hardly known."""
 
-FEW_SURPRISES = 50.0
+MIN_SURPRISES_OF_LIMITS = 50.0
 """Below so many it is not known how alike rows are where something rare happens: limits reckon with whole clusters."""
 
 MIN_SURPRISES_OF_MEANS = 10.0

@@ -55,19 +55,21 @@ class MeanLimits:
     ) -> Self:
         """Of values ``(n,)``; the lowest and highest likely ones are those seen unless they are known."""
         x = np.asarray(values, dtype=np.float64)
-        w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
-        share = w / w.sum()
-        mean = float(share @ x)
+        share = 1 / len(x)
+        if weights is not None:
+            x, w = (np.asarray(part, dtype=np.float64)[np.asarray(weights) > 0] for part in (values, weights))
+            share = w / w.sum()
+        mean = float(x.mean() if weights is None else share @ x)
         off = share * (x - mean)
         square = off * off
         return cls(
             mean=mean,
-            n=int(np.count_nonzero(w)),
+            n=len(x),
             squares=float(square.sum()),
             cubes=float(square @ off),
-            share=float(share.max()),
-            lowest=float(x[w > 0].min()) if lowest is None else lowest,
-            highest=float(x[w > 0].max()) if highest is None else highest,
+            share=float(np.max(share)),
+            lowest=float(x.min()) if lowest is None else lowest,
+            highest=float(x.max()) if highest is None else highest,
             least=least,
             most=most,
         )

@@ -20,9 +20,12 @@ WITH_SIGNS = (
 )
 """Estimators that are functions of sums of residuals."""
 
+NO_LIMITS = "rows of a cluster depend on each other, and no limits are known that allow for it"
+"""The reason alone, as pages say it."""
+
 WITHHELD = (
-    "rows of a cluster depend on each other, and no limits are known that allow for it: scores such as Brier() have some, and "
-    "AggregatedTest()(..., clusters=...) says whether chance explains what is seen"
+    f"{NO_LIMITS}: scores such as Brier() have some, and AggregatedTest()(..., clusters=...) says whether chance explains what is "
+    "seen"
 )
 """Why an error has no interval where rows belong together."""
 
@@ -71,7 +74,7 @@ class SignedSums:
         clusters: Clusters,
         is_sure: np.ndarray | None = None,
     ) -> "SignedSums":
-        """Of one residual a row, ``(n,)``, and its cell of so many; few cells are stored in full."""
+        """Of one residual per row, ``(n,)``, and its cell of so many; few cells are stored in full."""
         sure = None
         if is_sure is not None and np.any(residuals[is_sure]):
             sure = np.bincount(cell[is_sure], residuals[is_sure], size)

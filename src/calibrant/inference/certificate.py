@@ -260,10 +260,16 @@ def _checked(error: object) -> Certifiable:
     )
 
 
+LEAST_MARGIN = 1e-9
+"""Margins below this take more rows than there are."""
+
+
 def check_margin(margin: float, name: str) -> None:
     """Refuse a margin that is no share, such as one in points."""
     if not isinstance(margin, Real) or not 0 < margin < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1, such as 0.02 for 2 points; got {margin!r}")
+    if margin < LEAST_MARGIN:
+        raise InputError(f"{name} must be at least {LEAST_MARGIN:g}, as no data certify less; got {margin!r}")
 
 
 def _check_rows(n: int, margin: float, confidence_level: float) -> None:

@@ -28,7 +28,7 @@ GROUPS_NOTE = "the p-value changes with the number of groups, and errors inside 
 MIN_COUNT = 5
 """Expected counts below this make the chi-square law rough."""
 
-FEWER = f"some groups expect fewer than {MIN_COUNT} events or non-events, so the p-value is rough; the least is"
+COUNTS_NOTE = f"some groups expect fewer than {MIN_COUNT} events or non-events, so the p-value is rough; the least is"
 
 MIN_VARIANCE = 3.0
 """The harmonic mean over groups of the variance of their counts, below which the chi-square law fails.
@@ -94,7 +94,7 @@ class HosmerLemeshow(Settings):
         if not groups.has_law and not groups.impossible:
             raise InputError(self._refusal(groups, found))
         statistic, pvalue = self._tail(groups)
-        few = () if groups.least_count >= MIN_COUNT else (f"{FEWER} {groups.least_count:.2g}",)
+        few = () if groups.least_count >= MIN_COUNT else (f"{COUNTS_NOTE} {groups.least_count:.2g}",)
         return TestResult(statistic, pvalue, len(predictions), self, estimate, notes=(*few, GROUPS_NOTE))
 
     def _refusal(self, groups: "Groups", found: Callable[[int], "Groups"]) -> str:

@@ -17,13 +17,13 @@ from calibrant.estimators.forecast_errors.pit import PIT, usual_prerank
 from calibrant.lenses.class_lenses import default_lens
 from calibrant.typing import Array, ArrayLike
 
-LOUD = 3.3
+MIN_STANDARD_ERRORS = 3.3
 """Standard errors from which a correlation is no chance: one false alarm in a thousand."""
 
-BIAS, MOST_BIAS, ENOUGH_BLOCKS = 0.1, 0.2, 20
+BIAS, MAX_BIAS, MIN_BLOCKS = 0.1, 0.2, 20
 """Shares of the variance that blocks may lose at their ends: usually, and where else there would be fewer blocks than that."""
 
-FARTHEST = 1e-9
+MIN_PIT = 1e-9
 """PIT values nearer to 0 or 1 count as this far out."""
 
 
@@ -45,7 +45,7 @@ class Memory:
     @classmethod
     def of(cls, pit: np.ndarray) -> "Memory":
         """From PIT values between 0 and 1, in the order of the rows."""
-        return cls.of_scores(ndtri(np.clip(pit, FARTHEST, 1 - FARTHEST)))
+        return cls.of_scores(ndtri(np.clip(pit, MIN_PIT, 1 - MIN_PIT)))
 
     @classmethod
     def of_scores(cls, scores: np.ndarray) -> "Memory":
@@ -57,7 +57,7 @@ class Memory:
     @property
     def is_beyond_chance(self) -> bool:
         """Whether independent rows would show this in one of a thousand cases at most."""
-        return bool(self.n > 10 and abs(self.correlation) * np.sqrt(self.n) > LOUD)
+        return bool(self.n > 10 and abs(self.correlation) * np.sqrt(self.n) > MIN_STANDARD_ERRORS)
 
     @property
     def block(self) -> int:
@@ -68,7 +68,7 @@ class Memory:
         """
         r = min(abs(self.correlation) + 1 / np.sqrt(self.n), 0.99)
         lost = 2 * r / (1 - r**2)
-        return int(max(2, min(np.ceil(lost / BIAS), max(np.ceil(lost / MOST_BIAS), self.n // ENOUGH_BLOCKS))))
+        return int(max(2, min(np.ceil(lost / BIAS), max(np.ceil(lost / MAX_BIAS), self.n // MIN_BLOCKS))))
 
     def in_words(self, what: str = "PIT values") -> str:
         """The warning."""
@@ -115,11 +115,11 @@ class TimeBlocks:
         return cls(np.minimum(step // length, count - 1), length, memory)
 
     def in_words(self) -> str:
-        """What is said of them."""
+        """What is said of them, without the full stop."""
         steps = "rows" if self.memory.n == len(self.labels) else "steps in time"
         return (
             f"In the order of time, errors have a correlation of {self.memory.correlation:+.2f} with the next ones: blocks of "
-            f"{self.length} {steps} are taken to belong together, and different blocks to be independent."
+            f"{self.length} {steps} are taken to belong together, and different blocks to be independent"
         )
 
 
@@ -152,7 +152,7 @@ def time_blocks(
 
 
 def error_series(targets: Array, predictions: Distribution) -> np.ndarray:
-    """One number between 0 and 1 a row, ``(n,)``: PIT values, or of classes how much more happened than was claimed.
+    """One number between 0 and 1 per row, ``(n,)``: PIT values, or of classes how much more happened than was claimed.
 
     Of several classes it is whether the favoured one was right, of labels what happened of all of them.
     """
@@ -170,7 +170,7 @@ def error_series(targets: Array, predictions: Distribution) -> np.ndarray:
 
 def _scores(targets: Array, predictions: Distribution) -> list[np.ndarray]:
     """Normal scores of errors, and their sizes."""
-    z = ndtri(np.clip(error_series(targets, predictions), FARTHEST, 1 - FARTHEST))
+    z = ndtri(np.clip(error_series(targets, predictions), MIN_PIT, 1 - MIN_PIT))
     return [z, np.abs(z)]
 
 

@@ -15,7 +15,7 @@ from calibrant._validate import InputError, check_count, check_fraction
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import SINGLE, BaseEstimator, as_estimate
-from calibrant.estimators.cluster_skewness import FEW_SURPRISES, too_few_clusters
+from calibrant.estimators.cluster_skewness import MIN_SURPRISES_OF_LIMITS, too_few_clusters
 from calibrant.estimators.mean_limits import MeanLimits, skewed_quantile
 from calibrant.estimators.scoring_rules.proper_scores import Score
 from calibrant.estimators.signs import BY_BOOTSTRAP
@@ -116,7 +116,7 @@ class Bootstrap(Settings):
         """The estimate, with its own interval if that allows for clusters, or with the reason why there is none."""
         if isinstance(self.estimator, Score):
             return as_estimate(self.estimator, targets, predictions, weights, engine, clusters)
-        few = too_few_clusters(targets, predictions, weights, clusters, FEW_SURPRISES)
+        few = too_few_clusters(targets, predictions, weights, clusters, MIN_SURPRISES_OF_LIMITS)
         found = as_estimate(self.estimator, targets, predictions, weights, engine)
         return replace(found, interval=None, standard_error=None, limits=None, withheld=found.withheld or few)
 
@@ -223,7 +223,7 @@ def _resample_clusters(
 MAX_SINGLE_ROWS = 500
 """Up to so many rows each is left out by itself, unless a number of groups is given."""
 
-MANY_GROUPS = 100
+N_GROUPS = 100
 """Groups of more rows than that: the standard error is then known to seven percent or so."""
 
 TASKS = 20
@@ -294,7 +294,7 @@ class Jackknife(Settings):
 
     def _group_of_rows(self, n: int, rng: Seed, noun: str = "rows") -> np.ndarray:
         """The group of each row or cluster, as many in each as can be."""
-        count = self.groups or (n if n <= MAX_SINGLE_ROWS else MANY_GROUPS)
+        count = self.groups or (n if n <= MAX_SINGLE_ROWS else N_GROUPS)
         if not 2 <= count <= n:
             raise InputError(f"groups must be at least 2 and at most the number of {noun}, {n:,}; got {count:,}")
         if count == n:

@@ -17,7 +17,12 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.reading.conversion import Classes, as_clustered_problem
 from calibrant.estimators.base import BaseEstimator
-from calibrant.estimators.cluster_skewness import FEW_SURPRISES, MIN_SURPRISES_OF_MEANS, surprises_in, too_few_clusters
+from calibrant.estimators.cluster_skewness import (
+    MIN_SURPRISES_OF_LIMITS,
+    MIN_SURPRISES_OF_MEANS,
+    surprises_in,
+    too_few_clusters,
+)
 from calibrant.estimators.forecast_errors.pit_error import PITError
 from calibrant.estimators.mean_limits import MeanLimits
 from calibrant.estimators.scoring_rules.auc import AUC
@@ -197,7 +202,7 @@ class PairedDifference(Settings):
         few = [
             biased
             or _too_few(problems[a], problems[b])
-            or _few_clusters(problems[a], problems[b], clusters, FEW_SURPRISES)
+            or _few_clusters(problems[a], problems[b], clusters, MIN_SURPRISES_OF_LIMITS)
             for a, b in pairs
         ]
         return [d if why is None else _withheld(d, why) for d, why in zip(found, few, strict=True)]
@@ -288,7 +293,7 @@ def _limits_of_clusters(
     apart: np.ndarray, problems: Sequence[Checked], likely: tuple[float, float], clusters: Clusters
 ) -> MeanLimits:
     """Limits of the mean of differences that depend on each other within clusters."""
-    is_rare = max(surprises_in(*problem, clusters) for problem in problems) < FEW_SURPRISES
+    is_rare = max(surprises_in(*problem, clusters) for problem in problems) < MIN_SURPRISES_OF_LIMITS
     seen = MeanLimits.of_clusters(apart, problems[0][2], clusters, are_of_one_fate=is_rare)
     return replace(seen, lowest=likely[0], highest=likely[1])
 

@@ -155,7 +155,7 @@ def known_clusters(asker: object, clusters: Clusters | None) -> Clusters | None:
 
 @dataclass(frozen=True)
 class PITCurve(Settings):
-    """Share of targets up to each level of their predictions: the diagonal where the forecast is calibrated.
+    """Share of PIT values up to each level: the diagonal where the forecast is calibrated.
 
     A table with columns ``level``, ``observed``, ``low`` and ``high`` at ``n_points - 1`` levels (no more than there are rows).
     *All* points of a calibrated forecast lie between ``low`` and ``high`` at once with at least the given probability, exactly
@@ -283,7 +283,7 @@ class PITHistogram(Settings):
 
 
 def histogram_table(shares: np.ndarray, n: int, level: float) -> Table:
-    """Shares of n rows in equal bins, with the band of uniform levels."""
+    """Shares of n rows in equal bins, with the band of uniform PIT values."""
     edges = np.arange(len(shares) + 1) / len(shares)
     low, high = histogram_band(n, len(shares), level)
     ends = {"low": np.full(len(shares), low / n), "high": np.full(len(shares), high / n)}

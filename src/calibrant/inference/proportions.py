@@ -114,7 +114,7 @@ def coverage(
     a probability), ``observed`` the share of targets inside, ``low`` and ``high`` its Clopper-Pearson interval. Fewer
     inside than expected: too sure. ``width`` is the sharpness: of two forecasts that both hold what they promise, the
     narrower is better. ``by`` gives each row's group, such as :func:`~calibrant.estimators.by_spread` of the
-    forecast; coverage that is right on average may be too low where the forecast is sure. O(n) a level.
+    forecast; coverage that is right on average may be too low where the forecast is sure. O(n) per level.
 
     ``clusters`` has one label per row: rows with the same label may depend on each other in any way. Intervals are then those of as
     many independent rows as the clusters are worth; fewer than 12 are refused. Korn & Graubard (1998).

@@ -16,7 +16,7 @@ from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.cluster_skewness import MIN_CLUSTERS
 from calibrant.estimators.mean_limits import skewed_quantile
-from calibrant.inference.dependence import FARTHEST, Memory, error_series, steps_of
+from calibrant.inference.dependence import MIN_PIT, Memory, error_series, steps_of
 from calibrant.lenses.class_lenses import default_lens
 from calibrant.typing import Array
 
@@ -26,7 +26,7 @@ FALSE_ALARMS = 0.001
 MIN_ROWS = 30
 """Fewer rows accuse nothing."""
 
-PIECES, ROWS_A_PIECE = 50, 100
+PIECES, ROWS_PER_PIECE = 50, 100
 """The most pieces that rows are cut into along their predictions, and the rows in each at least."""
 
 REPEATS = 0.05
@@ -152,7 +152,7 @@ class Errors:
         """Of a checked problem."""
         if isinstance(predictions, Categorical | Bernoulli):
             return cls._of_classes(to_numpy(targets), predictions)
-        return cls._of_scores(ndtri(np.clip(error_series(targets, predictions), FARTHEST, 1 - FARTHEST)), predictions)
+        return cls._of_scores(ndtri(np.clip(error_series(targets, predictions), MIN_PIT, 1 - MIN_PIT)), predictions)
 
     @classmethod
     def _of_classes(cls, targets: np.ndarray, predictions: Categorical | Bernoulli) -> "Errors":
@@ -173,7 +173,7 @@ class Errors:
         n = len(z)
         first, rank = to_numpy(predictions.coords).reshape(n, -1)[:, 0], np.empty(n)
         rank[np.argsort(first, kind="stable")] = np.arange(n)
-        piece = (rank * min(max(n // ROWS_A_PIECE, 1), PIECES) / n).astype(np.intp)
+        piece = (rank * min(max(n // ROWS_PER_PIECE, 1), PIECES) / n).astype(np.intp)
         for line in (np.ones(n), rank - _mean(rank, piece)):
             z = z - line * (np.bincount(piece, z * line) / np.maximum(np.bincount(piece, line**2), 1))[piece]
         return cls(z, _mean(z**2, piece), _mean(z**3, piece))

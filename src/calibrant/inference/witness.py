@@ -85,7 +85,7 @@ class Witness(Settings):
     """The kernel witness ``w(S, t) = mean_i k(S, P_i) [l(t, y_i) - E l(t, Z_i)]`` at places ``(S, t)``.
 
     Positive where targets near t happened more often than predicted for predictions near S. The mean of its square is
-    :class:`UCME`. Bands hold 95 % of what resampled targets show at each place. O(nJ) a resample.
+    :class:`UCME`. Bands hold 95 % of what resampled targets show at each place. O(nJ) per resample.
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(400)
@@ -136,7 +136,7 @@ class LocalErrors(Settings):
 
     For class probabilities the error of an event is how often it happened minus its probability, along the probability. For
     forecasts of real numbers it is that of the level (positive: targets lie higher than predicted) and of the spread
-    (positive: predictions are too narrow), in shares of probability along the predicted median. O(nG) a resample.
+    (positive: predictions are too narrow), in shares of probability along the predicted median. O(nG) per resample.
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(400)

@@ -13,7 +13,7 @@ from calibrant.io.columns import Columns
 UNITS = ("fraction", "percent", "log", "logit")
 """What probabilities can be given in."""
 
-FEW = 0.1
+MAX_ODD_SHARE = 0.1
 """The share of rows up to which values that are no probabilities are mistakes, and not another unit."""
 
 
@@ -155,7 +155,7 @@ class ClassColumns:
         worst = float(self.values[row][np.abs(self.values[row] - 0.5).argmax()])
         verb = "holds" if len(self.names) == 1 else "hold"
         what = f"{table.path.name}: {_listed(self.names)} {verb} {worst:g} in row {row + 1}, no probability"
-        if odd.mean() <= FEW:
+        if odd.mean() <= MAX_ODD_SHARE:
             return f"{what}: repair that row, or leave it out"
         low, high = self.values.min(), self.values.max()
         if low >= 0 and high <= 100 + 1e-9:

@@ -23,6 +23,7 @@ from calibrant.io.json_files import json_lines
 from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
 from calibrant.io.lines import BLOCK, line_feeds, whole_lines
 from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
+from calibrant.io.spreadsheets import read_or_refused
 from calibrant.io.written_numbers import Role, inferred, refuse_text, tidied
 from calibrant.results import how_many
 
@@ -97,6 +98,9 @@ class Columns(ABC):
             if not matches:
                 inside = [name for name in self.names if name.startswith(f"{part}.")]  # of an object within an object
                 near = f" (did you mean '{part}.*'?)" if len(inside) > 1 else did_you_mean(part, self.names)
+                sides = part.split("=")
+                if len(sides) == 2 and all(side.strip() in self.names for side in sides):
+                    near = f" (did you mean '{'=='.join(sides)}'?)"
                 raise InputError(f"{said(option)}: {self.path.name} has no column {part!r}{near}")
             found += matches
         return found
@@ -270,7 +274,8 @@ class Frame(Columns):
     def reading(self, step: Callable[[], T]) -> T:
         """What a step gives; what Polars refuses is refused in our words."""
         try:
-            return step()
+            with read_or_refused(self.path.name, self.kind[1:]):
+                return step()
         except (polars_of(self.path).exceptions.PolarsError, OSError) as error:
             if self.kind == ".jsonl":
                 JsonLines().check(self.content or b"", None, 1, self.path.name)

@@ -2,7 +2,9 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from calibrant._validate import InputError
 from calibrant.io.layout import FileLayout, Utf8
 from calibrant.io.logs import harness_rows, inspect_rows, is_harness_record, is_inspect_log, read_inspect_archive
 from calibrant.io.records import check_text
+from calibrant.io.spreadsheets import spreadsheet
 
 Content = tuple[str, bytes, list[str]]
 """The kind of text, the text, and what is to be told of it."""
@@ -20,7 +23,8 @@ def json_lines(path: Path, kind: str, layout: FileLayout) -> Content:
     if kind == ".xlsx":
         return ".csv", *spreadsheet(path)
     if kind == ".eval":
-        return ".jsonl", *_of_rows(*inspect_rows(read_inspect_archive(path), path.name))
+        with _as_logged(path.name):
+            return ".jsonl", *_of_rows(*inspect_rows(read_inspect_archive(path), path.name))
     with path.open("rb") as handle:
         text = Utf8(handle, layout, path.name)
         content = b"".join(iter(lambda: text.read(1 << 24), b""))
@@ -28,10 +32,34 @@ def json_lines(path: Path, kind: str, layout: FileLayout) -> Content:
     content = content.removeprefix(b"\xef\xbb\xbf")
     first = _parsed(content.lstrip().partition(b"\n")[0])
     if isinstance(first, dict) and is_harness_record(first):
-        return ".jsonl", *_of_rows(*harness_rows(map(json.loads, content.splitlines()), path.name))
+        with _as_logged(path.name):
+            return ".jsonl", *_of_rows(*harness_rows(_records(content, path.name), path.name))
     if _are_lines(first, content) or (kind != ".json" and first is None):
         return ".jsonl", content, []
     return ".jsonl", *_of_document(content, path.name)
+
+
+@contextmanager
+def _as_logged(name: str) -> Iterator[None]:
+    """Refuse a log whose samples are not built as its program builds them."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"{name} is a log with a sample that its program did not write so ({type(error).__name__}: {str(error)[:80]}): "
+            "write the log anew, or give a table of answers and probabilities"
+        ) from error
+
+
+def _records(content: bytes, name: str) -> Iterator[Mapping[str, Any]]:
+    """The samples of a log, one per line."""
+    for i, line in enumerate(content.splitlines(), 1):
+        found = _parsed(line)
+        if not isinstance(found, dict):
+            raise InputError(f"{name}: line {i} is no object of JSON: {line[:60]!r}")
+        yield found
 
 
 def _are_lines(first: Any, content: bytes) -> bool:
@@ -48,13 +76,25 @@ def _parsed(line: bytes) -> Any:
         return None
 
 
+def _fields(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, of which the fields are there once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for i, (key, _) in enumerate(pairs) if key in [k for k, _ in pairs[:i]])
+        raise InputError(f"{name} has an object with {twice!r} twice: give each field a name of its own")
+    return found
+
+
 def _of_document(content: bytes, name: str) -> tuple[bytes, list[str]]:
     try:
-        found = json.loads(content)
+        found = json.loads(content, object_pairs_hook=partial(_fields, name))
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is not JSON: {error}") from error
     if isinstance(found, dict) and is_inspect_log(found):
-        return _of_rows(*inspect_rows(found, name))
+        with _as_logged(name):
+            return _of_rows(*inspect_rows(found, name))
     if isinstance(found, dict) and found and all(isinstance(v, list) for v in found.values()):
         if len({len(v) for v in found.values()}) > 1:
             raise InputError(f"{name}: its lists have different lengths: give one value per row")
@@ -63,6 +103,8 @@ def _of_document(content: bytes, name: str) -> tuple[bytes, list[str]]:
         isinstance(found, dict) and found and all(isinstance(v, dict) for v in found.values())
     ):  # columns by row, as pandas
         keys = list(next(iter(found.values())))
+        if any(set(values) != set(keys) for values in found.values()):
+            raise InputError(f"{name}: its columns have different rows: give one value per row")
         return _of_rows({column: values.get(key) for column, values in found.items()} for key in keys)
     if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
         return _of_rows(found)
@@ -80,22 +122,3 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def spreadsheet(path: Path) -> tuple[bytes, list[str]]:
-    """The first sheet of a workbook as CSV."""
-    import polars as pl
-
-    try:
-        import fastexcel
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"{path.name}: spreadsheets need fastexcel: pip install 'calibrant[excel]', or save it as CSV"
-        ) from error
-    try:
-        sheets = fastexcel.read_excel(path).sheet_names
-        frame = pl.read_excel(path, engine="calamine", infer_schema_length=None)
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path.name} cannot be read as xlsx: {str(error).splitlines()[0]}") from error
-    more = f", of {len(sheets)}: save another as CSV, or move it to the front" if len(sheets) > 1 else ""
-    return frame.write_csv().encode(), [f"the sheet {sheets[0]!r} of {path.name} is read{more}"]

@@ -53,7 +53,7 @@ def inspect_rows(log: Log, name: str) -> tuple[list[Row], list[str]]:
     if not samples:
         raise InputError(f"{name} is a log of Inspect without scored samples: run the evaluation to its end")
     about = log.get("eval", {})
-    notes = [f"{name} is a log of Inspect: {about.get('task', 'a task')} by {about.get('model', 'a model')}"]
+    notes = [f"a log of Inspect, {name}: {about.get('task', 'a task')} by {about.get('model', 'a model')}"]
     rows = [_sample_row(sample) for sample in samples]
     if (left := len(log["samples"]) - len(samples)) > 0:
         notes.append(f"{left:,} samples without a score are left out")
@@ -155,7 +155,7 @@ def harness_rows(records: Iterable[Log], name: str) -> tuple[list[Row], list[str
     ``correct`` is the first score that there is.
     """
     found = list(records)
-    notes = [f"{name} holds samples of the lm-evaluation-harness"]
+    notes = [f"samples of the lm-evaluation-harness, {name}"]
     filters = list(dict.fromkeys(record.get("filter", "none") for record in found))
     if len(filters) > 1:
         found = [record for record in found if record.get("filter", "none") == filters[0]]

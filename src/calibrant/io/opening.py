@@ -68,10 +68,10 @@ def kind_of(path: Path, layout: FileLayout) -> str:
     if ending in READABLE or ending in ENDINGS:
         return READABLE.get(ending, ending)
     with path.open("rb") as handle:
-        return f".{sniffed(Utf8(handle, layout, path.name).read(ENOUGH), path.name)}"
+        return f".{sniffed(Utf8(handle, layout, path.name).read(SNIFFED_BYTES), path.name)}"
 
 
-ENOUGH = 4096
+SNIFFED_BYTES = 4096
 """Bytes that tell the format."""
 
 
@@ -109,6 +109,9 @@ class Shards(Frame):
 
     def __init__(self, tables: Sequence[Columns]) -> None:
         first = tables[0]
+        paths = [table.path.resolve() for table in tables]
+        if twice := [path.name for i, path in enumerate(paths) if path in paths[:i]]:
+            raise InputError(f"{twice[0]} is named twice, and its rows would count twice: give each part once")
         for other in tables[1:]:
             if set(other.names) != set(first.names):
                 odd = sorted(set(other.names) ^ set(first.names))[0]

@@ -139,7 +139,7 @@ class TextParts:
         for types in (self.types, None) if self.types else (None,):
             try:
                 frame = self._tidied(self._read(text, types, needed), needed)
-            except PolarsError:
+            except (PolarsError, RuntimeError):  # the latter of lines of JSON in polars 1.10
                 continue
             if all(_is_usable(frame[name], name in needed.numbers) for name in needed.names):
                 self.types = _types(frame, needed)

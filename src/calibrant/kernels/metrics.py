@@ -64,7 +64,7 @@ def _real(points: Array, name: str) -> Array:
     return as_double(points)
 
 
-SHORTEST, LONGEST = 1e-50, 1e50
+MIN_LENGTHSCALE, MAX_LENGTHSCALE = 1e-50, 1e50
 """Length scales between these have fourth powers, and inverse ones, that are numbers, as closed forms need them."""
 
 
@@ -72,9 +72,9 @@ def check_lengthscale(scale: object, name: str) -> None:
     """Refuse what is no length scale, and those whose powers are no numbers."""
     if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
         raise InputError(f"{name} must be a positive number, or None for the median distance; got {scale!r}")
-    if not SHORTEST <= scale <= LONGEST:
+    if not MIN_LENGTHSCALE <= scale <= MAX_LENGTHSCALE:
         raise InputError(
-            f"{name} must lie between {SHORTEST:g} and {LONGEST:g}, so that its powers are numbers; got {scale!r}: "
+            f"{name} must lie between {MIN_LENGTHSCALE:g} and {MAX_LENGTHSCALE:g}, so that its powers are numbers; got {scale!r}: "
             "give the data in other units"
         )
 

@@ -23,7 +23,7 @@ from calibrant.typing import ArrayLike
 
 GLM_STEPS = 200
 
-LEAST = 1e-100
+MIN_PROBABILITY = 1e-100
 """Smaller probabilities count as this one: its inverse can be squared."""
 
 Fit: TypeAlias = tuple[np.ndarray, float]
@@ -76,7 +76,7 @@ class Likelihood:
             return float(np.sum(self.observed * eta - np.logaddexp(0, eta)))
         if b[0] > 0 or b[1] < 0 or not b.any():
             return -np.inf
-        return float(np.sum(np.where(self._is_named, eta, np.log(np.maximum(-np.expm1(eta), LEAST)))))
+        return float(np.sum(np.where(self._is_named, eta, np.log(np.maximum(-np.expm1(eta), MIN_PROBABILITY)))))
 
     @property
     def _is_named(self) -> np.ndarray:
@@ -90,7 +90,7 @@ class Likelihood:
             p = expit(eta)
             first, second = self.observed - p, -p * expit(-eta)
         else:
-            missing = np.maximum(-np.expm1(eta), LEAST)
+            missing = np.maximum(-np.expm1(eta), MIN_PROBABILITY)
             odds = np.exp(eta) / missing
             first, second = np.where(self._is_named, 1.0, -odds), np.where(self._is_named, 0.0, -odds / missing)
         columns = np.stack([np.ones_like(self.t), self.t])

@@ -17,10 +17,10 @@ from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.lenses.thresholds import RangeEvent
 from calibrant.typing import Array, ArrayLike
 
-RARE = 0.01
+MAX_LAST_SHARE = 0.01
 """Share of the targets that predictions may expect in the last class."""
 
-MANY = 1000
+MAX_COUNTS = 1000
 """More classes than this are not chosen unasked."""
 
 
@@ -101,13 +101,13 @@ def _cdf(predictions: Distribution, k: int) -> np.ndarray:
 def _exceeded_rarely(predictions: Distribution) -> int:
     """The least count, above zero, beyond which the predictions expect few enough targets."""
     low, high = 0, 1
-    while 1 - _cdf(predictions, high).mean() > RARE:
+    while 1 - _cdf(predictions, high).mean() > MAX_LAST_SHARE:
         low, high = high, 2 * high
-        if high > 2 * MANY:
+        if high > 2 * MAX_COUNTS:
             raise InputError(
                 "the predictions expect more than 1,000 different counts: say how many, CountWise(most=...)"
             )
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if 1 - _cdf(predictions, middle).mean() > RARE else (low, middle)
+        low, high = (middle, high) if 1 - _cdf(predictions, middle).mean() > MAX_LAST_SHARE else (low, middle)
     return high

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from calibrant._validate import InputError, check_fraction
 from calibrant.losses.heads import class_numbers, log_probabilities
 
-SMALLEST = 1e-30
+MIN_CHANCE = 1e-30
 """Chances of error below this do not count: a power of zero may have no derivative."""
 
 
@@ -68,7 +68,7 @@ class FocalLoss(nn.Module):
         """The mean over rows, for logits ``(n, k)`` or log-odds ``(n,)``."""
         log = _log_of_what_happened(logits, targets)
         gamma = self.gamma(torch.exp(log.detach())) if callable(self.gamma) else self.gamma
-        mistaken = torch.clamp(-torch.expm1(log), min=SMALLEST)
+        mistaken = torch.clamp(-torch.expm1(log), min=MIN_CHANCE)
         return (-log * mistaken**gamma).mean().to(torch.promote_types(logits.dtype, torch.float32))
 
 

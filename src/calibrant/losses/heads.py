@@ -29,7 +29,7 @@ MIN_LOG_PROBABILITY = math.log(1e-200)
 MAX_PROBABILITY = 1 - 2.0**-53
 """The largest probability: what it leaves for the other classes must not be zero."""
 
-WIDEST = 60.0
+MAX_LOG_VARIANCE = 60.0
 """Log variances beyond this, on either side, leave no room for squares of residuals."""
 
 
@@ -200,10 +200,10 @@ def _check_widths(log_variance: Tensor, name: str) -> None:
     """Refuse spreads that are zero or infinite for all that follows."""
     size = log_variance.detach().abs().amax(dim=1)
     row = int(size.argmax())
-    if float(size[row]) > WIDEST:
+    if float(size[row]) > MAX_LOG_VARIANCE:
         raise InputError(
-            f"{name} must lie between -{WIDEST:g} and {WIDEST:g}; found {float(size[row]):g} in size in row {row}: "
-            f"lower the learning rate, or use {name}.clamp(-10, 10)"
+            f"{name} must lie between -{MAX_LOG_VARIANCE:g} and {MAX_LOG_VARIANCE:g}; found {float(size[row]):g} in size in row "
+            f"{row}: lower the learning rate, or use {name}.clamp(-10, 10)"
         )
 
 

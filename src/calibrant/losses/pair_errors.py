@@ -15,7 +15,7 @@ from calibrant.losses.fused_error import ClassRows, EventRows, FusedError, Value
 ROUNDING = 1e-15
 """Of squared distances from inner products of probabilities: those below are taken for zero."""
 
-NEAREST = 1e-9
+MIN_DISTANCE = 1e-9
 """Distances below do not count as directions."""
 
 
@@ -43,7 +43,7 @@ class KernelLaw:
         """The kernel of all pairs ``(n, m)``, and distances, where its slope is divided by them."""
         if self.is_gaussian:
             return (squared_distances(a, b).clamp_(min=0) * (-0.5 / unit**2)).exp_(), None
-        d = squared_distances(a, b).clamp_(min=NEAREST**2).sqrt_()
+        d = squared_distances(a, b).clamp_(min=MIN_DISTANCE**2).sqrt_()
         return (d * (-1 / unit)).exp_(), d
 
     def rate(self, unit: Tensor | float) -> Tensor | float:

@@ -316,14 +316,14 @@ def drift(history: History, limits: Limits, group: int = 0) -> Table:
     ``score`` is the gap in units of its spread if calibrated, one row's worth added, so that single surprises where nothing was
     expected do not drown the rest. ``beyond`` marks those larger than the largest of all cells is in ``level`` of resamples: a
     calibrated stream has no mark with that chance. Places are parts of the range of probabilities; classes or labels, where there
-    are several; of forecasts tenths of the levels.
+    are several; of forecasts tenths of the PIT values.
     """
     cut = history.windows
     starts = np.arange(0, len(cut.last), max(1, -(-len(cut.last) // COLUMNS)))
     values = np.add.reduceat(cut.values, starts)
     last = cut.last[np.append(starts[1:] - 1, len(cut.last) - 1)]
     if isinstance(history.tally, PITTally):
-        places = _levels(history.tally, values, limits, group)
+        places = _pit_tenths(history.tally, values, limits, group)
     else:
         assert isinstance(history.tally, EventTally)
         places = _events(history.tally, values, limits)
@@ -368,8 +368,8 @@ def _events(tally: EventTally, values: np.ndarray, limits: Limits) -> DriftPlace
     return DriftPlaces(names, sums.rows, sums.gap, sums.noise, _fewer(limits, sums.rows.size).resample(sums))
 
 
-def _levels(tally: PITTally, values: np.ndarray, limits: Limits, group: int) -> DriftPlaces:
-    """Tenths of the levels, the highest first; outcomes that are there too often were claimed too little."""
+def _pit_tenths(tally: PITTally, values: np.ndarray, limits: Limits, group: int) -> DriftPlaces:
+    """Tenths of the PIT values, the highest first; outcomes that are there too often were claimed too little."""
     counts = tally.by_group(values).counts[:, group].reshape(len(values), LEVELS // 2, 2).sum(axis=2)[:, ::-1]
     rows, share = counts.sum(axis=1, keepdims=True), 2 / LEVELS
     rng, draws = np.random.default_rng([limits.seed, 2]), _fewer(limits, counts.size).n_resamples

@@ -14,7 +14,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.multivariate import coordinate, dimensions
 from calibrant.lenses.class_lenses import PositiveClass, TopLabel
 from calibrant.monitoring.bets import EDGES, Bets, ClassBets, LabelBets
-from calibrant.monitoring.pit_bets import FURTHEST, PITBets, pit_by_row
+from calibrant.monitoring.pit_bets import MAX_SCORE, PITBets, pit_by_row
 from calibrant.monitoring.saved_state import SavedState
 
 Rule = Literal["sum", "largest"]
@@ -35,7 +35,7 @@ class Spans:
 
     The width doubles then, so that an endless stream takes as much memory as one of ``most`` spans. How rows come together
     changes nothing but rounding. ``closed`` spans are complete, ``open`` is the one that is not, ``filled`` how many rows it
-    has, and ``start`` how many rows came before the first. Amortised O(1) a row.
+    has, and ``start`` how many rows came before the first. Amortised O(1) per row.
 
     >>> spans = Spans.fresh(1, width=2, most=4).after(10, lambda rows: np.array([rows.stop - rows.start]))
     >>> spans.width, spans.cut().last.tolist(), spans.cut().values[:, 0].tolist()
@@ -164,7 +164,7 @@ class EventSums(NamedTuple):
 
 
 class PITSums(NamedTuple):
-    """Sums over rows, ``(..., groups)``: rows, normal scores of PIT values, their squares; and ``counts`` of levels in equal parts,
+    """Sums over rows, ``(..., groups)``: rows, normal scores of PIT values, their squares; and ``counts`` of these in equal parts,
     ``(..., groups, parts)``."""
 
     rows: np.ndarray
@@ -282,8 +282,8 @@ class PITTally(StreamTally):
         """Rows of every group, which must be the same; sums are within what so many normal scores can have."""
         sums = self.by_group(values)
         slack = 1e-6 * (sums.rows + 1)
-        is_sum = (sums.rows >= 0) & (np.abs(sums.scores) <= FURTHEST * sums.rows + slack)
-        is_sum &= (sums.squares >= -slack) & (sums.squares <= FURTHEST**2 * sums.rows + slack)
+        is_sum = (sums.rows >= 0) & (np.abs(sums.scores) <= MAX_SCORE * sums.rows + slack)
+        is_sum &= (sums.squares >= -slack) & (sums.squares <= MAX_SCORE**2 * sums.rows + slack)
         is_sum &= (sums.counts >= 0).all(axis=2) & (sums.counts.sum(axis=2) == sums.rows)
         return _agreed(sums.rows, is_sum)
 
@@ -332,7 +332,7 @@ def _by_part(p: np.ndarray, observed: np.ndarray) -> np.ndarray:
 
 def _of_pit(pit: np.ndarray) -> np.ndarray:
     """Rows, scores, squares, and counts in equal parts."""
-    z = np.clip(ndtri(pit), -FURTHEST, FURTHEST)
+    z = np.clip(ndtri(pit), -MAX_SCORE, MAX_SCORE)
     part = np.minimum((pit * LEVELS).astype(np.intp), LEVELS - 1)
     return np.concatenate([[len(z), z.sum(), (z**2).sum()], np.bincount(part, minlength=LEVELS)])
 

@@ -143,7 +143,7 @@ class Monitor(Result):
 
     A monitor is a value: :meth:`update` gives a new one. Memory does not grow with the rows, and how rows come together
     changes no digit beyond rounding. ``history`` keeps sums in windows of ``window`` rows or more for the page,
-    :func:`calibrant.monitor_report`; no alarm depends on them. O(bets) a row: 66 for two classes, about 2 k more for k classes.
+    :func:`calibrant.monitor_report`; no alarm depends on them. O(bets) per row: 66 for two classes, about 2 k more for k classes.
     Ramdas, Grünwald, Vovk & Shafer (2023); Arnold, Henzi & Ziegel (2023).
 
     >>> from calibrant import Monitor

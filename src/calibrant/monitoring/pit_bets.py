@@ -51,10 +51,10 @@ WIDTHS = tuple(Finding.TOO_WIDE if factor < 1 else Finding.TOO_NARROW for factor
 """What factors say."""
 
 PARTS = 10
-"""Equal parts of the levels, each of which may hold too many or too few."""
+"""Equal parts of the range of PIT values, each of which may hold too many or too few."""
 
-FURTHEST = 8.0
-"""Normal scores end here: beyond, a calibrated forecast has one level in 10^15."""
+MAX_SCORE = 8.0
+"""Normal scores end here: beyond, a calibrated forecast has one PIT value in 10^15."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class PITBets(Bets):
     """On the PIT values ``F(y)``, uniform and independent of the past where the forecast is calibrated.
 
     Their normal scores may be off in mean or in spread; a tenth of the PIT values may come too often or too rarely. Where single
-    values have a probability, and in ensembles, the level is drawn between its two ends, by the row's number.
+    values have a probability, and in ensembles, the PIT value is drawn between its two ends, by the row's number.
     Of quantile forecasts bets are on the cells between the quantiles ``given``, and nothing is assumed within.
     """
 
@@ -93,7 +93,7 @@ class PITBets(Bets):
         return f"outcomes fall between the {low} and {high} quantiles of {noun} too {often}"
 
     def log_ratios(self, targets: np.ndarray, predictions: Distribution, seen: int) -> np.ndarray:
-        """Of the levels."""
+        """Of the PIT values."""
         if (fan := fan_of(predictions)) is not None:
             return _of_cells(fan, targets)
         if not dimensions(predictions):
@@ -152,8 +152,8 @@ def _cell_ratios(given: np.ndarray) -> np.ndarray:
 
 
 def _of_pit(pit: np.ndarray) -> np.ndarray:
-    """Log likelihood ratios ``(rows, bets)`` of one column of levels."""
-    z = np.clip(ndtri(pit), -FURTHEST, FURTHEST)
+    """Log likelihood ratios ``(rows, bets)`` of one column of PIT values."""
+    z = np.clip(ndtri(pit), -MAX_SCORE, MAX_SCORE)
     part = np.minimum((pit * PARTS).astype(int), PARTS - 1)
     tilts = signed(LOCAL_TILTS)
     local = [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WORK = 10_000_000
 """Resampled targets that marks may cost before they make do with fewer resamples."""
 
-FEW = 4
+MAX_CELLS_PER_ROW = 4
 """Cells per row up to which all are counted."""
 
 NUMBERS = 10_000_000
@@ -65,7 +65,7 @@ class CellGaps:
 
     def largest(self, targets: np.ndarray) -> np.ndarray:
         """The largest standardised sum of all cells and classes, ``(m,)``; of many cells only those are counted that have rows."""
-        if self.variance.size <= FEW * targets.shape[1]:
+        if self.variance.size <= MAX_CELLS_PER_ROW * targets.shape[1]:
             return self.standardised(self.sums(targets)).reshape(len(targets), -1).max(axis=1)
         index = self.counts.cell * self.variance.shape[1] + targets
         return np.array([self._largest_of(cells) for cells in index])

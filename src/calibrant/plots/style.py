@@ -191,12 +191,12 @@ def plain_numbers(axes: "Axes") -> None:
 def compact(x: float) -> str:
     """A number for an axis, in few letters.
 
-    >>> compact(-0.25), compact(1500.0), compact(25_000.0), compact(1.2e9), compact(0.00025)
-    ('−0.25', '1500', '25k', '1.2G', '2.5e−4')
+    >>> compact(-0.25), compact(1500.0), compact(25_000.0), compact(1.2e9), compact(0.00025), compact(0.000025)
+    ('−0.25', '1500', '25k', '1.2G', '0.00025', '2.5e−5')
     """
     size = abs(x)
     unit, letter = next((u for u in ((1e9, "G"), (1e6, "M"), (1e4, "k")) if size >= u[0]), (1.0, ""))
-    if 1e-12 < size < 1e-3:
+    if 1e-12 < size < 1e-4:
         digits, power = f"{x:.2e}".split("e")
         text = f"{float(digits):g}e{int(power)}"
     else:
@@ -243,7 +243,7 @@ def _common_start(names: Sequence[str]) -> str:
     return "".join(letters[0] for letters in same)
 
 
-CLOSE = 0.4
+MIN_RANGE = 0.4
 """A smaller range of values than this is drawn close up."""
 
 APART = {"x": 0.13, "y": 0.07}
@@ -260,7 +260,7 @@ def limits_of(values: np.ndarray, floor: float | None = None) -> tuple[float, fl
         low, high = logit(np.clip([low, high], floor, 1 - floor)).tolist()
         padding = 0.05 * (high - low) or 0.5
         return float(expit(low - padding)), float(expit(high + padding))
-    if high - low > CLOSE:
+    if high - low > MIN_RANGE:
         return -0.02, 1.02
     padding = 0.1 * (high - low) or 0.02
     return max(low - padding, -padding / 5), min(high + padding, 1 + padding / 5)

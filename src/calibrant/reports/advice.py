@@ -23,7 +23,7 @@ MIN_ROWS = 50
 ROUGH = 500
 """Fewer rows than this leave much to chance."""
 
-REDRAWS = 199
+MAX_RESAMPLES = 199
 """Resamples behind the bands of errors after recalibration."""
 
 EVENTS = 10
@@ -78,7 +78,7 @@ def advise(problem: ReportProblem, *, verdict: Verdict, source: Sequence[str] | 
     n = len(problem)
     if (few := too_few(problem)) is not None:
         return Advised(Advice(few, (), None, None, None, Reason.TOO_FEW_ROWS))
-    some = replace(thinned(problem), n_resamples=min(problem.n_resamples, REDRAWS))
+    some = replace(thinned(problem), n_resamples=min(problem.n_resamples, MAX_RESAMPLES))
     trials = tried(some)
     if trials is None:
         return Advised(unadvised(Reason.NO_RECALIBRATOR))
@@ -241,6 +241,10 @@ def _removed(before: Error, after: Error) -> str:
     return f"{words}, which {left} of what is beyond chance; calibrated predictions would show {band}."
 
 
+ROUNDING = 1e-12
+"""Scores of one map in two forms differ by no more."""
+
+
 def _grounds(trials: Trials, chosen: Trial) -> list[str]:
     """What speaks for it if the gain alone does not; why it is not the one of the smallest score; that it is one of several."""
     found = []
@@ -249,7 +253,8 @@ def _grounds(trials: Trials, chosen: Trial) -> list[str]:
     if trials.lowest is not chosen:
         change, error = trials.change(chosen, trials.lowest)
         smallest = f"{trials.lowest.name} has the smallest {spelled(trials.score)}, by {change:.1g} ± {error:.1g}"
-        found.append(f"{smallest}: the simpler map is preferred.")
+        if abs(change) > ROUNDING:
+            found.append(f"{smallest}: the simpler map is preferred.")
     if len(trials.trials) > 2:
         found.append(f"The best of {len(trials.trials) - 1} by these very rows: its score is a little too good.")
     return found

@@ -243,7 +243,7 @@ class Together:
             said = "time" if self.time is not None else "block"
             raise InputError(f"clusters and {said} both say which rows belong together: leave one out")
         blocks = TimeBlocks.of(y_true, y_pred, self.time, self.block, names)
-        return blocks.labels, [blocks.in_words()]
+        return blocks.labels, [f"{blocks.in_words()}."]
 
 
 APART = Together()

@@ -20,7 +20,7 @@ from calibrant.results import how_many, number
 MAX_NAMES = 10
 """Names that a list shows."""
 
-MANY = 0.05
+MIN_SHARE_OF_DOUBLES = 0.05
 """The share of doubles from which it is said."""
 
 
@@ -76,7 +76,7 @@ def duplicated(rows: np.ndarray, what: str) -> list[str]:
         return []
     different = len(np.unique(table[:, 0] if table.shape[1] == 1 else _as_bytes(table)))
     share = 1 - different / len(table)
-    if share < MANY:
+    if share < MIN_SHARE_OF_DOUBLES:
         return []
     return [f"{100 * share:.1f} % of the {what} repeat an earlier one: there are {different:,} different ones."]
 
@@ -109,7 +109,7 @@ def listed(names: Iterable[object]) -> str:
     return f"{', '.join(found[:MAX_NAMES])}{' …' if len(found) > MAX_NAMES else ''}"
 
 
-RARE = 10
+MIN_CLASS_ROWS = 10
 """Classes with fewer rows than this say little by themselves."""
 
 CERTAIN = 0.01
@@ -142,9 +142,9 @@ def _classes(problem: ClassProblem) -> list[str]:
     notes, names = [], np.array(predictions.class_names, dtype=object)
     if (seen == 0).any():
         notes.append(f"Never seen in the data: {listed(names[seen == 0])}.")
-    few = (seen > 0) & (seen < RARE)
+    few = (seen > 0) & (seen < MIN_CLASS_ROWS)
     if few.any():
-        notes.append(f"Fewer than {RARE} rows each: {listed(names[few])}.")
+        notes.append(f"Fewer than {MIN_CLASS_ROWS} rows each: {listed(names[few])}.")
     share = seen / seen.sum()
     if share.max() > 0.9:
         notes.append(f"{100 * share.max():.1f} % of rows are of class {names[int(np.argmax(share))]}.")
@@ -155,8 +155,8 @@ def _labels(problem: ClassProblem) -> list[str]:
     predictions = problem.predictions
     assert isinstance(predictions, Bernoulli)
     seen, names = to_numpy(problem.targets).sum(axis=0), np.array(predictions.label_names, dtype=object)
-    few = (seen < RARE) | (len(problem) - seen < RARE)
-    return [f"Fewer than {RARE} rows with, or without, the label: {listed(names[few])}."] if few.any() else []
+    few = (seen < MIN_CLASS_ROWS) | (len(problem) - seen < MIN_CLASS_ROWS)
+    return [f"Fewer than {MIN_CLASS_ROWS} rows with, or without, the label: {listed(names[few])}."] if few.any() else []
 
 
 def _certainty(problem: ClassProblem, p: np.ndarray) -> list[str]:

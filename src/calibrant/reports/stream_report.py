@@ -117,7 +117,7 @@ def standing_out(monitor: Monitor, values: np.ndarray, limits: Limits) -> str | 
     return f"claims between {place}, {predicted} on average, of which {observed} happened"
 
 
-EARLY = 0.1
+MAX_EARLY_SHARE = 0.1
 """A defect that began in this share of the rows up to its alarm, or in the first few, was there from the first."""
 
 
@@ -151,7 +151,7 @@ def _quiet(monitor: Monitor) -> tuple[Literal["good", "unsure"], str, Finding]:
 
 
 def _alarmed(monitor: Monitor, alarm: Alarm, limits: Limits) -> Verdict:
-    is_early = alarm.since <= max(MIN_ROWS, EARLY * alarm.row)
+    is_early = alarm.since <= max(MIN_ROWS, MAX_EARLY_SHARE * alarm.row)
     headline = (
         f"Not calibrated, from the first rows on: {alarm.words}."
         if is_early

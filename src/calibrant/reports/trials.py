@@ -63,7 +63,7 @@ FOLDS = 5
 NUMBERS = 100_000
 """Predicted numbers, of all classes or members of all rows, that recalibrators learn from."""
 
-ALWAYS_ROWS, ENOUGH_ROWS = 2_000, 30_000
+MIN_ROWS, MAX_ROWS = 2_000, 30_000
 """Rows that are never too many to learn from, and those that are enough."""
 
 AS_THEY_ARE = "as they are"
@@ -270,10 +270,10 @@ def _scores_in_common(targets: np.ndarray, tries: Sequence[Sequence[HeldOut]]) -
     return (name for name in have[0] if all(name in names for names in have))
 
 
-def thinned(problem: P, most: int = ENOUGH_ROWS) -> P:
+def thinned(problem: P, most: int = MAX_ROWS) -> P:
     """The problem of as many of its rows, drawn at random, as recalibrators need; rows without weight are left out."""
     rows = np.arange(len(problem)) if problem.weights is None else np.flatnonzero(problem.weights)
-    most = min(most, max(ALWAYS_ROWS, NUMBERS // _width(problem.predictions)))
+    most = min(most, max(MIN_ROWS, NUMBERS // _width(problem.predictions)))
     if len(rows) > most:
         rows = np.sort(np.random.default_rng(problem.fresh_seeds).choice(rows, most, replace=False))
     return problem if len(rows) == len(problem) else problem.rows(rows)

@@ -28,6 +28,7 @@ class Table(dict[str, np.ndarray]):
         self._length = lengths.pop() if lengths else 0
 
     def _never(self, *_: Any, **__: Any) -> Never:
+        """Refused: a table does not change."""
         raise TypeError("a table does not change; dict(table) is a copy that does")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _never

@@ -78,14 +78,14 @@ def _is_default(value: object, default: object) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-LONGEST = 80
+MAX_LETTERS = 80
 """Letters of a name that a table shows."""
 
 JOINER = "\u2060"
 """A word joiner, which is invisible: it keeps ``@name`` from calling somebody and ``#1`` from becoming a link."""
 
 
-def plain_text(text: str, longest: int = LONGEST) -> str:
+def plain_text(text: str, longest: int = MAX_LETTERS) -> str:
     """One line without control characters, shortened.
 
     >>> plain_text("two\\nlines"), plain_text("a" * 99, longest=5)
@@ -97,7 +97,7 @@ def plain_text(text: str, longest: int = LONGEST) -> str:
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
-def escaped(text: str, longest: int = LONGEST) -> str:
+def escaped(text: str, longest: int = MAX_LETTERS) -> str:
     """A name as Markdown that shows it as it is: no markup, no HTML, no new cell, nobody called, no link.
 
     >>> print(escaped("a|b *c* <script> d_e"))

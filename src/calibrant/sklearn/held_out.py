@@ -237,6 +237,11 @@ def _weights_for(estimator: Any, weights: np.ndarray | None) -> np.ndarray | Non
 
 def _splits(cv: Any, rows: TrainingRows, *, is_classifier: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows to learn from and rows to hold out, none of which twice: a map fitted on copies would be judged by copies."""
+    if isinstance(cv, str):
+        raise InputError(
+            f"cv={cv!r} is no number of folds and no splitter: leave it out, and wrap a model that is fitted already, "
+            "FrozenEstimator(model) of sklearn.frozen"
+        )
     if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
         codes = None if rows.groups is None else rows.groups.codes
         is_count = cv is None or isinstance(cv, Integral)

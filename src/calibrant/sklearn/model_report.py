@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from calibrant._validate import as_column
+from calibrant._validate import InputError, as_column, did_you_mean, of_what
 from calibrant.reports.evaluation import Report, evaluate
 from calibrant.sklearn.scoring import class_probabilities, problem_of
 
@@ -25,8 +25,14 @@ def evaluate_model(model: Any, X: Any, y: Any, *, by: Any = None, **options: Any
     >>> evaluate_model(model, X[300:], names[300:], n_resamples=199).verdict.headline
     'Do not take these probabilities at face value: the model is over-confident.'
     """
+    if isinstance(model, type) or not hasattr(model, "fit"):
+        raise InputError(f"model must be a fitted model of scikit-learn; got {of_what(model)}")
     names = [by] if isinstance(by, str) else by
-    if isinstance(names, list) and hasattr(X, "columns") and all(name in list(X.columns) for name in names):
+    if isinstance(names, list) and hasattr(X, "columns") and len(names) < len(y):
+        columns = list(X.columns)
+        for name in names:
+            if name not in columns:
+                raise InputError(f"by={name!r} is no column of X{did_you_mean(str(name), list(map(str, columns)))}")
         by = X[names]
     options = {"title": f"Calibration of {type(model).__name__}", "by": by, **options}
     if is_classifier(model):

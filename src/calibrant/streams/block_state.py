@@ -64,7 +64,7 @@ def field_names(batch: Distribution) -> list[str]:
 
 
 def _fields_of_rows(batch: Distribution) -> set[str]:
-    """Fields that have one entry a row: those that are longer in a longer batch."""
+    """Fields that have one entry per row: those that are longer in a longer batch."""
     rows = np.zeros(len(batch) + 1, dtype=np.intp)
     longer = batch[matched(rows, batch.parameters[0])]
     return {name for name in field_names(batch) if _size(getattr(longer, name)) != _size(getattr(batch, name))}

@@ -28,7 +28,7 @@ def test_outside_nothing_happens():
 
 
 @pytest.mark.parametrize(("a", "b"), [(0.05, 7.0), (0.3, 0.4), (1.0, 1.0), (50.0, 20.0), (1e3, 3e3), (1e5, 1e5)])
-def test_waves_are_confluent_hypergeometric_functions(a, b):
+def test_characteristic_functions_are_confluent_hypergeometric_functions(a, b):
     mpmath = pytest.importorskip("mpmath")
     w = np.array([0.0, 0.1, -3.0, 30.0, 500.0, 3e3])
     wanted = [complex(mpmath.hyp1f1(a, a + b, 1j * v, maxterms=10**6)) for v in w]
@@ -36,7 +36,7 @@ def test_waves_are_confluent_hypergeometric_functions(a, b):
     assert found[0][0] + 1j * found[1][0] == pytest.approx(np.array(wanted), abs=1e-12)
 
 
-def test_waves_of_the_uniform():
+def test_characteristic_functions_of_the_uniform():
     w = np.array([0.5, 20.0, -7.0])
     found = Beta([1.0], 1.0).cf(w)
     assert found[0][0] + 1j * found[1][0] == pytest.approx((np.exp(1j * w) - 1) / (1j * w), abs=1e-14)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from calibrant import LogNormal, Normal
+from calibrant import SKCE, InputError, LogNormal, Normal, evaluate
 
 
 def wave(loc, scale, w):
@@ -31,7 +31,7 @@ def test_characteristic_function_is_an_integral(loc, scale):
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.4, 1.0, 2.0, 3.0])
-def test_waves_are_those_of_high_precision(scale):
+def test_characteristic_functions_are_those_of_high_precision(scale):
     """Along another path: at right angles to the real axis, or one standard deviation off it."""
     mpmath = pytest.importorskip("mpmath")
     mpmath.mp.dps = 30
@@ -54,7 +54,7 @@ def test_many_rows_are_taken_in_parts(rng, monkeypatch):
     assert np.array_equal(batch.cf(w), whole)
 
 
-def test_huge_predictions_have_waves_without_size():
+def test_huge_predictions_have_characteristic_functions_without_size():
     found = LogNormal([700.0, 0.0], [1.0, 40.0]).cf(np.array([1.0, 1e6]))
     assert np.all(np.isfinite(found))
     assert np.abs(found[0][0]).max() < 1e-12
@@ -76,3 +76,27 @@ def test_points_have_no_spread():
     point = LogNormal([0.0, 1.0], 1.0).point(np.array([1.0, np.e]))
     assert point.loc.tolist() == [0.0, 1.0]
     assert point.scale.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("loc", [2.0, 20.0])
+def test_the_unit_of_targets_changes_no_kernel_error(rng, loc):
+    """Medians that are close to each other and far from one: a log-normal law that is moved is none."""
+    n = 300
+    near, scale = 0.01 * rng.normal(size=n), rng.uniform(0.4, 0.6, n)
+    y = LogNormal(near, scale).sample(rng, 1)[0]
+    here = SKCE()(y, LogNormal(near, scale))
+    there = SKCE()(y * np.exp(loc), LogNormal(near + loc, scale))
+    assert there.value == pytest.approx(here.value, rel=1e-6)
+    assert abs(here.value) < 4 * here.standard_error
+
+
+@pytest.mark.parametrize(("loc", "scale"), [(0.0, 1e-90), (0.0, 50.0)])
+def test_reports_on_extreme_parameters(rng, loc, scale):
+    """Losses of which the squares are no numbers, and scores that are infinite in every resample."""
+    found = evaluate(np.abs(rng.normal(size=20)), LogNormal(np.full(20, loc), np.full(20, scale)), n_resamples=99)
+    assert found.to_dict()["n"] == 20
+
+
+def test_medians_beyond_all_numbers_have_no_length_scale(rng):
+    with pytest.raises(InputError, match="lengthscale must be a positive number"):
+        SKCE()(np.abs(rng.normal(size=20)), LogNormal(np.full(20, 700.0), np.full(20, 30.0)))

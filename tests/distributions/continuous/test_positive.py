@@ -4,7 +4,7 @@ import pytest
 from calibrant import Gamma, LogNormal
 from calibrant._validate import InputError
 from calibrant.distributions import as_positive_targets
-from calibrant.distributions.continuous.positive import SMALLEST, log_of_positive
+from calibrant.distributions.continuous.positive import MIN_DRAW, log_of_positive
 
 
 @pytest.mark.parametrize("batch", [Gamma([1.0, 2.0, 3.0], 1.0), LogNormal([1.0, 2.0, 3.0], 1.0)], ids=repr)
@@ -13,7 +13,7 @@ def test_targets_are_positive(batch, bad):
     message = f"y_true must be positive, as zero cannot happen under {type(batch).__name__} predictions; found {bad:g} in row 2"
     with pytest.raises(InputError, match=message):
         batch.as_targets([1.0, 2.0, bad])
-    assert batch.as_targets([1.0, 2.0, SMALLEST])[2] == SMALLEST
+    assert batch.as_targets([1.0, 2.0, MIN_DRAW])[2] == MIN_DRAW
     y = np.array([1.0, 2.0, 3.0])
     assert as_positive_targets(batch, y) is y
 

@@ -4,7 +4,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from calibrant import StudentT
-from calibrant.distributions.continuous.student_t import FARTHEST, bessel_wave
+from calibrant.distributions.continuous.student_t import MAX_DRAW, bessel_cf
 
 
 def test_one_degree_of_freedom_is_cauchy():
@@ -23,14 +23,14 @@ def test_moments_that_do_not_exist():
 
 
 @pytest.mark.parametrize("order", [0.15, 0.5, 1.0, 3.7, 20.0, 49.9, 50.0, 51.0, 120.0])
-def test_waves_are_bessel_functions(order):
+def test_characteristic_functions_are_bessel_functions(order):
     mpmath = pytest.importorskip("mpmath")
     mpmath.mp.dps = 30
     x = np.array([1e-150, 1e-8, 1e-3, 0.05, 0.5, 2.0, 10.0, 60.0])
     v = mpmath.mpf(order)
     wanted = [float(mpmath.besselk(v, t) * mpmath.mpf(t) ** v / (mpmath.gamma(v) * 2 ** (v - 1))) for t in x]
-    assert bessel_wave(np.array(order), x) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
-    assert bessel_wave(np.array(order), np.zeros(1)) == 1
+    assert bessel_cf(np.array(order), x) == pytest.approx(wanted, rel=1e-11, abs=1e-13)
+    assert bessel_cf(np.array(order), np.zeros(1)) == 1
 
 
 @pytest.mark.parametrize("df", [0.7, 3.0, 12.0, 99.0, 101.0, 1e7])
@@ -61,7 +61,7 @@ def test_coordinates_have_the_distance_of_thirty_quantiles(rng):
 def test_tails_of_any_weight_stay_numbers(rng):
     batch = StudentT([1e-3, 0.05], 0.0, 1.0)
     draws = batch.sample(rng, 2_000)
-    assert np.abs(draws).max() == FARTHEST
+    assert np.abs(draws).max() == MAX_DRAW
     assert np.isfinite(batch.log_prob(draws)).all()
     assert np.array_equal(batch.as_targets(draws[0]), draws[0])
 

@@ -112,7 +112,12 @@ def test_the_column_of_the_positive_label_is_that_of_the_event():
         (TWO, None, "cat", r"pos_label='cat' is which column of y_pred\? Give labels=\[...\]"),
         (TWO, ["cat", "dog"], "dig", r"there is no class 'dig'.*did you mean 'dog'"),
         ([[0.2, 0.3, 0.5]], None, 2, r"pos_label is for two classes and y_pred has 3: .*lens=PositiveClass\(2\)"),
-        ([0.2], ["yes", "no"], None, r"y_pred is one column, of which of \['yes', 'no'\]\? Give pos_label='yes'"),
+        (
+            [0.2],
+            ["yes", "no"],
+            None,
+            r"y_pred is one column, of which of \['yes', 'no'\]\? Give pos_label='yes' or pos_label='no'",
+        ),
     ],
 )
 def test_an_event_that_is_not_known_is_refused(probs, labels, label, message):

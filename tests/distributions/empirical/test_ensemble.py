@@ -125,7 +125,7 @@ def test_rows_words_and_travel(rng):
         ([1.0, 2.0], r"members must be \(n, m\) or \(n, m, d\); got shape \(2,\)"),
         (np.zeros((3, 0)), r"members is empty: got shape \(3, 0\)"),
         (np.zeros((0, 3)), r"members is empty: got shape \(0, 3\)"),
-        ([[1.0, np.inf]], "members has NaN or infinite values in 1 places, first in row 0, member 1"),
+        ([[1.0, np.inf]], "members has NaN or infinite values in 1 place, first in row 0, member 1"),
         ([[1.0], [1.0, 2.0]], "members has rows of different lengths"),
     ],
 )
@@ -176,7 +176,7 @@ def test_moments_are_those_of_the_members(xp, rng):
 def test_sorted_members_have_the_same_sums(kernel, rows, columns, rng, monkeypatch):
     p, q = Ensemble(rng.normal(size=rows)), Ensemble(rng.normal(size=columns).round(1))
     plain = expectation(kernel, p, q)
-    monkeypatch.setattr("calibrant.distributions.empirical.ensemble.MANY", 0)
+    monkeypatch.setattr("calibrant.distributions.empirical.ensemble.MIN_PAIRS_TO_COMPILE", 0)
     monkeypatch.setattr("calibrant.distributions.empirical.ensemble.STEP", 0)
     assert expectation(kernel, p, q) == pytest.approx(plain, rel=1e-12, abs=1e-13)
 

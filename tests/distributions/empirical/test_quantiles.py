@@ -92,7 +92,7 @@ def test_crossing_quantiles_are_refused_and_can_be_sorted():
         ([[1.0]], [0.5], r"levels must be at least two numbers, one per column; got shape \(1,\)"),
         ([[1.0, 2.0]], [[0.2, 0.5]], r"levels must be at least two numbers, one per column; got shape \(1, 2\)"),
         ([[1.0, 2.0]], [0.2, np.nan], "levels has NaN"),
-        ([[1.0, np.nan]], [0.2, 0.5], "values has NaN or infinite values in 1 places, first in row 0"),
+        ([[1.0, np.nan]], [0.2, 0.5], "values has NaN or infinite values in 1 place, first in row 0"),
         ([[1.0, INF]], [0.2, 0.5], "values has NaN or infinite"),
         ([[1.0, 2.0, 3.0]], [0.2, 0.5], r"values must be \(n, 2\), one column per level; got shape \(1, 3\)"),
         ([1.0, 2.0], [0.2, 0.5], r"values must be \(n, 2\), one column per level; got shape \(2,\)"),

@@ -31,7 +31,7 @@ def test_statistics_are_those_of_the_host(problem, kernel, unbiased, weighted):
     assert np.array_equal(pickle.loads(pickle.dumps(statistic))(targets), statistic(targets))
 
 
-def test_the_exact_test_needs_no_waves_on_a_gpu(problem):
+def test_the_exact_test_needs_no_features_on_a_gpu(problem):
     tensor, p, targets, _ = problem
     test = ExactTest(SKCE(Exponential(0.4)), n_resamples=19, budget=1e5)
     y = targets[0].astype(np.int64)

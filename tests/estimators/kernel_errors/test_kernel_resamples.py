@@ -107,7 +107,7 @@ def test_a_target_far_away_changes_nothing_for_the_others(rng):
     assert fast == pytest.approx(EachDraw(SKCE(), predictions, None)(drawn), rel=1e-9, abs=1e-13)
 
 
-def test_resamples_without_common_waves_are_taken_one_by_one(rng, monkeypatch):
+def test_resamples_without_common_features_are_taken_one_by_one(rng, monkeypatch):
     predictions = Gamma.example(rng, 30)
     drawn = predictions.sample(rng, 3)
     monkeypatch.setattr(kernel_resamples, "spectral_features", lambda *_: NotImplemented)

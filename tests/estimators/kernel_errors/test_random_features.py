@@ -29,20 +29,20 @@ def test_the_statistic_by_hand(kernel, weighted, rng):
 
 
 @pytest.mark.parametrize("family", [Categorical, Normal])
-def test_many_waves_approach_the_kernel(family, rng):
+def test_many_features_approach_the_kernel(family, rng):
     predictions = family.example(rng, 200)
     y = predictions.sample(rng, 1)[0]
     exact = SKCE()(y, predictions)
-    waves = RandomFeatureSKCE(n_features=20_000)(y, predictions)
-    assert waves.value == pytest.approx(exact.value, abs=0.2 * exact.standard_error)
-    assert waves.route == "random features"
+    random = RandomFeatureSKCE(n_features=20_000)(y, predictions)
+    assert random.value == pytest.approx(exact.value, abs=0.2 * exact.standard_error)
+    assert random.route == "random features"
 
 
 @pytest.mark.parametrize("family", [Categorical, Normal])
 @pytest.mark.parametrize("n_features", [30, 51])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_resamples_in_bulk_equal_one_by_one(family, n_features, weighted, rng, monkeypatch):
-    """By sums over rows, and by pairs where there are fewer rows than waves: 30 and 51 frequencies are 60 and 102 waves."""
+    """By sums over rows, and by pairs where there are fewer rows than features: 30 and 51 frequencies are 60 and 102 features."""
     for limit in ("BATCH", "CACHED"):
         monkeypatch.setattr(f"calibrant.estimators.kernel_errors.random_features.{limit}", 1500)
     predictions, weights = family.example(rng, 100), rng.random(100) if weighted else None
@@ -54,20 +54,20 @@ def test_resamples_in_bulk_equal_one_by_one(family, n_features, weighted, rng, m
     assert pickle.loads(pickle.dumps(fast))(drawn) == pytest.approx(fast(drawn), rel=1e-12)
 
 
-def test_large_tests_take_waves_and_say_so(rng):
+def test_large_tests_take_features_and_say_so(rng):
     p = rng.dirichlet(np.ones(4), 300)
     y = Categorical(p).sample(rng, 1)[0]
     exact = ExactTest(SKCE(), 19)(y, p)
     assert exact.notes == ()
-    waves = ExactTest(SKCE(), 19, budget=1e6)(y, p)
-    assert "19 resamples of all pairs exceed the budget of 1e+06: RandomFeatureSKCE(" in waves.notes[0]
+    random = ExactTest(SKCE(), 19, budget=1e6)(y, p)
+    assert "19 resamples of all pairs exceed the budget of 1e+06: RandomFeatureSKCE(" in random.notes[0]
     assert (
-        waves.statistic
+        random.statistic
         == RandomFeatureSKCE(SKCE()(y, p).estimator.on_predictions, Identity(), MIN_FEATURES)(y, p).value
     )
 
 
-def test_the_level_is_exact_with_few_waves():
+def test_the_level_is_exact_with_few_random_features():
     rng, rejected = np.random.default_rng(0), 0
     for _ in range(400):
         p = rng.dirichlet(np.ones(3), 12)
@@ -76,7 +76,7 @@ def test_the_level_is_exact_with_few_waves():
     assert 7 <= rejected <= 37  # 99.9 % of Binomial(400, 0.05)
 
 
-def test_how_many_waves(rng):
+def test_how_many_random_features(rng):
     predictions = Categorical(rng.dirichlet(np.ones(4), 1000))
     kernels = Exponential(1.0), Identity()
     assert affordable_features(*kernels, predictions, 99, 1e15) == MAX_FEATURES
@@ -85,7 +85,7 @@ def test_how_many_waves(rng):
     assert affordable_features(Energy(), Identity(), predictions, 99, 1.0) is None
 
 
-def test_two_classes_and_blocks_never_need_waves(rng):
+def test_two_classes_and_blocks_never_need_random_features(rng):
     binary = Categorical(rng.random(100_000))
     assert SKCE().affordable(binary, 999, 2e11) == SKCE()
     several = Categorical(rng.dirichlet(np.ones(3), 50))
@@ -93,8 +93,20 @@ def test_two_classes_and_blocks_never_need_waves(rng):
         assert estimator.affordable(several, 999, 1.0) is estimator
 
 
-def test_kernels_without_waves():
+def test_kernels_without_random_features():
     with pytest.raises(InputError, match=r"Energy\(\) has no random features"):
         RandomFeatureSKCE(Energy())([0, 1], [0.2, 0.4])
     with pytest.raises(InputError, match="has no features under Normal"):
         RandomFeatureSKCE(on_targets=Energy())([0.0, 1.0], Normal([0.0, 1.0], 1.0))
+
+
+def test_waves_that_single_precision_does_not_see_are_left_out(rng, monkeypatch):
+    predictions = Normal.example(rng, 200)
+    estimator, drawn = RandomFeatureSKCE(Exponential(0.5), Gaussian(1.0), n_features=20), predictions.sample(rng, 9)
+    fewer = estimator.given(predictions, None)
+    monkeypatch.setattr("calibrant.estimators.kernel_errors.random_features.SMALL", 0.0)
+    every = estimator.given(predictions, None)
+    assert fewer.features.width < 0.8 * every.features.width
+    assert fewer(drawn) == pytest.approx(every(drawn), rel=1e-4, abs=1e-8)
+    squares = [one.features.squares(drawn[0]) for one in (fewer, every)]
+    assert squares[0] == pytest.approx(squares[1], abs=1e-7)

@@ -19,7 +19,7 @@ def test_classes(kernel, rng):
 
 
 @pytest.mark.parametrize("family", [Normal, Ensemble, Mixture])
-def test_smooth_kernels_have_exact_waves(family, rng):
+def test_smooth_kernels_have_exact_features(family, rng):
     predictions = family.example(rng, 20)
     y = predictions.sample(rng, 1)[0]
     features = target_features(Gaussian(2.0), predictions, rng)

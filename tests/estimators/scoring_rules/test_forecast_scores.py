@@ -18,9 +18,9 @@ def test_members_or_draws(rng):
 def test_fair_needs_an_ensemble_of_two():
     with pytest.raises(InputError, match="corrects for the number of members of an Ensemble; got Normal predictions"):
         check_fair(Normal([0.0], 1.0))
-    with pytest.raises(InputError, match="needs at least 2 members a row; got 1"):
+    with pytest.raises(InputError, match="needs at least 2 members per row; got 1"):
         check_fair(Ensemble([[0.0]]))
-    with pytest.raises(InputError, match="needs at least 2 members a row; got 1 in row 1"):
+    with pytest.raises(InputError, match="needs at least 2 members per row; got 1 in row 1"):
         check_fair(Ensemble.from_ragged([[0.0, 1.0], [2.0]]))
 
 

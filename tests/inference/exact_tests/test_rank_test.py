@@ -86,7 +86,7 @@ def test_vectors_by_their_preranks(rng):
             lambda: RankTest()([0.0], np.zeros((1, 2, 2))),
             r"members \(n, m\) with NaN where one is missing; got shape \(1, 2, 2\)",
         ),
-        (lambda: RankTest()([0.0], [[np.nan, np.nan]]), "y_pred must have at least one member a row"),
+        (lambda: RankTest()([0.0], [[np.nan, np.nan]]), "y_pred must have at least one member per row"),
         (lambda: RankTest()([0.0], [[np.inf, 1.0]]), "none that is infinite"),
         (lambda: RankTest()([0.0, np.nan], [[1.0], [2.0]]), "y_true has NaN or infinite values"),
         (lambda: RankTest()([[0.0, 1.0]], [[1.0, 2.0]]), "y_true must be one number per row"),

@@ -77,3 +77,16 @@ def test_panels_do_not_overlap(shown, rng):
 def test_forecasts_have_no_classes():
     with pytest.raises(InputError, match="classes are shown one by one, and these are Normal predictions"):
         classwise([0.1], Normal([0.0], 1.0))
+
+
+def test_an_axis_of_log_odds_has_labels_between_its_ends():
+    """Four panels are wide: 0, 0.01 and 0.5 alone would say little of what lies between."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4), 600)
+    y = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
+    panels = classwise(y, p, axis="logit", n_resamples=19).ax_.child_axes
+    for panel in panels:
+        low, high = panel.get_xlim()
+        shown = [x for x in panel.xaxis.get_majorticklocs() if low <= x <= high]
+        assert panel.get_xscale() == "logit"
+        assert len(shown) >= 4

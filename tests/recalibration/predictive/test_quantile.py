@@ -114,7 +114,7 @@ def test_points_that_differ_by_rounding_are_one():
 def test_targets_beyond_all_levels_are_told(rng):
     y = rng.normal(0, 100, 500)
     fitted = QuantileRecalibration().fit(y, Normal(np.zeros(500), 1.0), folds=0)
-    assert "of targets lie beyond all levels: try VarianceScaling first" in fitted.notes[0]
+    assert "of targets have a PIT value of 0 or 1: try VarianceScaling first" in fitted.notes[0]
 
 
 def test_corrupted_numbers_are_refused(rng):

@@ -28,7 +28,7 @@ def test_labels_and_blocks_have_none_of_the_first(rng):
     assert "kernel" not in kernel_errors(Categorical(rng.random(50)), SKCE(block=10), 99)
 
 
-def test_random_waves_stand_for_many_rows(rng):
+def test_random_features_stand_for_many_rows(rng):
     found = kernel_errors(Categorical(rng.dirichlet(np.ones(10), 20_000)), SKCE(), 999)
     assert found
     assert all(isinstance(estimator, RandomFeatureSKCE) for estimator in found.values())

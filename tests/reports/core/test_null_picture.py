@@ -14,3 +14,9 @@ def test_bars_are_the_resamples(rng, problem_of):
     assert picture.tables["observed"]["pvalue"][0] == pool.pvalue("error")
     share = np.mean(pool.null("error") >= pool.observed("error"))
     assert f"and {percent(share)} of resamples" in picture.description
+    assert pool_label(null_of(problem, pool, problem.error, "error", "PIT error")) == "PIT error"
+    assert pool_label(picture) == "Calibration error"
+
+
+def pool_label(picture):
+    return picture.tables["observed"]["name"][0]

@@ -193,3 +193,13 @@ def test_slices_that_would_look_the_same_are_told_apart(rng):
 
     sizes = dict(zip(table["group"], table["rows"], strict=True))
     assert sizes == {f"(1) {long}1": 80, f"(2) {long}2": 80, "(1) 2 others": 20, "(2) 2 others": 20}
+
+
+def test_noise_of_rounding_makes_no_slices(rng):
+    """Names such as '1.458 to 1.458' would say nothing."""
+    noise = 1 + 1e-13 * rng.normal(size=200)
+    assert slices(1.458 * noise, "dose")[1] == ["1.458"]
+    labels, names = slices(np.repeat([0.1, 30.0], 100) * noise, "dose")
+    assert names == ["0.1", "30"]
+    assert np.bincount(labels).tolist() == [100, 100]
+    assert slices(1.458 + 1e-6 * rng.normal(size=200), "dose")[1][0] != "1.458"

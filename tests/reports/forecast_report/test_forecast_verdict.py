@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from calibrant import Ensemble, Normal
+from calibrant import Ensemble, Normal, Quantiles, evaluate
 from calibrant.reports import judge
-from calibrant.reports.core.problem import Slicing
+from calibrant.reports.core.problem import FoundSlice
 from calibrant.reports.forecast_report.forecast_verdict import Lean, WeightedPIT, fault_of_forecasts
 
 
@@ -86,6 +86,20 @@ def test_a_wide_spread_shifts_by_chance():
 
 def test_where_it_is_clearest_is_said():
     z = ndtri((np.arange(400) + 0.5) / 400)
-    halves = Slicing("halves", "predicted spread", ("small", "large"), (np.arange(0, 400, 2), np.arange(1, 400, 2)))
-    fault = fault_of_forecasts(WeightedPIT(ndtr(np.where(np.arange(400) % 2, 2.5, 1.5) * z)), (halves,))
-    assert fault.where[0].startswith("Clearest where the predicted spread is large: central 90 % intervals held ")
+    large = FoundSlice("predicted spread", "large", np.arange(1, 400, 2), 0.9, 0.5, 0.4, 0.001)
+    fault = fault_of_forecasts(WeightedPIT(ndtr(np.where(np.arange(400) % 2, 2.5, 1.5) * z)), (), large)
+    assert fault.where == (
+        "Clearest where the predicted spread is large: central 90 % intervals held 49.0 % of outcomes; error 40.0 %.",
+    )
+
+
+@pytest.mark.parametrize("seed", [2, 7, 9])
+def test_what_is_clearest_is_the_first_row_of_the_table(seed):
+    rng = np.random.default_rng(seed)
+    loc = rng.normal(size=600)
+    levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
+    quantiles = Quantiles(loc[:, None] + 1.2 * ndtri(levels), levels)
+    report = evaluate(loc + 2 * rng.normal(size=600), quantiles, n_resamples=99, advice=False)
+    (first,) = (x for x in report.sections if x.title == "By middle quantile")
+    said = [x for x in report.verdict.evidence if x.startswith("Clearest where")]
+    assert said[0].startswith(f"Clearest where the middle quantile is {first.table['group'][0]}: ")

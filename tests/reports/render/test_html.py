@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from calibrant import evaluate
-from calibrant.reports.render.html import DRAWINGS, json_for_script, shortened, visible
+from calibrant.reports.render.html import DRAWINGS, Column, json_for_script, shortened, visible
 
 
 def test_every_control_character_becomes_visible():
@@ -49,3 +49,11 @@ def test_words_of_a_legend_stand_beside_known_marks(kind):
     for mark, words in DRAWINGS[kind].legend:
         assert mark in ("dot", "diamond", "band", "line", "dashed", "bar")
         assert words
+
+
+def test_texts_of_numbers_are_not_broken_and_words_are():
+    for texts, style in (
+        (("-0.0003", "4.97 %", "", "0.0 % to 8.34 %", "-1.3e-05 to 2"), "figures"),
+        (("to 3", "logistic"), ""),
+    ):
+        assert Column("value", is_number=False, texts=texts, keys=texts).style == style

@@ -12,7 +12,7 @@ from scipy.special import betainc, betaincinv, betaln, jv, xlog1py, xlogy
 from calibrant._array import matched, namespace, to_numpy
 from calibrant._validate import MIN_NUMBER, InputError, check_finite
 from calibrant.distributions.base import check_temperature
-from calibrant.distributions.continuous.positive import SMALLEST
+from calibrant.distributions.continuous.positive import MIN_DRAW
 from calibrant.distributions.parametric import Parametric, check_positive
 from calibrant.kernels import Energy, Exponential
 from calibrant.kernels.base import closed_form
@@ -83,7 +83,7 @@ class Beta(Parametric):
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``."""
         a, b = self.host
-        return np.clip(rng.beta(a, b, (size, len(a))), SMALLEST, BELOW_ONE)
+        return np.clip(rng.beta(a, b, (size, len(a))), MIN_DRAW, BELOW_ONE)
 
     def log_prob(self, targets: Array) -> Array:
         """Log density; ``-inf`` outside of (0, 1)."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import erf, expit, logit, ndtr, ndtri
 
 from calibrant._array import erfcx, matched, namespace, to_numpy
-from calibrant._validate import MIN_NUMBER, InputError, check_finite, check_same_length
+from calibrant._validate import MIN_NUMBER, InputError, check_same_length
 from calibrant.distributions.base import as_numbers, check_temperature, one_a_row
 from calibrant.distributions.continuous.kernel_means import (
     gaussian_laplace_laplace,
@@ -29,7 +29,7 @@ def as_scale(x: ArrayLike, loc: Array, *, may_vanish: bool = False) -> Array:
     else:
         scale = matched(as_numbers(x, "scale"), loc)
         check_same_length(scale.shape[0], n, "scale", "loc")
-    if tuple(scale.shape) in ((n,), (n, 1)):
+    if scale.shape != loc.shape and tuple(scale.shape) in ((n,), (n, 1)):
         scale = loc * 0 + xp.reshape(scale, (n, *[1] * (loc.ndim - 1)))
     if scale.shape != loc.shape:
         raise InputError(f"scale must be one number per row, or like loc; got shape {tuple(scale.shape)}")
@@ -45,8 +45,7 @@ class LocationScale(Parametric):
     scale: Array
 
     def __post_init__(self) -> None:
-        loc = one_a_row(self.loc, "loc")
-        check_finite(loc, "loc", most=self.largest)
+        loc = one_a_row(self.loc, "loc", most=self.largest)
         object.__setattr__(self, "scale", as_scale(self.scale, loc))
         object.__setattr__(self, "loc", loc)
 

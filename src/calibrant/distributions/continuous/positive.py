@@ -1,7 +1,7 @@
 """Families of positive targets, such as waiting times, amounts and costs: gamma and log-normal predictions."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import betaln, gammainc, gammaincinv, gammaln, ndtr, ndtri
@@ -14,7 +14,7 @@ from calibrant.distributions.continuous.location_scale import LocationScale
 from calibrant.distributions.parametric import Parametric, check_positive, check_scale
 from calibrant.typing import Array, ArrayLike
 
-SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), 1e300
+MIN_DRAW, MAX_DRAW = float(np.finfo(np.float64).tiny), 1e300
 """Draws are rounded to these rather than to zero or infinity."""
 
 
@@ -92,7 +92,7 @@ class Gamma(Parametric):
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``."""
         shape, rate = self.host
-        return np.maximum(rng.standard_gamma(shape, (size, len(shape))) / rate, SMALLEST)
+        return np.maximum(rng.standard_gamma(shape, (size, len(shape))) / rate, MIN_DRAW)
 
     def log_prob(self, targets: Array) -> Array:
         """Log density; ``-inf`` for what is not positive."""
@@ -181,6 +181,15 @@ class LogNormal(LocationScale):
         check_positive(self.scale, "scale", least=MIN_NUMBER, most=MAX_LOG_SCALE, remedy=remedy)
 
     @property
+    def position(self) -> Any:
+        """None: a moved log-normal distribution is none."""
+        return NotImplemented
+
+    def shifted(self, by: float) -> Any:
+        """None of the family."""
+        return NotImplemented
+
+    @property
     def coords(self) -> Array:
         """``(loc, scale)``, ``(n, 2)``."""
         return namespace(self.loc).stack([self.loc, self.scale], axis=1)
@@ -211,7 +220,7 @@ class LogNormal(LocationScale):
         """Draws ``(size, n)``."""
         loc, scale = self.host
         logs = loc + scale * rng.standard_normal((size, len(loc)))
-        return np.exp(np.clip(logs, np.log(SMALLEST), np.log(LARGEST)))
+        return np.exp(np.clip(logs, np.log(MIN_DRAW), np.log(MAX_DRAW)))
 
     def _standard(self, y: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Logarithms of targets, these in scales, and the scales."""
@@ -276,7 +285,7 @@ def _characteristic(loc: np.ndarray, scale: np.ndarray, w: np.ndarray) -> np.nda
     t = np.arange(-REACH, REACH + STEP / 2, STEP)
     angle = np.minimum(np.pi / 2, TURN * scale)[:, None]
     weight = STEP / np.sqrt(2 * np.pi) * np.exp(-0.5 * (t + 1j * angle / scale[:, None]) ** 2)
-    y = np.exp(np.minimum(loc[:, None] + scale[:, None] * t, np.log(LARGEST)) + 1j * angle)
+    y = np.exp(np.minimum(loc[:, None] + scale[:, None] * t, np.log(MAX_DRAW)) + 1j * angle)
     first, second = as_sums(w)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         rows, columns = (np.exp(1j * part * y[:, :, None]) for part in (first, second))

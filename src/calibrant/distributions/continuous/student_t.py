@@ -14,7 +14,7 @@ from calibrant.typing import Array
 NODES = 30
 """Equally likely quantiles that stand for a prediction in its coordinates."""
 
-FARTHEST = 1e150
+MAX_DRAW = 1e150
 """In scales: draws stay within, so that their squares are numbers."""
 
 LARGE_ORDER = 50.0
@@ -82,7 +82,7 @@ class StudentT(Parametric):
     def sample(self, rng: np.random.Generator, size: int) -> np.ndarray:
         """Draws ``(size, n)``."""
         df, loc, scale = self.host
-        return loc + scale * np.clip(rng.standard_t(df, (size, len(df))), -FARTHEST, FARTHEST)
+        return loc + scale * np.clip(rng.standard_t(df, (size, len(df))), -MAX_DRAW, MAX_DRAW)
 
     def _standard(self, y: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """df, scale, targets in scales and the log density of those."""
@@ -120,7 +120,7 @@ class StudentT(Parametric):
     def cf(self, w: Array) -> tuple[Array, Array]:
         """``exp(i w loc) K_v(x) x^v / (Gamma(v) 2^(v - 1))`` with ``v = df / 2`` and ``x = sqrt(df) scale |w|``."""
         df, _, scale = (column[:, None] for column in self.host)
-        size = matched(bessel_wave(df / 2, np.sqrt(df) * scale * np.abs(to_numpy(w))), self.loc)
+        size = matched(bessel_cf(df / 2, np.sqrt(df) * scale * np.abs(to_numpy(w))), self.loc)
         xp = namespace(self.loc)
         phase = self.loc[:, None] * matched(w, self.loc)[None, :]
         return size * xp.cos(phase), size * xp.sin(phase)
@@ -139,10 +139,10 @@ class StudentT(Parametric):
         return cls(rng.uniform(3, 10, n), rng.normal(size=n), rng.uniform(0.5, 2, n))
 
 
-def bessel_wave(order: np.ndarray, x: np.ndarray) -> np.ndarray:
+def bessel_cf(order: np.ndarray, x: np.ndarray) -> np.ndarray:
     """``K_v(x) x^v / (Gamma(v) 2^(v - 1))`` of each order v > 0 and x >= 0, one at x = 0.
 
-    >>> float(bessel_wave(np.array(0.5), np.array(2.0)).round(12)) == float(np.exp(-2.0).round(12))  # Cauchy
+    >>> float(bessel_cf(np.array(0.5), np.array(2.0)).round(12)) == float(np.exp(-2.0).round(12))  # Cauchy
     True
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

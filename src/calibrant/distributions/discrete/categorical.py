@@ -37,6 +37,7 @@ from calibrant.distributions.discrete.class_names import (
     as_number,
     distinct,
     event_of,
+    events_among,
     extremes,
     from_one_hot,
     index_of,
@@ -146,7 +147,7 @@ class Categorical(Distribution):
             labels = self._labels_with(pos_label, labels)
             pos_label = labels[index_of(pos_label, labels)]
         elif labels is not None and self.probs.ndim == 1 and event_of(labels) == 0:
-            raise InputError(f"y_pred is one column, of which of {list(labels)}? Give pos_label={labels[0]!r}")
+            raise InputError(f"y_pred is one column, of which of {list(labels)}? {events_among(labels)}")
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "pos_label", pos_label)
 
@@ -340,7 +341,7 @@ class Categorical(Distribution):
     def _hint(self, low: int, high: int) -> str:
         """What may be meant by numbers that are none of classes."""
         if self.probs.ndim == 1:
-            return f": say which one y_pred is the probability of, pos_label={high}"
+            return f": one column of probabilities is that of which? {events_among(sorted({low, high}))}"
         if low >= 1 and high == self.n_classes:
             return f": they seem to start at 1; subtract 1, or give labels=range(1, {high + 1})"
         return ": give labels=[...], one per column, such as labels=model.classes_"

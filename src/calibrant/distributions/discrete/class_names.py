@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant._array import is_integer, looked_at, namespace
 from calibrant._validate import InputError, check_finite, missing_rows
+from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
 RISING = (("false", "true"), ("no", "yes"), ("n", "y"), ("negative", "positive"), ("off", "on"))
@@ -147,7 +148,7 @@ def distinct(y: np.ndarray) -> tuple[list[Any], np.ndarray]:
         missing = missing_rows(y.tolist())
         if missing:
             raise InputError(
-                f"y_true has missing values in {len(missing):,} places, first in row {missing[0]}: leave those rows out"
+                f"y_true has missing values in {how_many(len(missing), 'place')}, first in row {missing[0]}: leave those rows out"
             ) from error
         raise InputError("y_true mixes types: give one kind of label, such as text") from error
     return found.tolist(), which
@@ -171,11 +172,20 @@ def wanted(labels: Sequence[Any], k: int) -> str:
     """What to say where targets are names and columns have none.
 
     >>> wanted(["no", "yes"], 1)
-    "one column of probabilities is that of which? Give pos_label='yes'"
+    "one column of probabilities is that of which? Give pos_label='no' or pos_label='yes'"
     """
     if k == 1:
-        return f"one column of probabilities is that of which? Give pos_label={labels[-1]!r}"
+        return f"one column of probabilities is that of which? {events_among(labels)}"
     return "say which column is which: labels=model.classes_ of scikit-learn, or labels=[...], one name per column"
+
+
+def events_among(labels: Sequence[Any]) -> str:
+    """What to say where it is open which of the labels is the event: each of two, else one of them.
+
+    >>> events_among([1, 2])
+    'Give pos_label=1 or pos_label=2'
+    """
+    return f"Give {' or '.join(f'pos_label={label!r}' for label in (labels if len(labels) == 2 else labels[-1:]))}"
 
 
 def whole(y: Array) -> Array:

@@ -20,7 +20,7 @@ from calibrant.typing import Array, ArrayLike
 TAIL = 1e-16
 """Probability beyond the last count of a sum."""
 
-LONGEST = 2048
+MAX_COUNTS = 2048
 """Sums over more counts than this cost more than another route."""
 
 LARGEST_RATE = 1e100
@@ -142,7 +142,7 @@ class Counts(Parametric):
 def _support(p: Counts, *others: Counts) -> Any:
     """Points ``(m, 1)`` that hold the counts of all batches, or ``NotImplemented`` where they are too many."""
     last = max(batch.last for batch in (p, *others))
-    if last >= LONGEST:
+    if last >= MAX_COUNTS:
         return NotImplemented
     first = p.parameters[0]
     return namespace(first).astype(matched(np.arange(last + 1.0)[:, None], first), first.dtype)

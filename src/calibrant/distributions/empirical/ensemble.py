@@ -25,7 +25,7 @@ def check_members(members: Array) -> None:
     if bad.any():
         row, member = (int(i) for i in np.argwhere(bad)[0])
         raise InputError(
-            f"members has NaN or infinite values in {int(bad.sum()):,} places, first in row {row}, member {member}: "
+            f"members has NaN or infinite values in {how_many(int(bad.sum()), 'place')}, first in row {row}, member {member}: "
             "drop them; rows with different numbers of members go to Ensemble.from_ragged"
         )
 
@@ -150,7 +150,7 @@ def _length(difference: np.ndarray) -> np.ndarray:
 MAX_PAIRED_MEMBERS = 4
 """Ensembles of more members than this are taken by their characteristic functions, where the kernel has a spectrum."""
 
-MANY = 1 << 20
+MIN_PAIRS_TO_COMPILE = 1 << 20
 """Pairs of members that are worth loading compiled code for."""
 
 STEP = 8
@@ -368,7 +368,7 @@ class Ensemble(Distribution):
         return xp.where(apart, xp.sqrt(xp.where(apart, square, xp.ones_like(square))), xp.zeros_like(square))
 
     def crps(self, y: Array) -> Any:
-        """``E|Y - y| - E|Y - Y'| / 2`` over members, in O(m log m) a row."""
+        """``E|Y - y| - E|Y - Y'| / 2`` over members, in O(m log m) per row."""
         if self.is_vector:
             return NotImplemented
         near, spread = self.distances(y)
@@ -449,7 +449,7 @@ def _is_worth_sorting(kernel: Kernel, p: Ensemble, q: Ensemble) -> bool:
     if not (is_even and kernel.has_product and all(isinstance(x, np.ndarray) and x.ndim == 2 for x in members)):
         return False
     pairs, sums = p.members.size * q.members.shape[1], p.members.size + q.members.size
-    return pairs * len(q) > MANY and pairs > STEP * sums
+    return pairs * len(q) > MIN_PAIRS_TO_COMPILE and pairs > STEP * sums
 
 
 def _sorted_sum(kernel: Kernel, p: Ensemble, q: Ensemble) -> np.ndarray:

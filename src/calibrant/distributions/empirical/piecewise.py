@@ -249,7 +249,7 @@ class Piecewise(Distribution):
         nodes, levels, scales = self.shape
         xp, w = namespace(nodes), matched(w, nodes)
         mass, _, _ = parts_of(nodes, levels, scales)
-        real, imaginary = _tail_waves(xp, nodes[:, 0], -scales[:, 0], w, mass[:, 0])
+        real, imaginary = _tail_cf(xp, nodes[:, 0], -scales[:, 0], w, mass[:, 0])
         for j in range(1, nodes.shape[1]):
             middle = (nodes[:, j - 1] + nodes[:, j]) / 2
             half = w[None, :] * ((nodes[:, j] - nodes[:, j - 1]) / 2)[:, None]
@@ -258,11 +258,11 @@ class Piecewise(Distribution):
             size = mass[:, j][:, None] * xp.where(small, 1 - half**2 / 6, xp.sin(safe) / safe)
             phase = middle[:, None] * w[None, :]
             real, imaginary = real + size * xp.cos(phase), imaginary + size * xp.sin(phase)
-        last = _tail_waves(xp, nodes[:, -1], scales[:, 1], w, mass[:, -1])
+        last = _tail_cf(xp, nodes[:, -1], scales[:, 1], w, mass[:, -1])
         return real + last[0], imaginary + last[1]
 
 
-def _tail_waves(xp: Any, node: Array, scale: Array, w: Array, mass: Array) -> tuple[Array, Array]:
+def _tail_cf(xp: Any, node: Array, scale: Array, w: Array, mass: Array) -> tuple[Array, Array]:
     """``mass exp(i w node) / (1 - i w scale)``; the scale of a lower tail is negative."""
     turn, phase = w[None, :] * scale[:, None], w[None, :] * node[:, None]
     size = mass[:, None] / (1 + turn**2)
@@ -276,7 +276,7 @@ class Histogram(Piecewise):
 
     The outer edges may be infinite: an open bin is an exponential tail whose scale is the width of the bin beside it.
     Rows may miss one by rounding (up to 1e-3) and are normalised. Coordinates are 64 quantiles: their Euclidean distance
-    is nearly the Wasserstein distance W2. All else is exact; O(m) a row.
+    is nearly the Wasserstein distance W2. All else is exact; O(m) per row.
 
     >>> rain = Histogram([0.0, 1.0, 5.0, np.inf], [[0.5, 0.4, 0.1], [0.1, 0.3, 0.6]])
     >>> rain.cdf(np.array([3.0, 5.0]))

@@ -36,7 +36,7 @@ class Quantiles(Piecewise):
     :meth:`rearranged` sorts them.
 
     Coordinates are means and standard deviations of the pieces times the roots of their probabilities: their Euclidean
-    distance is the Wasserstein distance W2. All methods are exact for the joined distribution; O(m) a row.
+    distance is the Wasserstein distance W2. All methods are exact for the joined distribution; O(m) per row.
 
     >>> fan = Quantiles([[0.0, 1.0, 3.0], [0.0, 0.0, 2.0]], levels=[0.25, 0.5, 0.75])
     >>> fan.cdf(np.array([2.0, 0.0]))

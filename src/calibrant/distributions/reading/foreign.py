@@ -192,7 +192,7 @@ def rows_of(shape: tuple[int, ...], name: str) -> int:
     """How many rows a batch has."""
     if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
         raise InputError(
-            f"y_pred is a {name} of shape {shape}: give one distribution a row, (n,); several numbers of one row are "
+            f"y_pred is a {name} of shape {shape}: give one distribution per row, (n,); several numbers of one row are "
             "Independent(..., 1), or MultivariateNormal"
         )
     return int(np.prod(shape, dtype=np.int64))

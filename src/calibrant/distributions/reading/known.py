@@ -34,7 +34,7 @@ class Unlike(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Parameters of one batch, or of single distributions a row: called with names to try, it gives ``(n, ...)``.
+    """Parameters of one batch, or of single distributions per row: called with names to try, it gives ``(n, ...)``.
 
     >>> Parameters([{"loc": np.zeros(3), "scale": 2.0}.get], (3,), (3,))("sigma", "scale")
     array([2., 2., 2.])
@@ -171,7 +171,7 @@ VECTORS: Mapping[str, Callable[[Parameters], Distribution]] = {
     "bernoulliprobs": lambda p: Bernoulli(p("probs")),
     "bernoullilogits": lambda p: Bernoulli(p("probs")),
 }
-"""Classes of which the last axis of a batch is one vector a row: ``Independent(Normal(loc, scale), 1)``."""
+"""Classes of which the last axis of a batch is one vector per row: ``Independent(Normal(loc, scale), 1)``."""
 
 MEMBERS = ("member", "members", "ensemble", "number", "sample", "samples", "realization", "draw")
 """Names of dimensions that run over the members of an ensemble."""
@@ -189,7 +189,7 @@ def from_object(x: Any) -> Distribution:
 
 
 def from_list(rows: Sequence[Any]) -> Distribution:
-    """One distribution a row: all of one known family, or each by itself."""
+    """One distribution per row: all of one known family, or each by itself."""
     if any(int(np.prod(batch_shape(x))) != 1 for x in rows):
         raise InputError("y_pred is a list of distributions: each must be of one row, or give one batch without a list")
     tables = {id(table): table for table in map(_table, rows)}
@@ -254,7 +254,7 @@ def _process(x: Any) -> Distribution:
 
 
 def _independent(x: Any, base: Any) -> Distribution:
-    """A batch whose last axis is one vector a row; of one coordinate, numbers."""
+    """A batch whose last axis is one vector per row; of one coordinate, numbers."""
     event: tuple[int, ...] = tuple(int(k) for k in x.event_shape)
     if not event or event == (1,):
         return _known(base, batch_shape(base))

@@ -154,7 +154,7 @@ def with_limits(
 
 
 def bin_table(names: list[str], tallies: list[Tally]) -> Table:
-    """One row a bin that is not empty, of each event in turn."""
+    """One row per bin that is not empty, of each event in turn."""
     full = [t.weight > 0 for t in tallies]
     pairs = list(zip(tallies, full, strict=True))
     columns = {

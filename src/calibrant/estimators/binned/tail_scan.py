@@ -110,9 +110,10 @@ class TailStatistic:
     def _scores(self, counts: BinCounts, variance: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Scores of lower tails, then of upper ones, ``(m, events, 2 cells)``."""
         gap, size = _both(counts.predicted - counts.observed(targets)), _both(variance)
-        score = gap / np.sqrt(size + self.unit)
-        impossible = (size == 0) & (np.abs(gap) > ROUNDING * _both(counts.weight))
-        return np.where(impossible, np.copysign(np.inf, gap), score)
+        score: np.ndarray = gap / np.sqrt(size + self.unit)
+        impossible = np.abs(gap) > np.where(size == 0, ROUNDING * _both(counts.weight), np.inf)
+        score[impossible] = np.copysign(np.inf, gap[impossible])
+        return score
 
     def table(self, targets: np.ndarray, names: Sequence[str]) -> Table:
         """One row a tail of each event: which side of which threshold, how many rows, what was predicted and observed."""

@@ -30,7 +30,7 @@ class MemberRanks:
     number in between is uniform whenever target and members could be exchanged, ties or not. Members that are missing (NaN)
     do not count, so m may differ from row to row. Vectors are ordered by a pre-rank in the pool of the members and
     the target: ``average`` sees that all coordinates are too low or too high, ``band`` that targets lie
-    too far out or too deep inside. O(n m d) a target. Thorarinsdottir, Scheuerer & Heinz (2016).
+    too far out or too deep inside. O(n m d) per target. Thorarinsdottir, Scheuerer & Heinz (2016).
 
     >>> low, high = MemberRanks(np.array([[1.0, 2.0, 3.0], [5.0, 5.0, np.nan]]))(np.array([2.5, 5.0]))
     >>> low, high.round(2)
@@ -192,7 +192,7 @@ class PIT(Settings):
     Of quantile forecasts it is a random level between those of the quantiles around the target, as nothing else was forecast.
     Where single values have a probability of their own it is a random level between ``P(Y < y)`` and ``P(Y <= y)``, of the
     given ``seed``. Of an ensemble it is the rank among the members, ``(b + u) / (m + 1)`` above b of m. Vectors give one level a
-    coordinate, ``(n, d)``, or with a ``prerank`` one in all (of 99 draws a row, where they are no ensemble). O(n) or
+    coordinate, ``(n, d)``, or with a ``prerank`` one in all (of 99 draws per row, where they are no ensemble). O(n) or
     O(n m). Dawid (1984); Gneiting, Balabdaoui & Raftery (2007).
 
     >>> from calibrant import Ensemble, Normal

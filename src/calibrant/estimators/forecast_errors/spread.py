@@ -297,14 +297,14 @@ DIGITS = 6
 """Digits after the first to which spreads must differ to be told apart: single precision has no more."""
 
 
-def without_noise(values: np.ndarray) -> np.ndarray:
-    """Numbers to seven digits, so that a constant which was computed in different ways is one number, and is not sliced.
+def without_noise(values: np.ndarray, digits: int = DIGITS) -> np.ndarray:
+    """Numbers to so many digits after the first: a constant that was computed in different ways is one number, and not sliced.
 
     >>> np.unique(without_noise(np.array([1.458, 1.4580000000000002, 1.4579999999999997, 2.0]))).tolist()
     [1.458, 2.0]
     """
     size = 10.0 ** np.floor(np.log10(np.maximum(np.abs(values), np.finfo(np.float64).tiny)))
-    found: np.ndarray = np.round(values / size, DIGITS) * size
+    found: np.ndarray = np.round(values / size, digits) * size
     return found
 
 

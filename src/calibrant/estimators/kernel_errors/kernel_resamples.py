@@ -79,7 +79,7 @@ OF_A_GPU = 100.0
 class GpuLabelResamples:
     """``sum_{i != j} k_ij <r_i, r_j>``, normalised, for stacks of resampled labels of three or more classes.
 
-    The kernel is compared with pairs of equal labels; what depends on the predictions alone is made once. O(n^2) a resample.
+    The kernel is compared with pairs of equal labels; what depends on the predictions alone is made once. O(n^2) per resample.
     """
 
     kernel: Kernel

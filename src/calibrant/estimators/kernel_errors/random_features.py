@@ -35,8 +35,14 @@ class _Features(Protocol):
         """Those of many resamples ``(m, n, ...)``, ``(n, m, width)``."""
         ...
 
-    def residual_squares(self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None) -> np.ndarray:
-        """Squared lengths of ``features - expected``, ``(n,)``, from features where they are made already."""
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
+        """Squared lengths of ``features - expected``, ``(n,)``."""
+        ...
+
+    def weighted_squares(
+        self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Their weighted sums over rows, of many resamples whose features are made already, ``(m,)``."""
         ...
 
 
@@ -52,9 +58,9 @@ class TargetFeatures:
         """How many features there are."""
         return self.expected.shape[1]
 
-    def squares(self, targets: np.ndarray, made: np.ndarray | None = None) -> np.ndarray:
-        """Squared lengths of the residuals, ``(n,)``, from features where they are made already."""
-        return self.of_targets.residual_squares(targets, self.expected, made)
+    def squares(self, targets: np.ndarray) -> np.ndarray:
+        """Squared lengths of the residuals, ``(n,)``."""
+        return self.of_targets.residual_squares(targets, self.expected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +78,15 @@ class _OneHot:
         """All at once; classes are known to be in range, and not to ask for it is six times as fast."""
         return np.take(self.root.astype(np.float32), np.ascontiguousarray(targets.T), axis=0, mode="clip")
 
-    def residual_squares(self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None) -> np.ndarray:
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Looked up as well."""
         return np.take_along_axis(self.lengths, targets[:, None], axis=1)[:, 0]
+
+    def weighted_squares(
+        self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Looked up, too."""
+        return weights @ np.take_along_axis(self.lengths, targets.T, axis=1)
 
 
 TURN = 2 * np.pi
@@ -104,19 +116,22 @@ class _FourierFeatures:
         return self.of_resamples(targets[None])[:, 0]
 
     def of_resamples(self, targets: np.ndarray) -> np.ndarray:
-        """One resample after the other."""
-        roots, half = self.roots.astype(np.float32), len(self.roots)
-        found = np.empty((targets.shape[1], len(targets), 2 * half), dtype=np.float32)
-        for j, y in enumerate(targets if self.origin is None else targets - self.origin):
-            phase = without_turns(y[:, None] * self.frequencies if y.ndim == 1 else y @ self.frequencies.T)
-            np.multiply(np.cos(phase), roots, out=found[:, j, :half])
-            np.multiply(np.sin(phase), roots, out=found[:, j, half:])
-        return found
+        """By a compiled loop."""
+        from calibrant._compiled.fourier import waves
 
-    def residual_squares(self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray | None = None) -> np.ndarray:
+        return waves(targets if self.origin is None else targets - self.origin, self.frequencies, self.roots)
+
+    def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Of the features themselves."""
-        difference = (self(targets) if made is None else made) - expected
+        difference = self(targets) - expected
         return np.einsum("nq,nq->n", difference, difference)
+
+    def weighted_squares(
+        self, targets: np.ndarray, expected: np.ndarray, made: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Squares of cosines and sines add up to those of the roots."""
+        inner = np.matmul(made, expected.astype(np.float32)[:, :, None])[..., 0]
+        return weights @ (self.roots @ self.roots + (expected**2).sum(axis=1)) - 2 * (weights @ inner)
 
 
 def target_features(kernel: Kernel, predictions: Distribution, rng: np.random.Generator) -> Any:
@@ -161,6 +176,20 @@ def _exact_features(kernel: Kernel, predictions: Distribution) -> Any:
     if spectrum is NotImplemented or len(spectrum[0]) > TARGET_FREQUENCIES:
         return NotImplemented
     return _FourierFeatures(spectrum[0], np.sqrt(spectrum[1]))
+
+
+SMALL = 1e-10
+"""Squares of features, of all, that single precision does not see."""
+
+
+def _without_small(features: TargetFeatures) -> TargetFeatures:
+    """Without waves that are lost in rounding: a quarter of those of a Gaussian kernel, which are exact in double precision."""
+    waves = features.of_targets
+    if not isinstance(waves, _FourierFeatures):
+        return features
+    kept = waves.roots**2 > SMALL * (waves.roots @ waves.roots)
+    fewer = replace(waves, frequencies=waves.frequencies[kept], roots=waves.roots[kept])
+    return TargetFeatures(fewer, features.expected[:, np.tile(kept, 2)])
 
 
 MAX_FEATURES = 1024
@@ -249,7 +278,7 @@ class RandomFeatureSKCE(BaseEstimator):
         if features is NotImplemented:
             raise InputError(f"{on_targets!r} has no features under {type(predictions).__name__} predictions")
         w = unit_weights(weights, len(predictions))
-        return _RandomFeatureSums(on_predictions, on_targets, points, frequencies, features, w)
+        return _RandomFeatureSums(on_predictions, on_targets, points, frequencies, _without_small(features), w)
 
 
 def affordable_features(
@@ -346,10 +375,10 @@ class _RandomFeatureSums:
         """The square of the sum less its diagonal."""
         phi, expected = self._fixed
         features = self.features.of_targets.of_resamples(targets)  # (n, m, q)
-        sums = (phi @ features.reshape(len(features), -1)).reshape(-1, *features.shape[1:]) - expected[:, None, :]
-        squares = self.weights**2
-        diagonal = np.array([squares @ self.features.squares(y, features[:, j]) for j, y in enumerate(targets)])
-        return np.square(sums, dtype=np.float64).sum(axis=(0, 2)) - diagonal
+        sums = (phi @ features.reshape(len(features), -1)).reshape(-1, *features.shape[1:])
+        sums -= expected[:, None, :]
+        diagonal = self.features.of_targets.weighted_squares(targets, self.features.expected, features, self.weights**2)
+        return np.square(sums, out=sums).sum(axis=(0, 2), dtype=np.float64) - diagonal
 
     def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in self.__dict__.items() if key not in ("_fixed", "_pairs")}

@@ -55,8 +55,10 @@ class AUC(EventEstimator):
         ranked, shares = _ranked_rightly(scores, is_event, w)
         area = float(shares[is_event] @ ranked[is_event])
         n = int(counts[is_event].sum()), int(counts[~is_event].sum())
-        if min(n) < FEWEST:
-            return OfEvent(area, withheld=f"of {n[0]} events and {n[1]} other rows; {FEWEST} of each have an interval")
+        if min(n) < MIN_ROWS_PER_CLASS:
+            return OfEvent(
+                area, withheld=f"of {n[0]} events and {n[1]} other rows; {MIN_ROWS_PER_CLASS} of each have an interval"
+            )
         # Its error is the sum of those of both samples. As one sample of half the weight each, values lie twice as far from it.
         spread = np.where(is_event, *(2 * np.sqrt(k / (k - 1)) for k in n))
         values = area + spread * (ranked - area)
@@ -70,7 +72,7 @@ class AUC(EventEstimator):
         return _Areas(tuple((event, np.argsort(event.probability, kind="stable")) for event in events), w)
 
 
-FEWEST = 5
+MIN_ROWS_PER_CLASS = 5
 """Rows of either kind below which their spread is not known."""
 
 

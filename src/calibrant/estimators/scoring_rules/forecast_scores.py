@@ -46,7 +46,7 @@ def check_fair(predictions: Distribution) -> None:
         )
     if predictions.coincidence.max() > 1 - 1e-12:
         row = int(predictions.coincidence.argmax())
-        raise InputError(f"fair=True needs at least 2 members a row; got 1 in row {row}")
+        raise InputError(f"fair=True needs at least 2 members per row; got 1 in row {row}")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class CRPS(Score):
 
     The same as ``integral (F(x) - [y <= x])^2 dx``, and the absolute error where a prediction has no spread. By the
     family's closed form, else by integration between quantiles (to 1e-9 of the spread of smooth families), else
-    by ``n_draws`` draws a row of the given ``seed``, without bias. The score of m members rewards ensembles that are too
+    by ``n_draws`` draws per row of the given ``seed``, without bias. The score of m members rewards ensembles that are too
     narrow, the more the fewer they are; ``fair=True`` takes pairs of different members alone, and so scores the distribution
     that the members were drawn from. O(n) or O(n m log m). Gneiting & Raftery (2007); Ferro (2014).
 
@@ -106,7 +106,7 @@ class CRPS(Score):
 class EnergyScore(Score):
     """Energy score: mean of ``E||Y - y|| - E||Y - Y'|| / 2`` for vectors; the CRPS where they have one coordinate.
 
-    From the members of an :class:`~calibrant.Ensemble`, else from ``n_draws`` draws a row of the given ``seed``, over pairs
+    From the members of an :class:`~calibrant.Ensemble`, else from ``n_draws`` draws per row of the given ``seed``, over pairs
     of different ones, without bias. ``fair=True`` does so for members too: it scores the distribution that they were drawn
     from. Coordinates with a large spread count most: standardise them first if they should not. Sees errors of means
     and spreads well, of correlations badly. O(n m^2 d). Gneiting & Raftery (2007); Ferro (2014).

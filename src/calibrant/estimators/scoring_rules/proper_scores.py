@@ -15,7 +15,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.estimators.base import BaseEstimator, Statistic
-from calibrant.estimators.cluster_skewness import FEW_SURPRISES, surprises_in, too_few_clusters
+from calibrant.estimators.cluster_skewness import MIN_SURPRISES_OF_LIMITS, surprises_in, too_few_clusters
 from calibrant.estimators.mean_limits import MeanLimits, ReckonedLimits
 from calibrant.results import Estimate, how_many
 from calibrant.typing import Array
@@ -60,9 +60,8 @@ class Score(BaseEstimator):
     def estimate(self, targets: Array, predictions: Distribution, weights: np.ndarray | None) -> Estimate:
         """The mean loss, its standard error and limits."""
         losses = to_numpy(self.losses(targets, predictions))
-        w = np.ones(len(predictions)) if weights is None else weights
         with np.errstate(over="ignore"):
-            mean = float(losses @ w / w.sum())
+            mean = float(losses.mean() if weights is None else losses @ weights / weights.sum())
         if np.isnan(mean) and np.isnan(losses).any():
             raise InputError(
                 f"y_pred has no {self.name} in row {int(np.isnan(losses).argmax())}, as where a forecast has no mean: drop those "
@@ -82,7 +81,7 @@ class Score(BaseEstimator):
         losses = to_numpy(self.losses(targets, predictions))
         if not np.isfinite(losses).all():
             return self.estimate(targets, predictions, weights)
-        is_rare = surprises_in(targets, predictions, weights, clusters) < FEW_SURPRISES
+        is_rare = surprises_in(targets, predictions, weights, clusters) < MIN_SURPRISES_OF_LIMITS
         seen = MeanLimits.of_clusters(
             losses, weights, clusters, are_of_one_fate=is_rare, least=self.least, most=self.most
         )

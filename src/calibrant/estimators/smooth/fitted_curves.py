@@ -18,7 +18,7 @@ MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-4, 10.0
 """Bandwidths in use: below, the grid would grow without end; above, every curve is a constant."""
 
 FINE, COARSE = 32, 8
-"""Nodes a bandwidth, for the curve and for the choice of its bandwidth: relative errors of order 1/(8 FINE^2)."""
+"""Nodes per bandwidth, for the curve and for the choice of its bandwidth: relative errors of order 1/(8 FINE^2)."""
 
 NEAR = 14 * FINE
 """Nodes on either side of all rows that are seen: at least seven bandwidths, beyond which no sum of kernels is ``TRUSTED``."""

@@ -48,7 +48,7 @@ class CalibrationRatio(EventEstimator):
         """The ratio with its interval."""
         w = np.ones(len(scores)) if weights is None else weights
         events, expected = float(w @ observed), float(w @ scores)
-        ratio = events / expected if expected > LEAST_EXPECTED * w.sum() else 0.0
+        ratio = events / expected if expected > MIN_EXPECTED * w.sum() else 0.0
         squares = float(w**2 @ (observed - ratio * scores) ** 2)
         counted = w[observed > 0] if events > 0 else w
         return self.of_sums(events, expected, squares, len(scores), float(counted @ counted / counted.sum()))
@@ -59,7 +59,7 @@ class CalibrationRatio(EventEstimator):
         That is ``sum w^2 y / sum w y``, and ``sum w^2 / sum w`` where nothing happened.
         Outcomes are 0 or 1, so that the third moment is the second times ``1 - 2q``, with q the share of events.
         """
-        if expected <= LEAST_EXPECTED * n * step:
+        if expected <= MIN_EXPECTED * n * step:
             why = "every score is 0" if expected == 0 else f"all scores add up to {expected:g}"
             raise InputError(f"y_pred expects no event at all ({why}): the ratio needs a score above 0")
         ratio = observed / expected
@@ -81,8 +81,8 @@ class CalibrationRatio(EventEstimator):
         return OfEvent(ratio, error, limits(self.confidence_level), limits=limits)
 
 
-LEAST_EXPECTED = 1e-75
-"""Of fewer events a row the ratio, its square and its cube are no numbers."""
+MIN_EXPECTED = 1e-75
+"""Of fewer events per row the ratio, its square and its cube are no numbers."""
 
 CLIP = 2.0**-24
 """How close scores may come to 0 and 1 (the closest float32 can come to 1): their log-odds are at most 16.6."""
@@ -100,7 +100,7 @@ class CalibrationSlope(EventEstimator):
     each outcome by the fitted curve or its squared residual, whichever gives more: the curve may not be the truth. A weight
     means importance, not repetition. Scores closer to 0 or 1 than 6e-8 are
     moved there, and a note says how many. Where scores separate the classes the slope is infinite; where only one class
-    occurs the fitted curve is a constant and the slope 0. O(n) a step, about ten steps. Cox (1958).
+    occurs the fitted curve is a constant and the slope 0. O(n) per step, about ten steps. Cox (1958).
 
     >>> rng = np.random.default_rng(0)
     >>> y_pred = rng.random(2000)

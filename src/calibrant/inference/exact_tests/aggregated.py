@@ -127,7 +127,7 @@ class Pool:
         return float(np.mean((least < least[-1]) | tied))
 
     def adjusted(self, family: Sequence[str]) -> np.ndarray:
-        """A p-value a column of the family that allows for looking at all of them: the rank of its score among the largest."""
+        """A p-value per column of the family that allows for looking at all of them: the rank of its score among the largest."""
         scores = self._scores(family)
         largest = scores.max(axis=1)
         return np.array([at_least(np.append(largest[:-1], score))[-1] for score in scores[-1]]) / len(largest)
@@ -149,10 +149,12 @@ class Pool:
 
 def _standard(pool: np.ndarray, is_two_sided: bool) -> np.ndarray:
     """Standard scores within the pool, without sign where both ends are extreme; what is infinite stands out without end."""
-    finite = np.where(np.isfinite(pool), pool, np.nan)
+    known = np.isfinite(pool)
+    _, size = np.frexp(np.max(np.abs(pool), axis=0, where=known, initial=0.0))  # so that squares are numbers
+    finite = np.where(known, np.ldexp(np.where(known, pool, 0.0), -size), np.where(known.any(axis=0), np.nan, 0.0))
     spread = np.nanstd(finite, axis=0)
     score = (finite - np.nanmean(finite, axis=0)) / np.where(spread > 0, spread, 1)
-    return np.nan_to_num(np.abs(score) if is_two_sided else score, nan=np.inf)
+    return np.where(known, np.abs(score) if is_two_sided else score, np.inf)
 
 
 def _columns(statistic: Statistic, targets: np.ndarray) -> np.ndarray:

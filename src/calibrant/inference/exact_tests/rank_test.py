@@ -119,7 +119,7 @@ def _some_missing(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, Mem
     members = members.astype(np.float64)
     if np.isinf(members).any() or np.isnan(members).all(axis=1).any():
         raise InputError(
-            "y_pred must have at least one member a row, and none that is infinite: drop or repair such rows"
+            "y_pred must have at least one member per row, and none that is infinite: drop or repair such rows"
         )
     targets = to_numpy(as_numbers(y_true, "y_true"))
     if targets.ndim != 1:

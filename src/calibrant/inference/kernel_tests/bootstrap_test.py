@@ -31,7 +31,7 @@ class BootstrapTest(MatrixTest):
     rows drawn with replacement. Valid for large n only: at 5 %, calibrated normal predictions were rejected in 14 % of data
     sets of 4 rows in one dimension, and never with 16 rows in ten dimensions; :class:`calibrant.ExactTest` has no such
     distortion. Refused where nothing unlikely is expected to happen.
-    O(n^2) a draw, O(n) for two classes with an exponential or Matérn kernel beyond 2,000 rows.
+    O(n^2) per draw, O(n) for two classes with an exponential or Matérn kernel beyond 2,000 rows.
     Arcones & Giné (1992); Widmann, Lindsten & Zachariah (2021).
 
     >>> y_pred = np.linspace(0.05, 0.95, 60)

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 COLUMNS = 3
 """Panels side by side."""
 
+LABEL_INCHES = 0.4
+"""How far apart labels of an axis of log-odds are, at least."""
+
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     """Panels side by side and in lines, within the axes."""
@@ -42,16 +45,17 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     values = np.concatenate([curve[name] for name in ("predicted", "observed", "low", "high") if name in curve])
     limits = limits_of(values, settings["floor"])
     axes.set_axis_off()
+    width, height = inches_of(axes)
     for i, name in enumerate(classes["name"].tolist()):
-        panel = axes.inset_axes(_place(i, across, -(-shown // across)))
+        place = _place(i, across, -(-shown // across))
+        panel = axes.inset_axes(place)
         dress(panel, palette)
         draw_curve(panel, _part(curve, name), settings, palette, size=0.55)
-        frame_probabilities(panel, limits, limits, settings["floor"], apart=0.25)
+        frame_probabilities(panel, limits, limits, settings["floor"], apart=LABEL_INCHES / (width * place[2]))
         if settings["floor"] is None:
             panel.locator_params(nbins=3, steps=[1, 2, 5, 10])
         panel.set_title(shortened(name, 22), fontsize=10.5, color=palette.ink, pad=4)
         panel.tick_params(labelsize=9, labelbottom=i + across >= shown, labelleft=i % across == 0)
-    width, height = inches_of(axes)
     words = scaled("Predicted probability", settings["floor"]) + _choice(tables)
     axes.text(0.5, -0.3 / height, words, ha="center", va="top", transform=axes.transAxes)
     axes.text(

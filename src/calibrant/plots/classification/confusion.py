@@ -98,7 +98,7 @@ class ConfusionDisplay(PredictionDisplay):
     Above zero (orange) the class was claimed more often than it happened, below (blue) less. On the diagonal lies the
     over-confidence in the favoured class, beside it where the missing probability should have gone. Frames mark cells beyond
     chance: no cell of a calibrated model is framed in 19 of 20 data sets (outcomes resampled from the predictions, the largest
-    standardised gap of all cells). ``tables`` hold ``cells`` and ``settings``. O(n) a resample. Westfall & Young (1993).
+    standardised gap of all cells). ``tables`` hold ``cells`` and ``settings``. O(n) per resample. Westfall & Young (1993).
 
     >>> p = np.random.default_rng(0).dirichlet([0.3, 0.3, 0.3], 500)
     >>> y = np.array([np.random.default_rng(i).choice(3, p=0.7 * row + 0.1) for i, row in enumerate(p)])

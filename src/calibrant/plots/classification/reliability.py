@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-NARROW = 0.3
+MIN_RANGE = 0.3
 """Probabilities with a smaller range than this are looked at close up."""
 
 CROWDED = 0.5
@@ -45,7 +45,7 @@ Claims = tuple[Array, Categorical, np.ndarray | None]
 
 
 def claims_of(targets: Array, predictions: Distribution, weights: np.ndarray | None, lens: Lens | None) -> Claims:
-    """One event a row: that of the lens, else the favoured class of several, and each label as a row of its own.
+    """One event per row: that of the lens, else the favoured class of several, and each label as a row of its own.
 
     >>> y, p, _ = claims_of(np.array([[1, 0], [1, 1]]), Bernoulli([[0.9, 0.2], [0.4, 0.7]]), None, None)
     >>> y, p.probs
@@ -96,7 +96,7 @@ def histogram_of(scores: np.ndarray, weights: np.ndarray | None, floor: float | 
         low, high = np.log(ends / (1 - ends)) + (np.array([-0.5, 0.5]) if ends[0] == ends[1] else 0)
         edges = 1 / (1 + np.exp(-np.linspace(low, high, 41)))
         edges[[0, -1]] = min(edges[0], scores.min()), max(edges[-1], scores.max())
-    elif high - low > NARROW or high == low:
+    elif high - low > MIN_RANGE or high == low:
         edges = np.linspace(0, 1, 41)
     else:
         edges = np.linspace(low, high, 41)
@@ -230,7 +230,7 @@ def bins_of(scores: np.ndarray, floor: float | None) -> Binning:
     if floor is not None:
         return Spaced(floor)
     low, high = np.quantile(scores, [0.01, 0.99])
-    return EqualWidth(15) if high - low > NARROW else EqualMass(15)
+    return EqualWidth(15) if high - low > MIN_RANGE else EqualMass(15)
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 ERRORS = (-3.0, -2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)
 """Edges of the errors of forecasts, in predicted standard deviations."""
 
-FINE = 200
+N_GROUPS = 200
 """Groups of rows along the predictions, before they are smoothed."""
 
 COLUMNS = 12
@@ -147,7 +147,7 @@ class Smoother:
     @classmethod
     def of(cls, position: np.ndarray) -> Self:
         """Twelve places at even steps; the groups themselves where there are no more."""
-        _, group = np.unique(np.minimum((FINE * position).astype(np.intp), FINE - 1), return_inverse=True)
+        _, group = np.unique(np.minimum((N_GROUPS * position).astype(np.intp), N_GROUPS - 1), return_inverse=True)
         centre = np.bincount(group, position) / np.bincount(group)
         if len(centre) <= COLUMNS:
             return cls(group, np.eye(len(centre)))
@@ -211,7 +211,7 @@ class WitnessDisplay(PredictionDisplay):
     error in such units, of which all rows are asked. The column ``gap`` is ``-w``: above zero (orange), more was claimed than
     happened. The kernel is Gaussian along the log-odds of a confidence and along the ranks of a spread. Dots mark cells beyond
     chance; in 19 of 20 data sets of a calibrated model there are none (outcomes resampled, the largest of all cells). ``tables``
-    hold ``cells`` and ``settings``. O(n) a resample. Widmann, Lindsten & Zachariah (2021).
+    hold ``cells`` and ``settings``. O(n) per resample. Widmann, Lindsten & Zachariah (2021).
 
     >>> p = np.random.default_rng(0).dirichlet([0.3, 0.3, 0.3], 500)
     >>> cells = WitnessDisplay.from_predictions(p.argmax(axis=1), p, n_resamples=99).tables["cells"]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
-    """Shares of outcomes at the levels of their forecasts, with the band that holds all bars of a calibrated one.
+    """Shares of PIT values in equal bins, with the band that holds all bars of a calibrated one.
 
     There is space for the bars of the table ``beside``, too, where there is one.
     """
@@ -39,7 +39,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     )
     axes.axhline(100 / len(share) if is_even else 1.0, color=palette.ink, linewidth=1, dashes=(4, 3), zorder=4)
     draw_beyond(axes, (lower + upper)[outside] / 2, share[outside], palette)
-    height = "% of rows" if is_even else "share of rows over share promised"
+    height = "% of rows" if is_even else "Share of rows over share promised"
     axes.set(xlabel="Level of the outcome in its forecast", ylabel=height, xlim=(-0.01, 1.01))
     beside = (unit * tables["beside"]["observed"]).max() if "beside" in tables else 0.0
     axes.set_ylim(0, 1.08 * max(share.max(), high.max(), beside))
@@ -73,7 +73,7 @@ def _tables(
 
 
 class PITHistogramDisplay(PredictionDisplay):
-    """The histogram of PIT values: shares of outcomes at the levels of their forecasts, flat where it is calibrated.
+    """The histogram of PIT values: their shares in equal bins, flat where it is calibrated.
 
     High ends say that forecasts are too sure, a hump that they are too timid, a slope up that they are too low. All bars of a
     calibrated forecast lie within the band in 19 of 20 data sets: :class:`~calibrant.inference.PITHistogram`. ``tables`` hold

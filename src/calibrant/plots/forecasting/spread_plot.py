@@ -61,7 +61,7 @@ class SpreadDisplay(PredictionDisplay):
     Above the diagonal, forecasts are surer than they should be. The groups are those of
     :class:`~calibrant.estimators.ENCE`; targets resampled from the forecast put each group in its band with at least the given
     probability. Members of an ensemble, and quantiles, are no distribution to resample from: there the band is left out.
-    ``tables`` hold ``spread``. O(n) a resample.
+    ``tables`` hold ``spread``. O(n) per resample.
 
     >>> from calibrant import Normal
     >>> rng = np.random.default_rng(0)

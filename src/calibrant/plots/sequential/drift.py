@@ -1,4 +1,4 @@
-"""Where a stream goes wrong, and when: a map of windows by parts of the range, classes, labels or levels."""
+"""Where a stream goes wrong, and when: a map of windows by parts of the range, classes, labels or PIT values."""
 
 from typing import TYPE_CHECKING, Self
 
@@ -16,7 +16,7 @@ from calibrant.results import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STRONGEST = 5.0
+MAX_STANDARD_ERRORS = 5.0
 """Standard errors at which shades end."""
 
 WORDS = ("claimed too little", "in standard errors", "claimed too much")
@@ -37,7 +37,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
 
     cells, names = tables["cells"], names_in(tables)
     score, beyond = (cells[name].reshape(len(names), -1) for name in ("score", "beyond"))
-    draw_cells(axes, np.clip(score, -STRONGEST, STRONGEST), palette, limit=STRONGEST)
+    draw_cells(axes, np.clip(score, -MAX_STANDARD_ERRORS, MAX_STANDARD_ERRORS), palette, limit=MAX_STANDARD_ERRORS)
     for row, column in np.argwhere(beyond):
         frame = Rectangle((column - 0.46, row - 0.46), 0.92, 0.92, fill=False, edgecolor=palette.ink, linewidth=1)
         axes.add_patch(frame)
@@ -53,7 +53,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     draw_marks(axes, places, palette)
     label_marks(axes, places, palette)
     axes.set_xlabel("Row", labelpad=2)
-    draw_scale(scale_below(axes, 0.52), palette, STRONGEST / 100, WORDS)
+    draw_scale(scale_below(axes, 0.52), palette, MAX_STANDARD_ERRORS / 100, WORDS)
 
 
 def names_in(tables: Tables) -> list[str]:
@@ -70,7 +70,7 @@ def layout_of(tables: Tables) -> Layout:
 
 
 class DriftDisplay(Display):
-    """Where a stream goes wrong, and when: claims less outcomes in windows, by part of the range, class, label or level.
+    """Where a stream goes wrong, and when: claims less outcomes in windows, by part of the range, class, label or PIT value.
 
     Orange was claimed more than it happened, blue less, in standard errors of a calibrated model. Frames mark cells beyond chance:
     a calibrated stream has none with chance ``level`` (the largest cell of all; outcomes resampled). ``tables`` hold ``cells``,

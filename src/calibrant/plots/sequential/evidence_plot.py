@@ -56,7 +56,7 @@ def label_marks(axes: "Axes", marks: Table, palette: Palette) -> None:
         axes.text(place, up, words, transform=axes.transAxes, ha=side, va="bottom", fontsize=9.5, color=palette.bad)
 
 
-HIGHEST = 9.0
+MAX_POWER = 9.0
 """Powers of ten that are shown: far beyond an alarm, more evidence tells nothing more."""
 
 STEPS = [1, 2, 2.5, 5, 10]
@@ -70,7 +70,7 @@ def draw(axes: "Axes", tables: Tables, palette: Palette) -> None:
     evidence, settings = tables["evidence"], next(tables["settings"].rows())
     power = evidence["log_evalue"] / np.log(10)
     enough = -float(np.log10(settings["alpha"]))
-    top = min(max(enough + 1.0, 1.12 * float(power.max(initial=0.0))), max(HIGHEST, 2 * enough))
+    top = min(max(enough + 1.0, 1.12 * float(power.max(initial=0.0))), max(MAX_POWER, 2 * enough))
     bottom = min(-0.5, 1.1 * float(power.min(initial=0.0)))
     rows, power = np.append(settings["start"], evidence["last"]), np.minimum(np.append(0.0, power), 2 * top)
     dress(axes, palette)

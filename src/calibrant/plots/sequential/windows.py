@@ -109,7 +109,7 @@ def layout_of(tables: Tables) -> Layout:
 class WindowsDisplay(Display):
     """Windows of a stream as a control chart: what each claimed less what happened, and its calibration error.
 
-    Of forecasts of numbers, the mean and the standard deviation of the normal scores of the outcomes' levels: 0 and 1 where they
+    Of forecasts of numbers, the mean and the standard deviation of the normal scores of PIT values: 0 and 1 where they
     are calibrated. The darker band holds a calibrated model in each window with chance ``level``, the paler one in all windows at
     once; only what leaves the paler one is marked. Windows describe: alarms are those of :class:`calibrant.Monitor`.
     ``tables`` hold ``gap`` and ``error``, or ``bias`` and ``spread``, with ``marks`` and ``settings``.

@@ -134,7 +134,7 @@ def _ranks(logs: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _log_sums(logits: np.ndarray) -> np.ndarray:
-    """Logarithms of the sums of exponentials, a row each."""
+    """Logarithms of the sums of exponentials, one per row."""
     top = logits.max(axis=1)
     found: np.ndarray = top + np.log(np.exp(logits - top[:, None]).sum(axis=1))
     return found

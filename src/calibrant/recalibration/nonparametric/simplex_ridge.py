@@ -188,8 +188,10 @@ def _best_ridge(
     cross = turned.T @ cross
     z = _kernel(x[judges], marks, bandwidth) @ turned
     own = w[judges, None] * (z**2 @ shrunk.T)
-    left = [rest[judges] - z @ (s[:, None] * cross) for s in shrunk]
-    errors = [((each / (1 - own[:, [i]])) ** 2).sum(axis=1) for i, each in enumerate(left)]
+    # Squared lengths of the rows of ``rest - (z shrunk) cross``, without a table of all classes per penalty.
+    seen, squares, gram = rest[judges] @ cross.T, (rest[judges] ** 2).sum(axis=1), cross @ cross.T
+    left = [squares + ((z * s) * ((z * s) @ gram - 2 * seen)).sum(axis=1) for s in shrunk]
+    errors = [np.maximum(each, 0) / (1 - own[:, i]) ** 2 for i, each in enumerate(left)]
     best = int(np.argmin([w[judges] @ each for each in errors]))
     slopes = turned @ (shrunk[best][:, None] * cross)
     return errors[best], bandwidth, slopes, (turned * shrunk[best]) @ turned.T

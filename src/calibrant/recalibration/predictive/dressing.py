@@ -16,7 +16,7 @@ from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.recalibration.base import Found, Recalibrator, shares
 from calibrant.recalibration.maps import Map
 
-NARROWEST = 1e-3
+MIN_WIDTH = 1e-3
 """The least width, in standard deviations of the targets: members that equal the target would ask for none at all."""
 
 
@@ -26,8 +26,8 @@ class Dressing(Recalibrator):
 
     Member x of an ensemble with mean m becomes ``a + b m + c (x - m)``, with a normal distribution of standard deviation
     s around it; a, b, c and s have the largest likelihood. a and b put right a bias, c and s too little or too much
-    spread. The result has a density, so that log losses and recalibration by PIT values work on ensembles. O(n members) a step of a
-    quasi-Newton search over four numbers. Broecker & Smith (2008).
+    spread. The result has a density, so that log losses and recalibration by PIT values work on ensembles. O(n members) per step of
+    a quasi-Newton search over four numbers. Broecker & Smith (2008).
 
     >>> rng = np.random.default_rng(0)
     >>> signal = rng.normal(size=2_000)
@@ -44,12 +44,12 @@ class Dressing(Recalibrator):
         centre = float(w @ y)
         unit = float(np.sqrt(w @ (y - centre) ** 2)) or 1.0
         problem = _Problem.of((y - centre) / unit, (members - centre) / unit, w)
-        bounds = [(None, None), (None, None), (-20.0, 20.0), (np.log(NARROWEST), None)]
+        bounds = [(None, None), (None, None), (-20.0, 20.0), (np.log(MIN_WIDTH), None)]
         end = minimize(
             problem.loss, problem.start(), jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-8}
         )
         level, slope, (stretch, width) = float(end.x[0]), float(end.x[1]), np.exp(end.x[2:]).tolist()
-        is_narrow = end.x[3] <= np.log(NARROWEST)
+        is_narrow = end.x[3] <= np.log(MIN_WIDTH)
         notes = ("targets equal members: the width is the smallest considered",) if is_narrow else ()
         found = DressingMap(unit * level + (1 - slope) * centre, slope, stretch, unit * width)
         return Found(found, bool(end.success), notes)
@@ -75,7 +75,7 @@ class _Problem(NamedTuple):
         slope = float(self.w @ (off * self.y)) / square if square > 0 else 1.0
         level = float(self.w @ (self.y - slope * self.middle))
         left = float(np.sqrt(self.w @ (self.y - level - slope * self.middle) ** 2))
-        return np.array([level, slope, 0.0, np.log(max(left, NARROWEST))])
+        return np.array([level, slope, 0.0, np.log(max(left, MIN_WIDTH))])
 
     def loss(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The mean negative log density and its gradient in a, b, log c and log s."""

@@ -20,15 +20,15 @@ from calibrant.recalibration.maps import Map
 from calibrant.results import how_many
 from calibrant.typing import Array, ArrayLike
 
-LOWEST, HIGHEST = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg
-"""The levels next to 0 and 1, 37.5 standard deviations below and 8.2 above: what is not certain goes no farther."""
+MIN_PIT, MAX_PIT = np.finfo(np.float64).tiny, 1 - np.finfo(np.float64).epsneg
+"""The PIT values next to 0 and 1, 37.5 standard deviations below and 8.2 above: what is not certain goes no farther."""
 
 PARTS = (np.arange(8) + 0.5) / 8
-"""The share of the way from the least to the largest level of a count, of the levels that stand for it."""
+"""The share of the way from the least to the largest PIT value of a count, of the PIT values that stand for it."""
 
 
 def normal_scores(predictions: Distribution, y: np.ndarray, *, strictly: bool = False) -> np.ndarray:
-    """``Phi^-1(F(y))`` of each row's targets, infinite where levels are 0 or 1; of ``P(Y < y)`` if ``strictly``.
+    """``Phi^-1(F(y))`` of each row's targets, infinite where PIT values are 0 or 1; of ``P(Y < y)`` if ``strictly``.
 
     >>> from calibrant import Normal
     >>> normal_scores(Normal([0.0, 1.0], 2.0), np.array([60.0, 3.0]))
@@ -50,9 +50,9 @@ def at_normal_scores(predictions: Distribution, z: np.ndarray) -> np.ndarray:
            [-1., 61.]])
     """
     if isinstance(predictions, LocationScale) and isinstance(predictions, SYMMETRIC):
-        below = to_numpy(predictions.quantile(np.where(np.isinf(z), 0, np.maximum(ndtr(-np.abs(z)), LOWEST))))
+        below = to_numpy(predictions.quantile(np.where(np.isinf(z), 0, np.maximum(ndtr(-np.abs(z)), MIN_PIT))))
         return np.where(z <= 0, below, 2 * predictions.host[0][:, None] - below)
-    levels = np.clip(ndtr(z) * (1 - HAIR), LOWEST, HIGHEST)
+    levels = np.clip(ndtr(z) * (1 - HAIR), MIN_PIT, MAX_PIT)
     return to_numpy(predictions.quantile(np.where(np.isinf(z), ndtr(z), levels)))
 
 
@@ -65,9 +65,9 @@ def mid_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
 
 
 def spread_scores(predictions: Distribution, y: np.ndarray) -> np.ndarray:
-    """Normal scores of targets, ``(1, n)``; of targets with a probability of their own, ``(8, n)`` over their levels.
+    """Normal scores of targets, ``(1, n)``; of targets with a probability of their own, ``(8, n)`` over their PIT values.
 
-    A count has all levels from ``P(Y < y)`` to ``P(Y <= y)``, and those of a calibrated forecast fill (0, 1) evenly only if
+    A count has all PIT values from ``P(Y < y)`` to ``P(Y <= y)``, and those of a calibrated forecast fill (0, 1) evenly only if
     all of them count: the middles of eight equal parts stand for them. So do they between two quantiles, where nothing else was
     forecast. Czado, Gneiting & Held (2009).
 
@@ -93,11 +93,11 @@ def check_levels(predictions: Distribution, asker: str) -> None:
         )
 
 
-FARTHEST = 37.0
-"""Normal scores beyond which levels are 0 or 1 to all digits, and the map has the density that it has here."""
+MAX_SCORE = 37.0
+"""Normal scores beyond which PIT values are 0 or 1 to all digits, and the map has the density that it has here."""
 
-ENDS = float(ndtri(HIGHEST))
-"""The normal score of the last level below 1."""
+ENDS = float(ndtri(MAX_PIT))
+"""The normal score of the last PIT value below 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +147,9 @@ class Lines:
         return _on_lines(value, y, x, 1 / slopes)
 
     def log_density(self, z: np.ndarray) -> np.ndarray:
-        """The logarithm of the derivative of the levels of values, by the levels of scores."""
+        """The logarithm of the derivative of the PIT values of values, by those of scores."""
         x, _, slopes = self._points
-        z = np.clip(z, -FARTHEST, FARTHEST)
+        z = np.clip(z, -MAX_SCORE, MAX_SCORE)
         return np.log(slopes)[np.searchsorted(x, z)] + (z**2 - self(z) ** 2) / 2
 
 
@@ -217,7 +217,7 @@ class Recalibrated(Distribution):
         return np.stack(columns, axis=1)
 
     def log_prob(self, targets: Array) -> Array:
-        """Log density: of the base, and of the map at its level; of values with a probability of their own, that of it."""
+        """Log density: of the base, and of the map at its PIT value; of values with a probability of their own, that of it."""
         y = to_numpy(targets)
         z, base = normal_scores(self.base, y), to_numpy(self.base.log_prob(y))
         if type(self.base).below is Distribution.below:
@@ -225,7 +225,7 @@ class Recalibrated(Distribution):
         low = normal_scores(self.base, y, strictly=True)
         with np.errstate(divide="ignore"):
             logs = np.log(_between(self.lines(low), self.lines(z)))
-        # Beyond the last level below 1 the base goes on, though its levels do not: at the density of the map there.
+        # Beyond the last PIT value below 1 the base goes on, though its PIT values do not: at the density of the map there.
         density = base + self.lines.log_density(np.clip(z, -ENDS, ENDS))
         return np.where((low < z) & np.isfinite(logs), logs, density)
 
@@ -274,22 +274,22 @@ def _edges(predictions: Recalibrated) -> np.ndarray:
 END_ROWS = 10
 """Rows beyond the first and last point."""
 
-CLOSE = 1e-6
+MIN_STEP = 1e-6
 """Points whose normal scores are closer than this would make a line of rounding errors."""
 
 
 @dataclass(frozen=True)
 class QuantileRecalibration(Recalibrator):
-    """PIT values put right: ``R(F(y))`` in place of ``F(y)``, with R the empirical distribution function of the levels of targets.
+    """PIT values put right: ``R(F(y))`` in place of ``F(y)``, with R the empirical distribution function of PIT values.
 
-    A calibrated model has levels ``u_i = F_i(y_i)`` that are uniform. R goes through points of their distribution function
+    A calibrated model has PIT values ``u_i = F_i(y_i)`` that are uniform. R goes through points of their distribution function
     (ties count half, and one row of the identity is mixed in), joined by straight lines in normal scores: one point after
     each of about ``n^(1/3)`` equal shares of the rows, in the first and last of which further ones halve the rest down to ten
     rows. With a corner at each row, as in the paper, the map would be as right on average but have no density worth
     the name; without normal scores it would leave the tails as they were.
     The result is a :class:`Recalibrated`: distribution function, quantiles, draws, and the density ``R'(F(y)) f(y)``. R is
     the same for all rows: it mends what is wrong on average, not what is wrong of some rows. O(n log n).
-    Counts have all levels from ``P(Y < y)`` to ``P(Y <= y)``, in equal shares, and probabilities in place of the density.
+    Counts have all PIT values from ``P(Y < y)`` to ``P(Y <= y)``, in equal shares, and probabilities in place of the density.
     Of quantile forecasts the map has seen the shares of targets between them, and gives new quantiles at the same levels: those
     between and beyond the given ones are taken from straight lines and tails, which held-out pinball losses judge.
     PIT values of an ensemble of m are ``(rank + 1/2) / (m + 1)``, which has no density: the CRPS judges.
@@ -303,7 +303,7 @@ class QuantileRecalibration(Recalibrator):
     """
 
     def find(self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None) -> Found:
-        """Corners of the distribution function of levels."""
+        """Corners of the distribution function of PIT values."""
         check_levels(predictions, "QuantileRecalibration")
         scores = spread_scores(predictions, targets.astype(np.float64))
         w = np.tile(in_rows(weights, len(targets)) / len(scores), len(scores))
@@ -314,9 +314,11 @@ class QuantileRecalibration(Recalibrator):
         wanted = _shares(n) * (1 - 1e-12)  # sums of weights are rounded
         points = np.unique(np.minimum(np.searchsorted(reached, wanted), len(z) - 1))
         points = points[np.isfinite(z[points])]
-        points = points[np.diff(z[points], prepend=-np.inf) > CLOSE]
+        points = points[np.diff(z[points], prepend=-np.inf) > MIN_STEP]
         extreme = rows[~np.isfinite(z)].sum() / n
-        notes = () if extreme == 0 else (f"{extreme:.1%} of targets lie beyond all levels: try VarianceScaling first",)
+        notes = (
+            () if extreme == 0 else (f"{extreme:.1%} of targets have a PIT value of 0 or 1: try VarianceScaling first",)
+        )
         values = ndtri((n * reached[points] + ndtr(z[points])) / (n + 1))
         return Found(PITMap(type(predictions).__name__, z[points], values), notes=notes)
 

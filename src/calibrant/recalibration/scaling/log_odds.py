@@ -15,7 +15,7 @@ from calibrant.recalibration.maps import ClassMap, check_least, least_probabilit
 from calibrant.recalibration.scaling.softmax_regression import Coefficients, fitted_log_odds
 from calibrant.results import how_many, number
 
-FINEST = 2.0**-53
+MIN_PROBABILITY = 2.0**-53
 """Probabilities below this count as this: no double lies between 1 and 1 minus this."""
 
 
@@ -50,7 +50,7 @@ class _Problem(NamedTuple):
 def _problem(targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None, asker: str) -> _Problem:
     p = _normalised(to_numpy(two_classes(predictions, asker).matrix).astype(np.float64))
     w, rows = shares(weights, len(targets))
-    least = max(least_probability(p, rows), FINEST)
+    least = max(least_probability(p, rows), MIN_PROBABILITY)
     log_p = np.log(np.maximum(p, least))
     wrong = int((p[np.arange(len(p)), targets] == 0).sum())
     notes = (
@@ -92,7 +92,7 @@ class Platt(Recalibrator):
     """Affine log-odds: ``sigmoid(a + b z)`` with ``z = logit p``, by maximum likelihood.
 
     Two classes; b is below 1 where the model is too sure, a moves all probabilities up or down. Convex; Newton's method to
-    a gradient of 1e-10, O(n) a step. A probability of 0 counts as half the smallest other one, in the fit and when the map
+    a gradient of 1e-10, O(n) per step. A probability of 0 counts as half the smallest other one, in the fit and when the map
     is applied, so that 0 and 1 are put right too; where the fit has seen none, as 1/(4n) at most. Where one score separates
     the classes the best map is a step: the fit stops half a nat short of it. Platt (1999), on log-odds; Cox (1958).
 

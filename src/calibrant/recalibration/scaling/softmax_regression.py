@@ -36,7 +36,7 @@ MIN_NUMBERS, MIN_VARIANCE = 1 << 20, 1e-3
 STEPS = 200
 """Newton steps at most; ten do for most problems, some thirty where the optimum is at infinity."""
 
-SHORT = 0.5
+TOLERANCE_AT_INFINITY = 0.5
 """How far from the limit a search for an optimum at infinity stops: in nats, of all rows together."""
 
 LITTLE = 0.01
@@ -99,9 +99,9 @@ def minimised(objective: Objective, start: np.ndarray, rows: float, here: Point 
             return Minimum(x, here.loss, size, is_converged=True)
         step = _newton_step(here)
         left = -rows * float(np.vdot(here.gradient, step))
-        before = x if left > SHORT else before
+        before = x if left > TOLERANCE_AT_INFINITY else before
         if slow > 2 or (size <= TOLERANCE and _is_slow(objective.at(x + step), size)):
-            return _nearer(objective, before, x, here.loss + SHORT / rows)
+            return _nearer(objective, before, x, here.loss + TOLERANCE_AT_INFINITY / rows)
         if size <= TOLERANCE:
             return Minimum(x, here.loss, size, is_converged=True)
         moved = _searched(objective, x, here, step)

@@ -23,11 +23,11 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Searching, shares
 from calibrant.recalibration.maps import Map, check_least, check_number, least_probability
-from calibrant.recalibration.scaling.softmax_regression import SHORT
+from calibrant.recalibration.scaling.softmax_regression import TOLERANCE_AT_INFINITY
 from calibrant.results import how_many, number
 from calibrant.typing import Array
 
-COLDEST, HOTTEST = -7.0, 7.0
+MIN_LOG_TEMPERATURE, MAX_LOG_TEMPERATURE = -7.0, 7.0
 """Logarithms of temperatures that are considered."""
 
 PRECISION = 1e-10
@@ -112,7 +112,7 @@ def fitted_power(logs: Array, targets: np.ndarray, w: Array, rows: float, start:
     found = likeliest_power(at, start)
     if not found.is_end or found.power < 1:
         return found
-    low, high, most = 1.0, found.power, at(found.power).loss + SHORT / rows
+    low, high, most = 1.0, found.power, at(found.power).loss + TOLERANCE_AT_INFINITY / rows
     while high / low > 1 + NEAR:
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if at(middle).loss <= most else (middle, high)
@@ -172,7 +172,7 @@ def likeliest_power(at: Callable[[float], Here], start: float) -> FittedPower:
     >>> likeliest_power(lambda b: Here(b - 3 * np.log(b), 1 - 3 / b, 3 / b**2), 1.0)
     FittedPower(power=3.0, is_converged=True, is_end=False)
     """
-    low, high = ends = float(np.exp(-HOTTEST)), float(np.exp(-COLDEST))
+    low, high = ends = float(np.exp(-MAX_LOG_TEMPERATURE)), float(np.exp(-MIN_LOG_TEMPERATURE))
     x, before = min(max(start, low), high), np.inf
     passed = set()
     for _ in range(STEPS):
@@ -210,8 +210,8 @@ def _of_numbers(targets: np.ndarray, predictions: Distribution, weights: np.ndar
         return -float(w @ np.maximum(logs, IMPOSSIBLE))
 
     hottest = _hottest(some)
-    best = minimize_scalar(loss, bounds=(COLDEST, hottest), method="bounded", options={"xatol": PRECISION})
-    if min(loss(COLDEST), loss(hottest)) <= best.fun < loss(0.0):
+    best = minimize_scalar(loss, bounds=(MIN_LOG_TEMPERATURE, hottest), method="bounded", options={"xatol": PRECISION})
+    if min(loss(MIN_LOG_TEMPERATURE), loss(hottest)) <= best.fun < loss(0.0):
         notes.append(TO_THE_END)
     if impossible := len(targets) - len(possible):
         notes.append(f"{how_many(impossible, 'row')} had probability 0 for what happened, at any temperature")
@@ -220,7 +220,7 @@ def _of_numbers(targets: np.ndarray, predictions: Distribution, weights: np.ndar
 
 def _hottest(predictions: Distribution) -> float:
     """The logarithm of the highest temperature that all predictions have, of those considered, by bisection."""
-    low, high = 0.0, HOTTEST
+    low, high = 0.0, MAX_LOG_TEMPERATURE
     if predictions.temper(float(np.exp(high))) is not NotImplemented:
         return high
     while high - low > PRECISION:

@@ -15,7 +15,7 @@ from calibrant.recalibration.base import Found, Recalibrator, shares
 from calibrant.recalibration.maps import least_probability
 from calibrant.recalibration.scaling.temperature import Tempering
 
-FARTHEST = float(np.log(16))
+MAX_LOG_TEMPERATURE = float(np.log(16))
 """Logarithms of temperatures that are tried lie between this and its negative: beyond, predictions say nothing, or all."""
 
 GRID = 25
@@ -66,7 +66,7 @@ class TemperatureBy(Recalibrator):
             except InputError:  # some families have no distribution at every temperature
                 return np.inf
 
-        grid = np.linspace(-FARTHEST, FARTHEST, GRID)
+        grid = np.linspace(-MAX_LOG_TEMPERATURE, MAX_LOG_TEMPERATURE, GRID)
         values = np.array([at(x) for x in grid])
         if not np.isfinite(values).any():
             raise InputError(f"{self.error!r} has no value at any temperature")

@@ -28,7 +28,7 @@ class Trees:
 
     Nodes ``(m,)`` have a feature, a threshold, and a left and a right child: another node, or the leaf i as ``~i``.
     ``roots``, ``(T,)``, are nodes or leaves. A leaf has ``values``, ``(leaves, width)``, that are added to as many columns
-    from its tree's first one on, ``columns``, ``(T,)``. O(n) a level.
+    from its tree's first one on, ``columns``, ``(T,)``. O(n) per level.
 
     >>> stump = Trees([0], [0.5], [~0], [~1], roots=[0], columns=[1], values=[[-1.0], [1.0]])
     >>> stump(np.array([[0.2], [0.7]]), 2)
@@ -148,7 +148,7 @@ def missing(library: str, package: str) -> InputError:
 
 
 def grown_by_sklearn(start: Start, rounds: int, rate: float, seed: int) -> list[Trees]:
-    """One tree a round for all classes together, split by the residuals and with Newton's steps in its leaves."""
+    """One tree per round for all classes together, split by the residuals and with Newton's steps in its leaves."""
     try:
         from sklearn.tree import DecisionTreeRegressor
     except ImportError as error:
@@ -177,7 +177,7 @@ def _from_sklearn(tree: Any, values: np.ndarray) -> Trees:
 
 
 def grown_by_lightgbm(start: Start, rounds: int, rate: float, seed: int) -> list[Trees]:
-    """One tree a round and class."""
+    """One tree per round and class."""
     try:
         import lightgbm
     except ImportError as error:
@@ -230,7 +230,7 @@ def _placed(structure: dict[str, Any], nodes: list[dict[str, Any]], leaves: list
 
 
 def grown_by_catboost(start: Start, rounds: int, rate: float, seed: int) -> list[Trees]:
-    """One tree a round for all classes together, with the same question on a level."""
+    """One tree per round for all classes together, with the same question on a level."""
     try:
         import catboost
     except ImportError as error:

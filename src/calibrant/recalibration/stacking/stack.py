@@ -15,7 +15,7 @@ from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_mar
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6
-"""How far, in nats a row, the log-likelihood of a mixture may be from its maximum."""
+"""How far, in nats per row, the log-likelihood of a mixture may be from its maximum."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Stack(Recalibrator):
     """A mixture of several recalibrators and the predictions as they are: ``g = a_0 f + sum_m a_m g_m``.
 
     The shares ``a``, not negative and summing to 1, have the largest log-likelihood on held-out rows, where each
-    ``g_m`` was fitted on the other ``folds``. Concave; by expectation-maximisation, to 1e-6 nats a row. The
-    recalibrators are then fitted on all rows. With fewer rows than folds, a fold a row; one row changes nothing.
+    ``g_m`` was fitted on the other ``folds``. Concave; by expectation-maximisation, to 1e-6 nats per row. The
+    recalibrators are then fitted on all rows. With fewer rows than folds, one fold per row; a single row changes nothing.
     Breiman (1996); Berta et al. (2026) for log loss as the judge of recalibrators.
 
     >>> from calibrant.recalibration import SplineScaling

@@ -9,7 +9,7 @@ from calibrant.estimators.scoring_rules.auc import AUC
 from calibrant.estimators.scoring_rules.proper_scores import Brier, LogLoss
 from calibrant.estimators.smooth.fitted_curves import ICI
 from calibrant.estimators.smooth.weak_calibration import (
-    LEAST_EXPECTED,
+    MIN_EXPECTED,
     CalibrationIntercept,
     CalibrationRatio,
     CalibrationSlope,
@@ -74,7 +74,7 @@ def of_risks(problem: ClassProblem) -> list[KeyMeasure]:
     (event,) = problem.lens.events(problem.predictions)
     scores, happened = event.probability, event.observed(to_numpy(problem.targets))
     found = []
-    if scores.mean() > LEAST_EXPECTED:
+    if scores.mean() > MIN_EXPECTED:
         found.append(
             KeyMeasure("Observed over expected", MEANINGS["ratio"], CalibrationRatio(), "number", "ratio", 1.0)
         )

@@ -338,8 +338,8 @@ def _slices(problem: ClassProblem, slicing: Slicing, evidence: Evidence) -> Sect
     return by_column(problem, evidence.pool, slicing, evidence.slicings)
 
 
-ENOUGH = 160
-"""Resamples a label that let the smallest p-value of all labels together reach 0.0125."""
+RESAMPLES_PER_LABEL = 160
+"""Resamples per label that let the smallest p-value of all labels together reach 0.0125."""
 
 
 def by_class(problem: ClassProblem, evidence: Evidence) -> Section:
@@ -380,7 +380,7 @@ def label_evidence(problem: ClassProblem, evidence: Evidence) -> LabelEvidence:
     pool, events = evidence.pool, events_of(problem)
     pvalues = [_together(pool, i) for i in range(len(events))]
     least = 1 / (pool.n_resamples + 1)
-    draws = affordable(ENOUGH * len(events) - 1, len(problem), TEST_WORK // 4, least=1)
+    draws = affordable(RESAMPLES_PER_LABEL * len(events) - 1, len(problem), TEST_WORK // 4, least=1)
     if draws > pool.n_resamples:
         again = [i for i, p in enumerate(pvalues) if p <= least * 1.5][:MAX_ROWS]
         for i in again:

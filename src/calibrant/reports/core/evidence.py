@@ -15,6 +15,7 @@ from calibrant.estimators.binned.tail_scan import TailStatistic
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.proper_scores import Score
+from calibrant.estimators.signs import BY_BOOTSTRAP, NO_LIMITS, WITHHELD
 from calibrant.inference.exact_tests.aggregated import Pool, TargetSampler, scales_around
 from calibrant.inference.exact_tests.cluster_signs import Signs
 from calibrant.inference.exact_tests.exact_test import with_signs_within_budget, within_budget
@@ -267,6 +268,8 @@ def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) ->
 
 def _no_interval(estimate: Estimate) -> str | None:
     """Why an estimate has none: its own reason, what is special about the data, or why resampling of rows does not help."""
+    if estimate.withheld in (WITHHELD, BY_BOOTSTRAP):  # a page gives the reason alone: what helps is written in Python
+        return NO_LIMITS
     if estimate.withheld is not None:
         return estimate.withheld
     if not np.isfinite(float(estimate)) and estimate.notes:
@@ -277,7 +280,8 @@ def _no_interval(estimate: Estimate) -> str | None:
 def null_of(problem: ReportProblem, pool: Pool, estimator: BaseEstimator, key: str, label: str) -> Picture:
     """The null distribution of an error in the pool, with the error of the data."""
     estimate = replace(
-        estimator.estimate(problem.targets, problem.predictions, problem.weights), name=label.capitalize()
+        estimator.estimate(problem.targets, problem.predictions, problem.weights),
+        name=f"{label[:1].upper()}{label[1:]}",
     )
     null, pvalue = pool.null(key), pool.pvalue(key)
     test = TestResult(float(estimate), pvalue, len(problem), estimator, estimate, null)

@@ -14,6 +14,7 @@ from calibrant._validate import as_column, as_weights, check_same_length, named_
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import BaseEstimator, Statistic
 from calibrant.estimators.cluster_skewness import MIN_CLUSTERS, surprises_in
+from calibrant.estimators.forecast_errors.spread import without_noise
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.inference.exact_tests.aggregated import Pool, for_signs
 from calibrant.inference.exact_tests.cluster_signs import MIN_SURPRISES
@@ -397,6 +398,10 @@ def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
     found, labels = np.unique(values, return_inverse=True)
     if values.dtype.kind not in "iuf" or len(found) <= MAX_VALUES:
         return labels, [str(value) for value in found.tolist()]
+    if values.dtype.kind == "f" and np.isfinite(values).all():
+        different, same = np.unique(without_noise(values, DIGITS - 1), return_inverse=True)
+        if len(different) <= MAX_VALUES:
+            return same, [_short(value) for value in different.tolist()]
     missing = np.isnan(values)
     cut = np.searchsorted(np.quantile(values[~missing], [0.25, 0.5, 0.75]), values, side="left")
     cut[missing] = 4
@@ -406,6 +411,10 @@ def slices(column: ArrayLike, name: str) -> tuple[np.ndarray, list[str]]:
     return labels, [*names[:-1], "missing"] if missing.any() else names
 
 
+DIGITS = 10
+"""Of numbers in names of slices; those that no digit tells apart are one value."""
+
+
 def _short(x: float) -> str:
-    """A number with as many digits as it needs, at most ten."""
-    return f"{x:.10g}"
+    """A number with as many digits as it needs, and no more than tell numbers apart."""
+    return f"{x:.{DIGITS}g}"

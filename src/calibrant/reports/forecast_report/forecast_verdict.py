@@ -17,7 +17,7 @@ from calibrant.estimators.forecast_errors.spread import without_noise
 from calibrant.inference.multiplicity import holm
 from calibrant.reports.core.evidence import DOUBT, Evidence, Fault, alarmed, consistent, gather, slice_fault, undecided
 from calibrant.reports.core.model import KeyNumber, Verdict
-from calibrant.reports.core.problem import Slicing, clearest_slice, told_apart
+from calibrant.reports.core.problem import FoundSlice, Slicing, clearest_slice, told_apart
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem, coordinate_pit
 from calibrant.results import Finding, TestResult, number, percent
 
@@ -139,7 +139,7 @@ def _quarters(name: str, axis: np.ndarray, problem: ForecastProblem) -> Slicing:
     return Slicing(f"quarters by {name}", name, told_apart(names), tuple(used))
 
 
-FURTHEST = 1e-9
+MIN_PIT = 1e-9
 """PIT values nearer to 0 or 1 count as this far out: six standard deviations."""
 
 TELLING, CLEAR = 2.0, 3.0
@@ -197,7 +197,7 @@ class Lean(NamedTuple):
         """From levels, by mean and variance of their normal scores; levels themselves crowd at their ends."""
         if pit.given:
             return cls._of_cells(pit)
-        n, z = pit.size, ndtri(np.clip(pit.values, FURTHEST, 1 - FURTHEST))
+        n, z = pit.size, ndtri(np.clip(pit.values, MIN_PIT, 1 - MIN_PIT))
         shift = pit.mean(z)
         variance = pit.mean((z - shift) ** 2)
         scale = float(np.sqrt(variance))
@@ -249,13 +249,14 @@ def _judged(problem: ForecastProblem, evidence: ForecastEvidence, numbers: Seque
     fault: Fault | None = None
     if evidence.pvalue_of_all_rows > DOUBT:
         fault = slice_fault(clearest, Finding.TOO_NARROW, Finding.TOO_WIDE)
-    fault = fault or fault_of_forecasts(_pit(problem), groups)
+    of_groups = clearest_slice(problem.pit, evidence.pit.pool, groups, DOUBT)
+    fault = fault or fault_of_forecasts(_pit(problem), groups, of_groups)
     small = _is_small(problem, evidence, numbers[0])
     return alarmed(fault, pvalue, tests, numbers, clearest, "forecasts", small)
 
 
-def fault_of_forecasts(pit: WeightedPIT, groups: Sequence[Slicing]) -> Fault:
-    """Which way forecasts err, on average or in a group.
+def fault_of_forecasts(pit: WeightedPIT, groups: Sequence[Slicing], clearest: FoundSlice | None = None) -> Fault:
+    """Which way forecasts err, on average or in a group; and where it is clearest, the first row of the groups' table.
 
     >>> from scipy.special import ndtr
     >>> z = ndtri((np.arange(400) + 0.5) / 400)
@@ -270,7 +271,7 @@ def fault_of_forecasts(pit: WeightedPIT, groups: Sequence[Slicing]) -> Fault:
     if not found:
         means = _means(pit, Finding.TOO_NARROW, "In all, ")
         return Fault(Finding.MIXED, "they are wrong in places, and right on average", means)
-    return Fault(found[0], f"they are {' and '.join(found)}", _means(pit, found[0], "In all, "), _where(pit, groups))
+    return Fault(found[0], f"they are {' and '.join(found)}", _means(pit, found[0], "In all, "), _where(pit, clearest))
 
 
 def _local(pit: WeightedPIT, groups: Sequence[Slicing]) -> Fault | None:
@@ -315,19 +316,15 @@ def _means_at_quantiles(pit: WeightedPIT, way: Finding, start: str) -> str:
     return f"{start}{inside} of outcomes lie between {quantiles}, instead of {percent(high - low)}"
 
 
-def _where(pit: WeightedPIT, groups: Sequence[Slicing]) -> tuple[str, ...]:
-    """The group whose outcomes are furthest from even."""
-    found = []
-    for slicing in groups:
-        for name, rows in zip(slicing.groups, slicing.rows, strict=True):
-            lean = Lean.of(pit.rows(rows))
-            found.append((max(abs(lean.height), abs(lean.width)), slicing.name, name, lean, rows))
-    if not found:
+def _where(pit: WeightedPIT, clearest: FoundSlice | None) -> tuple[str, ...]:
+    """What happened in the group of the clearest evidence, where that goes one way."""
+    if clearest is None:
         return ()
-    size, column, name, lean, rows = max(found, key=lambda each: each[0])
-    if size <= CLEAR:
+    part = pit.rows(clearest.rows)
+    if not (ways := Lean.of(part).ways()):
         return ()
-    return (f"Clearest where the {column} is {name}: {_means(pit.rows(rows), lean.ways()[0], '')}.",)
+    means = f"{_means(part, ways[0], '')}; error {percent(clearest.error)}"
+    return (f"Clearest where the {clearest.column} is {clearest.group}: {means}.",)
 
 
 def _is_small(problem: ForecastProblem, evidence: ForecastEvidence, main: KeyNumber) -> bool:

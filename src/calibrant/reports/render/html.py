@@ -127,6 +127,13 @@ class Column:
     bars: tuple[tuple[float, float, float], ...] = ()
     is_pvalue: bool = False
 
+    @property
+    def style(self) -> str:
+        """How its cells are set: numbers to the right, and texts of numbers, such as intervals, without a break."""
+        if self.is_number:
+            return "number p" if self.is_pvalue else "number"
+        return "figures" if all(re.fullmatch(r"[-\d.,e+% ]*( to [-\d.,e+% ]*)?", text) for text in self.texts) else ""
+
 
 def pvalue(p: float) -> str:
     """A p-value as people read it."""

@@ -69,7 +69,7 @@ MARKS = {"good": "✅", "unsure": "⚠️", "bad": "❌"}
 MAX_SLICES = 5
 """Flagged slices that are shown before the fold."""
 
-LONG = 600
+MAX_LETTERS = 600
 """Letters of a sentence: those of calibrant are shorter, names in them may be long."""
 
 
@@ -95,7 +95,7 @@ def opening(page: Any, subject: str = "") -> Iterator[str]:
 
 
 def _sentence(text: str) -> str:
-    return escaped(text, longest=LONG)
+    return escaped(text, longest=MAX_LETTERS)
 
 
 def _numbers(numbers: tuple[KeyNumber, ...]) -> str:
