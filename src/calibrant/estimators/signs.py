@@ -20,16 +20,19 @@ WITH_SIGNS = (
 )
 """Estimators that are functions of sums of residuals."""
 
+TOGETHER = "rows of a cluster depend on each other, and no limits are known that allow for it"
+"""Why an error has no interval where rows belong together."""
+
 WITHHELD = (
-    "rows of a cluster depend on each other, and no limits are known that allow for it: scores such as Brier() have some, and "
+    f"{TOGETHER}: scores such as Brier() have some, and "
     "AggregatedTest()(..., clusters=...) says whether chance explains what is seen"
 )
-"""Why an error has no interval where rows belong together."""
+"""The same, and what to call in Python."""
 
 BY_BOOTSTRAP = (
     "rows of a cluster depend on each other: Bootstrap(...)(..., clusters=...), which draws whole clusters, has one"
 )
-"""The same of a smooth function of means over rows."""
+"""Both of a smooth function of means over rows."""
 
 
 def no_signs(estimator: object, why: str | None = None) -> InputError:

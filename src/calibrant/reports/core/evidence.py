@@ -15,7 +15,7 @@ from calibrant.estimators.binned.tail_scan import TailStatistic
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.estimators.kernel_errors.skce import SKCE
 from calibrant.estimators.scoring_rules.proper_scores import Score
-from calibrant.estimators.signs import BY_BOOTSTRAP, WITHHELD
+from calibrant.estimators.signs import BY_BOOTSTRAP, TOGETHER, WITHHELD
 from calibrant.inference.exact_tests.aggregated import Pool, TargetSampler, scales_around
 from calibrant.inference.exact_tests.cluster_signs import Signs
 from calibrant.inference.exact_tests.exact_test import with_signs_within_budget, within_budget
@@ -266,7 +266,7 @@ def number_of(problem: ReportProblem, measure: KeyMeasure, pool: Pool | None) ->
     )
 
 
-ON_PAGES = dict.fromkeys((WITHHELD, BY_BOOTSTRAP), WITHHELD.partition(":")[0])
+ON_PAGES = dict.fromkeys((WITHHELD, BY_BOOTSTRAP), TOGETHER)
 """Reasons that a page gives in fewer words: what helps is a call of Python."""
 
 
