@@ -98,3 +98,11 @@ def test_what_is_said_of_blocks(times, unit, rng):
     said = blocks.in_words()
     assert f"a correlation of {blocks.memory.correlation:+.2f} with the next ones: blocks of 7 {unit} are" in said
     assert len(np.unique(blocks.labels)) == (300 // 7 if times is None else 100 // 7)
+
+
+def test_blocks_are_no_longer_than_the_series(rng):
+    walk = np.cumsum(rng.normal(size=300))
+    found = TimeBlocks.of(walk, Normal(np.zeros(300), 10.0))
+    assert found.memory.block > 300
+    assert found.length == 300
+    assert (found.labels == 0).all()

@@ -165,3 +165,12 @@ def test_few_steps_in_time_say_nothing(steps):
     errors = np.repeat(np.where(np.arange(steps) < steps / 2, 1.0, -1.0), 2)
     seen = Errors.of(errors, Normal(np.zeros(2 * steps), np.ones(2 * steps)))
     assert bool(seen.along(np.repeat(np.arange(steps), 2))) == (steps == 31)
+
+
+def test_no_correlation_is_beyond_one():
+    """Errors three times as large as forecasts say are not three times as much alike."""
+    wave = 3 * np.sin(np.arange(200) / 8)
+    (memory,) = Errors(wave, np.ones(200), np.zeros(200)).along(np.arange(200))
+    assert memory.correlation == pytest.approx(np.cos(1 / 8), abs=0.01)
+    ((memory, _),) = Errors(np.repeat(wave, 3), np.ones(600), np.zeros(600)).within(np.repeat(np.arange(200), 3))
+    assert memory.correlation == 1

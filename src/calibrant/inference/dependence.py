@@ -110,9 +110,9 @@ class TimeBlocks:
             check_count(block, "block")
         step = np.arange(n) if time is None else steps_of(time, n)
         memory = max((_of_steps(x, step) for x in _scores(targets, predictions)), key=lambda m: abs(m.correlation))
-        length = memory.block if block is None else block
-        count = max(int(step.max() + 1) // length, 1)
-        return cls(np.minimum(step // length, count - 1), length, memory)
+        steps = int(step.max() + 1)
+        length = min(memory.block if block is None else block, steps)
+        return cls(np.minimum(step // length, steps // length - 1), length, memory)
 
     def in_words(self) -> str:
         """What is said of them, without the full stop."""

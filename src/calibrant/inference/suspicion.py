@@ -198,7 +198,7 @@ class Errors:
         agreed = pairs(self.values)
         if not _is_beyond(agreed, pairs(v), pairs(self.third) + 6 * triples):
             return []
-        return [(Memory(agreed / pairs(v**0.5), len(self)), len(together))]
+        return [(Memory(min(agreed / pairs(v**0.5), 1.0), len(self)), len(together))]
 
     def along(self, step: np.ndarray) -> list[Memory]:
         """The correlation of rows with those of the next step in time, if they agree by more than chance."""
@@ -208,7 +208,7 @@ class Errors:
         agreed = float(values[1:] @ values[:-1])
         if not _is_beyond(agreed, float(v[1:] @ v[:-1]), float(third[1:] @ third[:-1])):
             return []
-        return [Memory(agreed / float((v[1:] * v[:-1]) ** 0.5 @ np.ones(len(v) - 1)), len(v))]
+        return [Memory(agreed / float(np.linalg.norm(values[1:]) * np.linalg.norm(values[:-1])), len(v))]
 
 
 def _is_beyond(total: float, variance: float, third: float) -> bool:
