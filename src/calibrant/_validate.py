@@ -191,8 +191,6 @@ def _oddity(values: Sequence[Any]) -> str:
         places = how_many(len(missing), "place")
         return f"has missing values in {places}, first in row {missing[0]}: leave those rows out"
     kinds = sorted({type(value).__name__ for value in values})
-    if kinds == ["int"]:
-        return "holds integers beyond 64 bits: give fractions, or labels as text"
     if len(kinds) == 1:
         return f"holds rows of type {kinds[0]}: give numbers, or text labels, such as those of pandas.DataFrame(rows)"
     return f"mixes types ({', '.join(kinds[:4])}): give numbers, or text labels, alone"
