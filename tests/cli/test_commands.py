@@ -349,3 +349,18 @@ def test_gpus_that_are_not_there_are_refused(run, monkeypatch):
     code, _, err = run("estimate", DIGITS, *COLUMNS, "--engine", "gpus")
     assert code == 2
     assert "torch sees no GPU" in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", DIGITS, *COLUMNS, "--out", "page.docx"),
+        ("recalibrate", DIGITS, *COLUMNS, "--report", "page.docx"),
+        ("monitor", DIGITS, *COLUMNS, "--report", "page.docx"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_page_is_no_document_of_another_program(run, words):
+    code, _, err = run(*words)
+    assert code == 2
+    assert f"{words[-2]} must end in .html, .pdf, .md or .json; got 'page.docx'" in " ".join(err.split())

@@ -13,6 +13,7 @@ from calibrant.cli.flags import Fields, Seed, check_writable
 from calibrant.cli.pipes import DASH
 from calibrant.cli.program import OUTPUT
 from calibrant.cli.reporting import check_place, made, show, write
+from calibrant.reports.core.model import check_page_ending
 
 
 class Demo(NamedTuple):
@@ -59,6 +60,7 @@ def demo(
     """
     chosen = DEMOS[name]
     check_place(out, "table")
+    check_page_ending(out, "--out")
     data = written(name, out, data)
     fields = Fields(**{key: value for key, value in chosen.columns.items() if key != "by"})
     source = fields.source(data)

@@ -21,6 +21,7 @@ from calibrant.cli.program import OUTPUT
 from calibrant.io.batches import Batches
 from calibrant.monitoring.control import Window, Windows
 from calibrant.monitoring.monitor import Monitor
+from calibrant.reports.core.model import check_page_ending
 from calibrant.reports.render.pdf import check_browser
 from calibrant.reports.stream_report import MonitorReport, evalue, monitor_report
 from calibrant.results import how_many, jsonable, number, percent
@@ -75,8 +76,10 @@ def monitor(
     if data.sample_weight is not None:
         raise InputError("--sample-weight: the monitor takes every row once; leave it out")
     check_outputs([file], {"--report": report, "--state": state})
-    if report is not None and report.suffix.lower() == ".pdf":
-        check_browser()
+    if report is not None:
+        check_page_ending(report, "--report")
+        if report.suffix.lower() == ".pdf":
+            check_browser()
     check_count(window, "--window")
     pace = Pace.parse(save_every)
     before = _restored(state, alpha, seed, window)

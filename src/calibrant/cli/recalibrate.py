@@ -39,6 +39,7 @@ from calibrant.io.opening import kind_of
 from calibrant.io.rewriting import rewrite
 from calibrant.recalibration.base import HeldOut, Recalibration, Recalibrator, load_map, scores
 from calibrant.reports.before_after import BeforeAfter, before_and_after, in_words
+from calibrant.reports.core.model import check_page_ending
 from calibrant.results import Table, brief, how_many
 from calibrant.typing import Engine
 
@@ -294,6 +295,8 @@ def recalibrate(
     check_count(seed, "--seed", least=0)
     places = {"--save": save, "--report": report, "--out": None if out == DASH else out}
     check_outputs([path for path in (file, apply) if path], places)
+    if report is not None:
+        check_page_ending(report, "--report")
     title, file = f"Recalibration of {name_of(file)}", local(file, data.input_format)
     if apply is not None:
         _check_absent(

@@ -29,6 +29,7 @@ from calibrant.cli.flags import (
 from calibrant.cli.pipes import DASH, beside, name_of, pour
 from calibrant.cli.program import DATA, OUTPUT
 from calibrant.inference.certificate import check_margin
+from calibrant.reports.core.model import check_page_ending
 from calibrant.reports.evaluation import Report, evaluate
 from calibrant.reports.model_comparison import Comparison
 from calibrant.reports.render.pdf import check_browser, to_pdf
@@ -148,6 +149,7 @@ def report(
     gates = [Gate.parse(text) for text in fail_if]
     check_place(out, format)
     check_outputs([file, *others], {"--out": None if out == DASH else out, "--pdf": pdf})
+    check_page_ending(out, "--out")
     if pdf is not None:
         check_browser()
     data.check_others(others)

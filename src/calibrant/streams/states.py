@@ -188,7 +188,8 @@ def from_dict(data: Mapping[str, Any]) -> Any:
     try:
         if name == "several":
             return SeveralStates(tuple(map(from_dict, data["states"])))
-        as_count(data["n"])
+        if as_count(data["n"]) and not data.get("events", True):
+            raise InputError("this is no state that calibrant wrote: it has rows and no events")
         if name == "binned":
             found = BinnedState.from_dict(data)
         else:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from calibrant import evaluate
+from calibrant import InputError, evaluate
 from calibrant.reports.render import pdf
 
 
@@ -20,3 +20,9 @@ def test_the_name_says_the_form(result, tmp_path, monkeypatch):
     assert json.loads(result.save(str(tmp_path / "x.JSON")).read_text(encoding="utf-8"))["title"] == result.title
     monkeypatch.setattr(pdf, "to_pdf", lambda html: f"printed {len(html)}".encode())
     assert result.save(tmp_path / "x.pdf").read_text() == f"printed {len(page)}"
+
+
+def test_other_endings_are_refused(result, tmp_path):
+    with pytest.raises(InputError, match=r"path must end in .html, .pdf, .md or .json; got '.*x.docx'"):
+        result.save(tmp_path / "x.docx")
+    assert not (tmp_path / "x.docx").exists()

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar
 import numpy as np
 
 from calibrant._files import write_whole
+from calibrant._validate import InputError
 from calibrant.inference.certificate import Certificate
 from calibrant.results import SCHEMA, Finding, Interval, Result, Table, how_many, number, percent
 from calibrant.results.result import plain_data
@@ -27,6 +28,7 @@ class Page(Result):
     def save(self, path: str | Path) -> Path:
         """Write the page to a file; by the ending of its name the data (.json), a comment (.md) or a print of it (.pdf)."""
         path = Path(path)
+        check_page_ending(path, "path")
         form = path.suffix.lower()
         if form == ".pdf":
             from calibrant.reports.render.pdf import to_pdf
@@ -39,6 +41,16 @@ class Page(Result):
 
     def _lines(self) -> list[tuple[str, str]]:
         return [(self.title, self.verdict.headline), *(("", sentence) for sentence in self.verdict.evidence)]
+
+
+PAGE_ENDINGS = (".html", ".htm", ".pdf", ".md", ".json", "")
+"""Of files that a page can be written to; what has no ending is HTML."""
+
+
+def check_page_ending(path: Path, name: str) -> None:
+    """Refuse a file of a kind that pages are not."""
+    if path.suffix.lower() not in PAGE_ENDINGS:
+        raise InputError(f"{name} must end in .html, .pdf, .md or .json; got {str(path)!r}")
 
 
 SCORES = ("brier", "log", "crps", "energy", "pinball")
