@@ -101,3 +101,20 @@ def test_few_rows_are_a_failed_gate_and_no_error(run, tmp_path):
     assert code == 1
     assert "Not certified to within 2 points" in out
     assert err.startswith("gate failed: ")
+
+
+@pytest.mark.parametrize("command", ["report", "test", "estimate"])
+def test_rows_that_err_alike_are_not_certified(run, tmp_path, command):
+    """Limits are for independent rows: a gate does not pass where the page says that they mislead."""
+    rng = np.random.default_rng(0)
+    text = np.repeat(np.arange(200), 5)
+    p = rng.random(1000).round(4)
+    y = np.repeat(rng.random(200), 5) < p
+    np.savetxt(tmp_path / "rows.csv", np.c_[y, p, text], delimiter=",", header="y,p,text_id", comments="")
+    words = commands(str(tmp_path / "rows.csv"), tmp_path / "page.html")[command]
+    code, out, err = run(*words, "--certify", "0.2")
+    said = " ".join(out.replace("│", " ").split())
+    assert code == 1
+    assert "Not certified to within 20 points: errors of rows are alike, and limits are for independent rows." in said
+    assert "gate failed" in err
+    assert "MISLEAD" in said + err

@@ -124,15 +124,20 @@ def judge(gates: Sequence[Gate], numbers: Mapping[str, float]) -> int:
     return 1 if failed else 0
 
 
-def caution(data: io.Dataset) -> None:
-    """Tell of rows that look as if they belonged together, where nobody said so."""
-    if data.clusters is None:
-        targets, predictions = as_problem(data.y_true, data.y_pred)
-        for found in suspicions(targets, predictions, dict(data.columns), dict(data.by)):
-            complain(f"Note: {found.in_words()}")
+def look_dependent(data: io.Dataset) -> bool:
+    """Whether errors of rows are alike, where nobody said that rows belong together; what looks like it is told."""
+    if data.clusters is not None:
+        return False
+    targets, predictions = as_problem(data.y_true, data.y_pred)
+    found = suspicions(targets, predictions, dict(data.columns), dict(data.by))
+    for suspicion in found:
+        complain(f"Note: {suspicion.in_words()}")
+    return any(suspicion.misleads for suspicion in found)
 
 
-def certificates_of(estimates: Sequence[Estimate], margin: float | None, weights: Any) -> list[Certificate]:
+def certificates_of(
+    estimates: Sequence[Estimate], margin: float | None, weights: Any, look_dependent: bool
+) -> list[Certificate]:
     """Of those that can be certified, by the intervals that are shown; refused where there is none."""
     if margin is None:
         return []
@@ -143,7 +148,8 @@ def certificates_of(estimates: Sequence[Estimate], margin: float | None, weights
             f"--certify {margin:g}: {brief(estimates[0].estimator)} has no upper limit to certify; "
             "ECE(EqualMass(15)), DebiasedECE(), estimators.MonotoneECE() and, without weights, PITError() have one"
         )
-    return [of_estimate(e, margin, weights=None if weights is None else np.asarray(weights)) for e in known]
+    found = [of_estimate(e, margin, weights=None if weights is None else np.asarray(weights)) for e in known]
+    return [replace(certificate, look_dependent=look_dependent) for certificate in found]
 
 
 def judge_certificates(certificates: Sequence[Certificate]) -> int:
@@ -205,12 +211,12 @@ def estimate(
     """
     gates = [Gate.parse(text) for text in fail_if]
     read = data.read(data.together(file, others))
-    caution(read)
+    alike = look_dependent(read)
     chosen = [parse_estimator(text) for text in estimator] or default_set(read.y_pred)
     with opened(engine) as place:
         measures = [_Seeded(WithInterval(e), seed, place) if interval else partial(e, engine=place) for e in chosen]
         results, slices = _measured(measures, [brief(e) for e in chosen], read)
-    certificates = certificates_of(results, certify, read.sample_weight)
+    certificates = certificates_of(results, certify, read.sample_weight, alike)
     said = [c.sentence(brief(c.estimate.estimator)) for c in certificates]
     if format == "json":
         rows = [{"estimator": text, "by": name, **table.to_dict()} for text, name, table in slices]
@@ -261,7 +267,7 @@ def exact_test(
     gates = [Gate.parse(text) for text in fail_if]
     check_fraction(alpha, "--alpha")
     read = data.read(data.together(file, others))
-    caution(read)
+    alike = look_dependent(read)
     draws = affordable_resamples(USUAL_RESAMPLES, len(read.y_true)) if n_resamples is None else n_resamples
     chosen = AggregatedTest(n_resamples=draws) if test is None else parse_test(test)
     with opened(engine) as place:
@@ -272,7 +278,7 @@ def exact_test(
             result = replace(result, notes=(*result.notes, fewer))
         slices = {name: _sliced(measure, read, name) for name in read.by}
     errors = [] if certify is None else [_measure(default_set(read.y_pred)[0], read)]
-    certificates = certificates_of(errors, certify, read.sample_weight)
+    certificates = certificates_of(errors, certify, read.sample_weight, alike)
     said = [c.sentence(brief(c.estimate.estimator)) for c in certificates]
     if format == "json":
         tables = {name: table.to_dict() for name, table in slices.items()}

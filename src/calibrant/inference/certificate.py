@@ -49,7 +49,7 @@ class Certificate(Result):
     ``certified`` means ``upper < margin``. ``what`` is the error that is meant, ``assumptions`` what the limits rest on. Where
     nothing is certified, ``rows`` are how many would suffice in four of five data sets: if the model is calibrated, which is
     possible where ``lower`` is 0, else were the error as it seems; ``None`` where it seems too large. Fewer rows than
-    ``fewest`` certify nothing, whatever they show.
+    ``fewest`` certify nothing, whatever they show, and neither do rows that ``look_dependent``: limits are of independent ones.
     """
 
     margin: float
@@ -62,11 +62,12 @@ class Certificate(Result):
     rows: int | None
     fewest: int
     estimate: Estimate
+    look_dependent: bool = False
 
     @property
     def certified(self) -> bool:
         """Whether the error is below the margin, with the given confidence."""
-        return self.upper < self.margin and self.n >= self.fewest
+        return self.upper < self.margin and self.n >= self.fewest and not self.look_dependent
 
     @property
     def more_rows(self) -> int | None:
@@ -93,6 +94,8 @@ class Certificate(Result):
         margin, limit = points(self.margin), f"upper end of its {100 * (2 * self.confidence_level - 1):.4g} % interval"
         if self.certified:
             return f"Certified to within {margin}: {error} is at most {percent(self.upper)} ({limit})."
+        if self.look_dependent:
+            return f"Not certified to within {margin}: errors of rows are alike, and limits are for independent rows."
         said = f"Not certified to within {margin}: {error} may be as large as {percent(self.upper)} ({limit})"
         if self.lower >= self.margin:
             return f"{said}, and it is at least {percent(self.lower)}."
@@ -124,6 +127,7 @@ class Certificate(Result):
             "assumptions": list(self.assumptions),
             "rows": self.rows,
             "fewest": self.fewest,
+            "look_dependent": self.look_dependent,
             "estimate": self.estimate.to_dict(),
         }
 

@@ -68,6 +68,11 @@ class Suspicion:
     column: str = ""
     count: int = 0
 
+    @property
+    def misleads(self) -> bool:
+        """Whether errors agree, so that limits for independent rows do not hold."""
+        return self.sign is not Sign.LABELS
+
     def in_words(self) -> str:
         """What is said of it, with the remedy."""
         r = f"{self.memory.correlation:+.2f}"

@@ -20,7 +20,7 @@ from calibrant.estimators.base import SINGLE
 from calibrant.inference.certificate import Certificate, check_margin, of_estimate
 from calibrant.inference.dependence import TimeBlocks
 from calibrant.inference.monte_carlo import as_seed_sequence
-from calibrant.inference.suspicion import suspicions
+from calibrant.inference.suspicion import Suspicion, suspicions
 from calibrant.planning.affordable import affordable_resamples
 from calibrant.reports.advice import Advised, advise_on
 from calibrant.reports.class_report.class_outline import outline_of_classes
@@ -128,7 +128,9 @@ def evaluate(
         columns,
         folds,
     )
-    certificate = None if certify is None else certificate_of(problem, certify)
+    certificate = None
+    if certify is not None:
+        certificate = replace(certificate_of(problem, certify), look_dependent=outline.look_dependent)
     advise = partial(advise_on, problem, source=source) if advice else None
     return report_of(problem, outline, title, progress or silent, advise, certificate)
 
@@ -280,9 +282,15 @@ def planned(
     else:
         problem = ForecastProblem(*parts, idle=n - len(predictions), clusters=clusters)
     plan: Any = outline_of_classes if isinstance(problem, ClassProblem) else outline_of_forecasts
-    cautions = [*alone, *cautions_of(problem, columns_of(beside, n, sample_weight, "columns"), columns)]
+    found = suspicions_of(problem, columns_of(beside, n, sample_weight, "columns"), columns)
+    noted = partial(
+        _noted,
+        more=more,
+        cautions=[*alone, *(s.in_words() for s in found)],
+        look_dependent=any(s.misleads for s in found),
+    )
     if folds is None:
-        return problem, noted(plan(problem, columns), more, cautions)
+        return problem, noted(plan(problem, columns))
     if columns:
         raise InputError("by and folds both cut the rows: leave by out, or evaluate the rows of one fold by themselves")
     used = None if sample_weight is None else np.flatnonzero(np.asarray(as_weights(sample_weight, n)) > 0)
@@ -290,15 +298,17 @@ def planned(
     given = given if used is None else replace(given, codes=given.codes[used])
     split = 0 if clusters is None else int((_folds_of(clusters, given) > 1).sum())
     problem, outline = over_folds(problem, partial(plan, by={}), given, split)
-    return problem, noted(outline, more, cautions)
+    return problem, noted(outline)
 
 
-def cautions_of(problem: ReportProblem, beside: Mapping[str, ArrayLike], by: Mapping[str, ArrayLike]) -> list[str]:
-    """That rows look as if they belonged together, where nobody said so."""
+def suspicions_of(
+    problem: ReportProblem, beside: Mapping[str, ArrayLike], by: Mapping[str, ArrayLike]
+) -> list[Suspicion]:
+    """What makes rows look as if they belonged together, where nobody said so."""
     if problem.clusters is not None:
         return []
     columns, slices = ({name: as_column(column, name) for name, column in part.items()} for part in (beside, by))
-    return [found.in_words() for found in suspicions(problem.targets, problem.predictions, columns, slices)]
+    return suspicions(problem.targets, problem.predictions, columns, slices)
 
 
 def _folds_of(clusters: Clusters, folds: Folds) -> np.ndarray:
@@ -307,7 +317,7 @@ def _folds_of(clusters: Clusters, folds: Folds) -> np.ndarray:
     return np.bincount(pairs // len(folds))
 
 
-def noted(outline: Outline[Any], more: Sequence[str], cautions: Sequence[str]) -> Outline[Any]:
+def _noted(outline: Outline[Any], more: Sequence[str], cautions: Sequence[str], look_dependent: bool) -> Outline[Any]:
     """The outline with more notes; cautions are also said beside the verdict, which they put in doubt."""
 
     def notes() -> Sequence[str]:
@@ -317,7 +327,7 @@ def noted(outline: Outline[Any], more: Sequence[str], cautions: Sequence[str]) -
         verdict = outline.judge(evidence, numbers)
         return replace(verdict, evidence=(*cautions, *verdict.evidence))
 
-    return replace(outline, notes=notes, judge=judge) if more or cautions else outline
+    return replace(outline, notes=notes, judge=judge, look_dependent=look_dependent) if more or cautions else outline
 
 
 def report_of(

@@ -16,7 +16,7 @@ from calibrant.reports.class_report.class_outline import curve_of
 from calibrant.reports.class_report.class_problem import ClassProblem
 from calibrant.reports.core.model import LAST, KeyNumber, Outline, Page, Picture, Progress, Section, Step, Verdict
 from calibrant.reports.core.problem import ReportProblem, Slicing, columns_of, slicings_of
-from calibrant.reports.evaluation import Report, Together, cautions_of, planned, report_of, settings_of, silent
+from calibrant.reports.evaluation import Report, Together, planned, report_of, settings_of, silent, suspicions_of
 from calibrant.reports.forecast_report.forecast_outline import COVERED
 from calibrant.reports.forecast_report.forecast_problem import ForecastProblem
 from calibrant.reports.model_differences import (
@@ -150,11 +150,8 @@ def compare(
     first = next(iter(problems.values()))
     slicing = columns_of(by, len(first) + first.idle, sample_weight)
     is_said = not (clusters is None and time is None and block is None)
-    cautions = (
-        []
-        if is_said
-        else cautions_of(first, columns_of(columns, len(first) + first.idle, sample_weight, "columns"), slicing)
-    )
+    beside = columns_of(columns, len(first) + first.idle, sample_weight, "columns")
+    cautions = [] if is_said else [found.in_words() for found in suspicions_of(first, beside, slicing)]
     step, total = progress or silent, float(len(problems) + 1)
     reports = {}
     for i, (name, (problem, outline)) in enumerate(plans.items()):

@@ -300,7 +300,7 @@ class Step(str):
 class Outline(Generic[E]):
     """The steps of a report: first the evidence, then the numbers, pictures and tables that rest on it.
 
-    ``judge`` makes the verdict of evidence and numbers; ``notes`` are about the data.
+    ``judge`` makes the verdict of evidence and numbers; ``notes`` are about the data, whose rows may ``look_dependent``.
     """
 
     subject: str
@@ -310,6 +310,7 @@ class Outline(Generic[E]):
     sections: Sequence[tuple[Step, Callable[[E], Section]]]
     judge: Callable[[E, Sequence[KeyNumber]], Verdict]
     notes: Callable[[], Sequence[str]]
+    look_dependent: bool = False
 
     @property
     def steps(self) -> list[Step]:
