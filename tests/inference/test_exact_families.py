@@ -33,7 +33,7 @@ FAMILIES = {
 
 
 INTEGRATED = ("Truncated", "Censored", "Foreign")
-"""Whose waves are integrals, which take their time."""
+"""Whose characteristic functions are integrals, which take their time."""
 
 
 def rejections(name, n, data_sets, seed):

@@ -18,7 +18,7 @@ S3, S5, S7, S9 = np.float32(-1 / 6), np.float32(1 / 120), np.float32(-1 / 5040),
 
 
 @compiled
-def _waves(points: np.ndarray, quarters: np.ndarray, roots: np.ndarray, out: np.ndarray) -> None:
+def _cosines_and_sines(points: np.ndarray, quarters: np.ndarray, roots: np.ndarray, out: np.ndarray) -> None:
     """Of points ``(m, n, d)``, and quarter turns per unit ``(d, a multiple of LANES)``."""
     m, n, d = points.shape
     half = len(roots)
@@ -46,12 +46,12 @@ def _waves(points: np.ndarray, quarters: np.ndarray, roots: np.ndarray, out: np.
                 out[i, j, half + q] = sine[q] * roots[q]
 
 
-def waves(points: np.ndarray, frequencies: np.ndarray, roots: np.ndarray) -> np.ndarray:
+def cosines_and_sines(points: np.ndarray, frequencies: np.ndarray, roots: np.ndarray) -> np.ndarray:
     """Cosines, then sines, of ``<frequency, point>`` times a root each; ``(n, m, 2 h)`` in single precision.
 
     Points ``(m, n)`` with frequencies ``(h,)``, or ``(m, n, d)`` with ``(h, d)``.
 
-    >>> waves(np.array([[0.0, np.pi / 2]]), np.array([1.0, 2.0]), np.ones(2)).round(6) + 0.0
+    >>> cosines_and_sines(np.array([[0.0, np.pi / 2]]), np.array([1.0, 2.0]), np.ones(2)).round(6) + 0.0
     array([[[ 1.,  1.,  0.,  0.]],
     <BLANKLINE>
            [[ 0., -1.,  1.,  0.]]], dtype=float32)
@@ -61,5 +61,7 @@ def waves(points: np.ndarray, frequencies: np.ndarray, roots: np.ndarray) -> np.
     quarters[:, :half] = frequencies.T / (np.pi / 2)
     m, n = points.shape[:2]
     out = np.empty((n, m, 2 * half), dtype=np.float32)
-    _waves(np.ascontiguousarray(points, dtype=np.float64).reshape(m, n, -1), quarters, roots.astype(np.float32), out)
+    _cosines_and_sines(
+        np.ascontiguousarray(points, dtype=np.float64).reshape(m, n, -1), quarters, roots.astype(np.float32), out
+    )
     return out

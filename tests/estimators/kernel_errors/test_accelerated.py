@@ -336,7 +336,7 @@ def test_the_result_says_where_double_precision_was_not_kept_on_a_gpu(gpu, rng, 
 
 @pytest.mark.parametrize("name", ["float32", "tf32x3", "float64"])
 def test_an_offset_changes_nothing_on_a_gpu(gpu, rng, monkeypatch, name):
-    """Normals, members by waves, and what nothing is compiled for."""
+    """Normals, members by frequencies, and what nothing is compiled for."""
     import torch
 
     monkeypatch.setattr(choice, "MAX_PLAIN_ROWS", 10)

@@ -142,7 +142,7 @@ def test_blocks_are_resampled_one_by_one(rng):
 
 @pytest.mark.parametrize("route", [Route.QUANTILE, Route.SPECTRAL])
 def test_what_predictions_expect_is_made_once(route, rng, monkeypatch):
-    """Targets beyond the range of the predictions have waves of their own."""
+    """Targets beyond the range of the predictions have frequencies of their own."""
     predictions, drawn = Normal.example(rng, 30), rng.normal(size=(4, 30))
     drawn[2, 3] = 60.0
     estimator = SKCE(Exponential(1.0), Gaussian(1.0), route=route)

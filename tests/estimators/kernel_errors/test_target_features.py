@@ -33,7 +33,7 @@ def test_smooth_kernels_have_exact_features(family, rng):
     ("kernel", "family"), [(Matern(1.5, 1.0), Normal), (Gaussian(1.0), MultivariateNormal), (Gaussian(0.001), Normal)]
 )
 def test_others_have_random_ones(kernel, family, rng):
-    """Inner products of residuals, each within [-4, 4] a wave, by the mean over many draws of 64 waves."""
+    """Inner products of residuals, each within [-4, 4] per feature, by the mean over many draws of 64."""
     predictions = family.example(rng, 10)
     y = predictions.sample(rng, 1)[0]
     route = Route.QUANTILE if isinstance(kernel, Matern) else None

@@ -117,9 +117,11 @@ class _FourierFeatures:
 
     def of_resamples(self, targets: np.ndarray) -> np.ndarray:
         """By a compiled loop."""
-        from calibrant._compiled.fourier import waves
+        from calibrant._compiled.fourier import cosines_and_sines
 
-        return waves(targets if self.origin is None else targets - self.origin, self.frequencies, self.roots)
+        return cosines_and_sines(
+            targets if self.origin is None else targets - self.origin, self.frequencies, self.roots
+        )
 
     def residual_squares(self, targets: np.ndarray, expected: np.ndarray) -> np.ndarray:
         """Of the features themselves."""
@@ -183,12 +185,12 @@ SMALL = 1e-10
 
 
 def _without_small(features: TargetFeatures) -> TargetFeatures:
-    """Without waves that are lost in rounding: a quarter of those of a Gaussian kernel, which are exact in double precision."""
-    waves = features.of_targets
-    if not isinstance(waves, _FourierFeatures):
+    """Without frequencies lost in rounding: a quarter of those of a Gaussian kernel, which are exact in double precision."""
+    fourier = features.of_targets
+    if not isinstance(fourier, _FourierFeatures):
         return features
-    kept = waves.roots**2 > SMALL * (waves.roots @ waves.roots)
-    fewer = replace(waves, frequencies=waves.frequencies[kept], roots=waves.roots[kept])
+    kept = fourier.roots**2 > SMALL * (fourier.roots @ fourier.roots)
+    fewer = replace(fourier, frequencies=fourier.frequencies[kept], roots=fourier.roots[kept])
     return TargetFeatures(fewer, features.expected[:, np.tile(kept, 2)])
 
 
