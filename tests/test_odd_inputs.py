@@ -160,7 +160,7 @@ REFUSED = {
     "log-probabilities of 0": (of(K, np.where(THREE > 0.5, 0, -np.inf)), r"numpy\.exp of them$", of(K, THREE, CLASSES)),
     "a dict of models": (of(Y, {"a": P, "b": P}), r"calibrant\.compare and calibrant\.plots\.curves$", of(Y, P)),
     "percent": (of(Y, 100 * P), "divide percentages by 100", of(Y, 100 * P / 100)),
-    "whole percent": (of(Y, np.round(100 * P)), "divided by 100", of(Y, np.round(100 * P) / 100, value(Y, np.round(100 * P) / 100))),
+    "whole percent": (of(Y, np.round(100 * P)), "divide percentages by 100", of(Y, np.round(100 * P) / 100, value(Y, np.round(100 * P) / 100))),
     "text of numbers": (of(Y, P.astype(str)), r"give np\.asarray\(y_pred, dtype=float\)$", of(Y, np.asarray(P.astype(str), dtype=float))),
     "percent as text": (of(Y, [f"{100 * p:.4f}%" for p in P]), "give numbers, 85% as 0.85$", of(Y, P)),
     "decisions as text": (of(WORDS, WORDS, labels=["no", "yes"]), "such as predict_proba", of(WORDS, TWO, labels=["no", "yes"])),

@@ -43,8 +43,7 @@ MAX_WEIGHT_OF_PARTS = 1e90
 FAINT = 2.0**-200
 """Weights below this share of the largest are 0: they change no digit, and their squares would be lost."""
 
-OF_LOGS = "log-probabilities? Give numpy.exp of them"
-"""What to say of probabilities none of which is positive."""
+OF_LOGS = "log-probabilities? Give numpy.exp of them"  # where no probability is positive
 
 
 class InputError(ValueError):
@@ -186,11 +185,12 @@ def missing_rows(values: Sequence[Any]) -> list[int]:
 
 def _oddity(values: Sequence[Any]) -> str:
     """What is wrong with values that make no array."""
-    missing = missing_rows(values)
-    if missing:
+    if missing := missing_rows(values):
         places = how_many(len(missing), "place")
         return f"has missing values in {places}, first in row {missing[0]}: leave those rows out"
     kinds = sorted({type(value).__name__ for value in values})
+    if kinds == ["int"]:
+        return "holds integers beyond 64 bits: give fractions, or labels as text"
     if len(kinds) == 1:
         return f"holds rows of type {kinds[0]}: give numbers, or text labels, such as those of pandas.DataFrame(rows)"
     return f"mixes types ({', '.join(kinds[:4])}): give numbers, or text labels, alone"

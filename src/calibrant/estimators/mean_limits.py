@@ -98,7 +98,7 @@ class MeanLimits:
         x = np.asarray(values, dtype=np.float64)
         w = np.ones(len(x)) if weights is None else np.asarray(weights, dtype=np.float64)
         share = w / w.sum()
-        mean = float(share @ x)
+        mean = float(x.mean() if weights is None else share @ x)
         off = share * (x - mean)
         sums, whole, squares = clusters.sums(off), clusters.sums(share), clusters.sums(share**2)
         total, alone = float(sums @ sums), float(off @ off)

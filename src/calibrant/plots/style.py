@@ -191,12 +191,12 @@ def plain_numbers(axes: "Axes") -> None:
 def compact(x: float) -> str:
     """A number for an axis, in few letters.
 
-    >>> compact(-0.25), compact(1500.0), compact(25_000.0), compact(1.2e9), compact(0.00025), compact(0.000025)
-    ('−0.25', '1500', '25k', '1.2G', '0.00025', '2.5e−5')
+    >>> compact(-0.25), compact(1500.0), compact(25_000.0), compact(1.2e9), compact(0.00025)
+    ('−0.25', '1500', '25k', '1.2G', '2.5e−4')
     """
     size = abs(x)
     unit, letter = next((u for u in ((1e9, "G"), (1e6, "M"), (1e4, "k")) if size >= u[0]), (1.0, ""))
-    if 1e-12 < size < 1e-4:
+    if 1e-12 < size < 1e-3:
         digits, power = f"{x:.2e}".split("e")
         text = f"{float(digits):g}e{int(power)}"
     else:

@@ -74,7 +74,7 @@ def test_lengths_must_agree():
 @pytest.mark.parametrize("shape", [(3, 2), (2, 3, 1)])
 def test_batches_of_other_shapes_are_refused(shape):
     with pytest.raises(
-        InputError, match=r"y_pred is a rv_continuous_frozen of shape \(.*\): give one distribution a row"
+        InputError, match=r"y_pred is a rv_continuous_frozen of shape \(.*\): give one distribution per row"
     ):
         adapted(stats.norm(np.zeros(shape), 1.0))
 
