@@ -1,10 +1,12 @@
 """Faults of the machine: disks that are full, and programs that are ended at a certain moment."""
 
 import errno
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 KILLED = """
@@ -29,6 +31,33 @@ def killed(step: str, arguments: Sequence[str], folder: Path) -> int:
     """Run a command that ends so."""
     command = [sys.executable, "-c", KILLED, step, *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=120).returncode
+
+
+READY = """
+from calibrant.cli import main
+print("ready", flush=True)
+main()
+"""
+"""A command that says when it begins, so that no signal is spent on what is before."""
+
+
+def signalled(number: int, seconds: float, arguments: Sequence[str], folder: Path) -> tuple[int, float]:
+    """Run a command and send it a signal after some seconds; its code, and how long it took."""
+    command, at = [sys.executable, "-c", READY, *arguments], {"cwd": folder, "preexec_fn": heeds_signals}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **at) as child:  # type: ignore[call-overload]
+        assert child.stdout.readline() == "ready\n"
+        begun = time.perf_counter()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(seconds)
+        child.send_signal(number)
+        child.stdout.read()
+        return child.wait(120), time.perf_counter() - begun
+
+
+def heeds_signals() -> None:
+    """Signals do what they do by default, also where nohup and shells that work in the background ignore some."""
+    for name in ("SIGHUP", "SIGINT", "SIGTERM"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 @contextmanager

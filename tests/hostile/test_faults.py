@@ -2,19 +2,22 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 
 import pytest
 
 pytest.importorskip("cyclopts")
 pytest.importorskip("polars")
 
-from calibrant._files import read_json  # which needs these
+from calibrant import Monitor  # which needs these
+from calibrant._files import read_json
 from tests.hostile.commands import ran
-from tests.hostile.faults import STEPS, fill, full_disk, killed
+from tests.hostile.faults import STEPS, fill, full_disk, heeds_signals, killed, signalled
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
@@ -120,6 +123,28 @@ def test_a_kill_at_any_step_leaves_every_old_file(folder, name, step):
     check_kill(folder, name, step)
 
 
+@pytest.mark.study
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+def test_signals_at_random_times_leave_a_whole_state(folder, name):
+    """50 of them, while the state is written after every ten rows: no row is read twice or lost that the state has."""
+    place, chance, number = folder / "state.json", random.Random(0), getattr(signal, name)
+    arguments = [*words("state", place), "--save-every", "10"]
+    assert signalled(0, 120, arguments, folder)[0] == 0
+    old, seconds = place.read_bytes(), signalled(0, 120, arguments, folder)[1]
+    ends: Counter[tuple[int, int]] = Counter()
+    for _ in range(50):
+        place.write_bytes(old)
+        code, _ = signalled(number, chance.uniform(0, seconds), arguments, folder)
+        assert code in (0, 128 + number, -number)
+        n = Monitor.from_dict(read_json(place)).n
+        assert 600 <= n <= 1200
+        assert code != 0 or n == 1200
+        assert name == "SIGKILL" or not list(folder.glob(".*.part"))
+        ends[code, n] += 1
+    print(f"\n{name} within {seconds:.2f} s: {sorted(ends.items())}")
+    assert len(ends) > 3
+
+
 ENDINGS = {
     "all is well": ("y,p\n" + "1,0.5\n0,0.3\n" * 50, None, 0),
     "refused": ("y,p\n" + "1,1.5\n" * 50, None, 2),
@@ -131,20 +156,13 @@ ENDINGS = {
 FEW = ("refused", "SIGINT")
 
 
-def heeds_signals() -> None:
-    """Signals do what they do by default."""
-    for name in ("SIGHUP", "SIGINT", "SIGTERM"):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
-
-
 @pytest.mark.parametrize("name", [n if n in FEW else pytest.param(n, marks=pytest.mark.study) for n in ENDINGS])
 def test_copies_of_the_standard_input_are_removed_at_every_end(tmp_path, name):
     text, number, code = ENDINGS[name]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-m", "calibrant", "estimate", "-", "--estimator", "Brier()"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    heeded = None if os.name == "nt" else heeds_signals  # nohup and shells that work in the background ignore some
-    with subprocess.Popen(command, env=environment, text=True, preexec_fn=heeded, **pipes) as child:
+    with subprocess.Popen(command, env=environment, text=True, preexec_fn=heeds_signals, **pipes) as child:
         child.stdin.write(text)
         child.stdin.flush()
         if number is not None:
