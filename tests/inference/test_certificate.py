@@ -296,3 +296,15 @@ def test_rows_that_cannot_certify_anything_are_refused(rng):
 def test_what_is_certified_is_told(distance, what, rng):
     found = certify(rng.normal(size=400), Normal(np.zeros(400), np.ones(400)), 0.2, error=PITError(distance))
     assert what in found.what
+
+
+def test_where_rows_look_dependent_no_limit_is_told():
+    found = certify([0, 1] * 3000, [0.5] * 6000, 0.05)
+    assert found.certified
+    withheld = replace(found, look_dependent=True)
+    assert not withheld.certified
+    assert np.isnan(withheld.pvalue)
+    assert withheld.more_rows is None
+    assert "withheld" in str(withheld)
+    assert "at most" not in str(withheld)
+    assert "would suffice" not in str(withheld)

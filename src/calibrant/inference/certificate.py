@@ -41,6 +41,10 @@ HALVINGS = 40
 """Steps of the search for a p-value."""
 
 
+DEPENDENT = "errors of rows are alike, and limits are for independent rows"
+"""Why there are no limits where rows look dependent."""
+
+
 @dataclass(frozen=True, repr=False)
 class Certificate(Result):
     """Whether an error is certified to be below a margin, with the limits of the error that say so.
@@ -72,11 +76,16 @@ class Certificate(Result):
     @property
     def more_rows(self) -> int | None:
         """How many more would suffice, to two digits; none where it is certified, ``None`` where it seems too large."""
-        return None if self.rows is None else _rounded(self.rows - self.n)
+        return None if self.rows is None or self.look_dependent else _rounded(self.rows - self.n)
 
     @property
     def pvalue(self) -> float:
-        """Of the hypothesis that the error is at least the margin: small where it is smaller. At most one half is told."""
+        """Of the hypothesis that the error is at least the margin: small where it is smaller. At most one half is told.
+
+        Not a number where rows look dependent.
+        """
+        if self.look_dependent:
+            return math.nan
         low, high = math.log(SMALLEST_PVALUE), math.log(0.5)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -95,7 +104,7 @@ class Certificate(Result):
         if self.certified:
             return f"Certified to within {margin}: {error} is at most {percent(self.upper)} ({limit})."
         if self.look_dependent:
-            return f"Not certified to within {margin}: errors of rows are alike, and limits are for independent rows."
+            return f"Not certified to within {margin}: {DEPENDENT}."
         said = f"Not certified to within {margin}: {error} may be as large as {percent(self.upper)} ({limit})"
         if self.lower >= self.margin:
             return f"{said}, and it is at least {percent(self.lower)}."
@@ -134,13 +143,14 @@ class Certificate(Result):
     def _lines(self) -> list[tuple[str, str]]:
         confidence = f"with {100 * self.confidence_level:.4g} % confidence"
         said = f"the error is below {number(self.margin)}" if self.certified else "the error may be larger"
+        limits = [("at most", f"{number(self.upper)} {confidence}"), ("at least", f"{number(self.lower)} {confidence}")]
+        more = [] if self.certified else [("rows", self._more())]
         return [
             (f"certified within {number(self.margin)}", f"{'yes' if self.certified else 'no'}: {said}"),
-            ("at most", f"{number(self.upper)} {confidence}"),
-            ("at least", f"{number(self.lower)} {confidence}"),
+            *([("withheld", DEPENDENT)] if self.look_dependent else limits),
             ("error", self.what),
             ("assumed", "; ".join(self.assumptions)),
-            *([] if self.certified else [("rows", self._more())]),
+            *([] if self.look_dependent else more),
             *([("lens", self.estimate.lens)] if self.estimate.lens else []),
             ("n", f"{self.n:,}"),
             ("estimate", f"{self.estimate.name} = {number(float(self.estimate))}, {brief(self.estimate.estimator)}"),
@@ -264,7 +274,7 @@ def _checked(error: object) -> Certifiable:
     )
 
 
-LEAST_MARGIN = 1e-9
+MIN_MARGIN = 1e-9
 """Margins below this take more rows than there are."""
 
 
@@ -272,8 +282,8 @@ def check_margin(margin: float, name: str) -> None:
     """Refuse a margin that is no share, such as one in points."""
     if not isinstance(margin, Real) or not 0 < margin < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1, such as 0.02 for 2 points; got {margin!r}")
-    if margin < LEAST_MARGIN:
-        raise InputError(f"{name} must be at least {LEAST_MARGIN:g}, as no data certify less; got {margin!r}")
+    if margin < MIN_MARGIN:
+        raise InputError(f"{name} must be at least {MIN_MARGIN:g}, as no data certify less; got {margin!r}")
 
 
 def _check_rows(n: int, margin: float, confidence_level: float) -> None:
