@@ -74,3 +74,8 @@ def test_what_a_text_may_name():
 def test_a_door_of_nobody():
     with pytest.raises(KeyError):
         door("calibrant.nowhere")
+
+
+def test_no_file_of_a_package_is_called_like_a_name_of_it(package):
+    """Importing the file would put it in the place of the name."""
+    assert not {name for name in homes(package) if f"calibrant.{package}.{name}" in homes(package).values()}

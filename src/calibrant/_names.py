@@ -194,7 +194,7 @@ PUBLIC: Mapping[str, Mapping[str, str]] = {
         "checks.recalibrator": "check_recalibrator",
     },
     "sklearn": {
-        "sklearn.calibration_error": (
+        "sklearn.calibration_errors": (
             "calibration_error neg_l1_calibration_error neg_l2_calibration_error neg_l2_squared_calibration_error "
             "neg_max_calibration_error"
         ),

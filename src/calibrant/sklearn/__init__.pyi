@@ -1,10 +1,10 @@
 # Written by `python -m calibrant._names`.
 
-from calibrant.sklearn.calibration_error import calibration_error as calibration_error
-from calibrant.sklearn.calibration_error import neg_l1_calibration_error as neg_l1_calibration_error
-from calibrant.sklearn.calibration_error import neg_l2_calibration_error as neg_l2_calibration_error
-from calibrant.sklearn.calibration_error import neg_l2_squared_calibration_error as neg_l2_squared_calibration_error
-from calibrant.sklearn.calibration_error import neg_max_calibration_error as neg_max_calibration_error
+from calibrant.sklearn.calibration_errors import calibration_error as calibration_error
+from calibrant.sklearn.calibration_errors import neg_l1_calibration_error as neg_l1_calibration_error
+from calibrant.sklearn.calibration_errors import neg_l2_calibration_error as neg_l2_calibration_error
+from calibrant.sklearn.calibration_errors import neg_l2_squared_calibration_error as neg_l2_squared_calibration_error
+from calibrant.sklearn.calibration_errors import neg_max_calibration_error as neg_max_calibration_error
 from calibrant.sklearn.classifier import RecalibratedClassifier as RecalibratedClassifier
 from calibrant.sklearn.held_out import RecalibrationWarning as RecalibrationWarning
 from calibrant.sklearn.regressor import RecalibratedRegressor as RecalibratedRegressor

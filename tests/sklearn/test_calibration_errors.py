@@ -17,7 +17,7 @@ from calibrant.sklearn import (
     neg_l2_squared_calibration_error,
     neg_max_calibration_error,
 )
-from calibrant.sklearn.calibration_error import CurveBins
+from calibrant.sklearn.calibration_errors import CurveBins
 
 
 def data(kind, n=500):
