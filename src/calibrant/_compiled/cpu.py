@@ -281,7 +281,7 @@ def add_pairs(
 
 
 def _room(law: Law) -> np.ndarray:
-    """Where strips are computed: more of them for normals."""
+    """Where strips are computed; those of normals need more."""
     return aligned(8 if law[-1] else 3, STRIP * BLOCK)
 
 
@@ -427,6 +427,8 @@ def pair_sums(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray) -> np.ndar
     array([3.])
     """
     x, v = np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(v, dtype=np.float64)
+    if v.shape[1] == len(coefficients) == 1:
+        return np.array([_pairs_of_one(x, v[:, 0], float(coefficients[0]), aligned(2, CHUNK))])
     total = np.zeros(v.shape[1])
     _add_pairs(x, v, coefficients, total)
     return total
@@ -480,3 +482,14 @@ def _add_pairs(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, total: np
             for m in range(len(coefficients)):
                 for c in range(v.shape[1]):
                     total[c] = fma(coefficients[m] * state[m, c], v[start + i + 1, c], total[c])
+
+
+@borrowing
+def _pairs_of_one(x: np.ndarray, v: np.ndarray, coefficient: float, room: np.ndarray) -> float:
+    """The same of one column and one coefficient, in registers."""
+    step, decay, state, total = room[0], room[1], 0.0, 0.0
+    for start in range(0, len(x) - 1, CHUNK):
+        for i in range(_steps(x, start, step, decay)):
+            state = (state + v[start + i]) * decay[i]
+            total = fma(coefficient * state, v[start + i + 1], total)
+    return total
