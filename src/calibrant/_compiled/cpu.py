@@ -49,7 +49,8 @@ def compiled(function: F, **options: bool) -> F:
 
     def compile_with(cache: bool) -> F:
         # numba's default check for division by zero would keep loops from becoming vector instructions.
-        return cast(F, njit(function, nogil=True, error_model="numpy", cache=cache, **options))
+        make: Any = njit  # whose types leave out _nrt
+        return cast(F, make(function, nogil=True, error_model="numpy", cache=cache, **options))
 
     try:
         return compile_with(cache=True)

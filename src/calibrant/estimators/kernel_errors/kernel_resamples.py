@@ -207,11 +207,11 @@ class LabelResamples:
         order = np.argsort(self._points[:, 0])
         p = to_numpy(self.predictions.probability(1)).astype(np.float64)
         # (-e, e) has the length sqrt2 |e|
-        length, squares = 2**0.5, float(len(p))
-        if self.weights is not None:
-            w = unit_weights(self.weights, len(p))[order]
-            length, squares = 2**0.5 * w, (w**2).sum()
-        return order, self._points[order, 0], p[order], length, squares
+        x = self._points[order, 0]
+        if self.weights is None:
+            return order, x, p[order], 2**0.5, float(len(p))
+        w = unit_weights(self.weights, len(p))[order]
+        return order, x, p[order], 2**0.5 * w, float((w**2).sum())
 
     def _on_a_line(self, targets: np.ndarray) -> np.ndarray:
         """Two classes: residuals are numbers, kept in the order of the points."""
