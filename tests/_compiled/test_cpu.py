@@ -6,7 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from calibrant._compiled.cpu import feature_cross, feature_moments, normal_cross, normal_moments, running_sums
+from calibrant._compiled.cpu import (
+    feature_cross,
+    feature_moments,
+    normal_cross,
+    normal_moments,
+    pair_sums,
+    running_sums,
+)
 
 SIZES = [(1, 1, 1), (2, 3, 2), (3, 2, 5), (127, 4, 1), (128, 1, 4), (129, 10, 10), (300, 33, 7)]
 SCALES = [1e-200, 1e-6, 0.4, 30.0, 1e8]
@@ -201,3 +208,11 @@ def test_single_precision_is_computed_in_double_of_running_sums(rng):
     exact = running_sums(x.astype(np.float64), v.astype(np.float64), np.ones(1))
     assert (running_sums(x, v, np.ones(1)) == exact).all()
     assert exact.dtype == np.float64
+
+
+@pytest.mark.parametrize("n", [1, 2, 513, 1300])
+def test_pairs_of_one_column_have_the_digits_of_several(rng, n):
+    # One column has a loop of its own.
+    x, v, c = points(rng, n), rng.normal(size=(n, 1)), np.array([0.7])
+    assert (pair_sums(x, v, c) == pair_sums(x, np.repeat(v, 2, axis=1), c)).all()
+    assert pair_sums(x, v, c)[0] == pytest.approx((matrix(x, c) @ v * v).sum() / 2, rel=0, abs=1e-13 * n)

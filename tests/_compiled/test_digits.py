@@ -100,3 +100,11 @@ def test_no_compiler_may_reorder_sums_or_fuse_products(module):
     loops = [x for x in vars(module).values() if isinstance(x, Dispatcher)]
     assert len(loops) > 4
     assert not any(loop.targetoptions.get("fastmath") for loop in loops)
+
+
+@pytest.mark.parametrize("module", [cpu, softmax_sums])
+def test_only_loops_that_take_memory_count_who_holds_it(module):
+    loops = {
+        name for name, x in vars(module).items() if isinstance(x, Dispatcher) and x.targetoptions.get("_nrt", True)
+    }
+    assert loops == ({"_add_earlier", "_add_pairs"} if module is cpu else set())

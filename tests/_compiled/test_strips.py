@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from calibrant._compiled.cpu import compiled, exp_negative
+from calibrant._compiled.cpu import aligned, compiled, exp_negative
 
 
 @compiled
@@ -55,3 +55,11 @@ def test_compiling_does_without_a_folder_for_the_cache(monkeypatch):
     monkeypatch.setattr("calibrant._compiled.cpu.njit", refuse)
     assert compiled(math.floor) is math.floor
     assert calls == [True, False]
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (5, 7), (2, 3, 128)])
+def test_rows_that_loops_read_begin_where_a_line_of_the_cache_does(shape):
+    # Several, as allocators may hit a line by chance.
+    several = [aligned(*shape) for _ in range(8)]
+    assert all(x.ctypes.data % 64 == 0 and x.shape == shape and not x.any() for x in several)
+    assert all(x.flags.c_contiguous for x in several)

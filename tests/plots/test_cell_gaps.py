@@ -1,6 +1,7 @@
 import numpy as np
 
 from calibrant import Categorical
+from calibrant.plots import heat_map
 from calibrant.plots.heat_map import CellGaps
 
 
@@ -37,3 +38,13 @@ def test_calibrated_models_are_marked_in_one_of_twenty_data_sets(rng):
         for i, y in enumerate(predictions.sample(rng, 400))
     ]
     assert abs(np.mean(marked) - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_how_many_are_made_at_a_time_changes_no_digit(rng, monkeypatch):
+    p = rng.dirichlet(np.ones(3), 60)
+    gaps, y = CellGaps.of(p.argmax(axis=1), p, None), rng.integers(0, 3, 60)
+    pvalues = []
+    for numbers in (1, 50, 10_000_000):
+        monkeypatch.setattr(heat_map, "NUMBERS", numbers)
+        pvalues.append(gaps.adjusted(y, Categorical(p), None, 99, 0, None).tolist())
+    assert pvalues[0] == pvalues[1] == pvalues[2]

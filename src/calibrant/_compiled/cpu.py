@@ -23,6 +23,7 @@ Compiled code that calls other compiled code is in this file, and in :mod:`calib
 only where a function is written.
 """
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias, TypeVar, cast
@@ -40,7 +41,7 @@ Law = tuple[
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def compiled(function: F) -> F:
+def compiled(function: F, **options: bool) -> F:
     """Compile at the first call, without the interpreter lock, kept on disk where a folder is writable.
 
     There are no ``fastmath`` flags, so that no compiler may change a digit.
@@ -48,12 +49,34 @@ def compiled(function: F) -> F:
 
     def compile_with(cache: bool) -> F:
         # numba's default check for division by zero would keep loops from becoming vector instructions.
-        return cast(F, njit(function, nogil=True, error_model="numpy", cache=cache))
+        make: Any = njit  # whose types leave out _nrt
+        return cast(F, make(function, nogil=True, error_model="numpy", cache=cache, **options))
 
     try:
         return compile_with(cache=True)
     except RuntimeError:  # numba finds no place for its cache, as in a read-only container
         return compile_with(cache=False)
+
+
+def borrowing(function: F) -> F:
+    """The same for code that takes no memory of its own.
+
+    Else numba counts, in one place for all threads, who holds an array: at each call that is given a part of one, which took
+    more than half of the time of sums over pairs.
+    """
+    return compiled(function, _nrt=False)
+
+
+def aligned(*shape: int) -> np.ndarray:
+    """Zeros that begin where a line of the cache does: vectors of 64 bytes that cross lines take twice as long.
+
+    >>> aligned(2, 3).ctypes.data % 64
+    0
+    """
+    size = math.prod(shape)
+    zeros = np.zeros(size + 7)
+    first = -zeros.ctypes.data // 8 % 8
+    return zeros[first : first + size].reshape(shape)
 
 
 def _fma(typing: Any, x: Any, y: Any, z: Any) -> Any:  # noqa: ARG001
@@ -65,7 +88,7 @@ fma = cast(Callable[[float, float, float], float], intrinsic(_fma))
 """``x y + z`` with one rounding, on every processor."""
 
 
-@compiled
+@borrowing
 def exp_negative(x: float) -> float:
     """``exp(x)`` for ``x <= 0`` within 1 ulp, and 0 below -708; unlike ``math.exp`` it becomes vector instructions."""
     shifted = fma(x, 1.4426950408889634, ROUNDING)
@@ -81,12 +104,12 @@ def exp_negative(x: float) -> float:
     return scaled if x >= -708.0 else 0.0
 
 
-@compiled
+@borrowing
 def _plus_square(x: float, total: float) -> float:
     return fma(x, x, total)
 
 
-@compiled
+@borrowing
 def _add_squares(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """Add squared differences of 4 features of 4 rows and a block of columns."""
     b, c, d = a[BLOCK:], a[2 * BLOCK :], a[3 * BLOCK :]
@@ -108,7 +131,7 @@ def _add_squares(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
         )
 
 
-@compiled
+@borrowing
 def _add_products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """Add products of 4 features of 4 rows and a block of columns."""
     b, c, d = a[BLOCK:], a[2 * BLOCK :], a[3 * BLOCK :]
@@ -124,7 +147,7 @@ def _add_products(a: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
         out[j + 3 * BLOCK] = fma(z, d3, fma(w, c3, fma(v, b3, fma(u, a3, out[j + 3 * BLOCK]))))
 
 
-@compiled
+@borrowing
 def _products(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """Inner products of a strip of rows and a block of columns."""
     out[:] = 0.0
@@ -134,7 +157,7 @@ def _products(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
             _add_products(rows[k * BLOCK + i :], x, o)
 
 
-@compiled
+@borrowing
 def _square_distances(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
     """Squared distances between a strip of rows and a block of columns."""
     out[:] = 0.0
@@ -144,7 +167,7 @@ def _square_distances(rows: np.ndarray, columns: np.ndarray, out: np.ndarray) ->
             _add_squares(rows[k * BLOCK + i :], x, o)
 
 
-@compiled
+@borrowing
 def folded(lanes: np.ndarray) -> float:
     """The sum of ``LANES`` numbers, which are overwritten, by halves: vector instructions without a change of order."""
     for j in range(8):
@@ -152,7 +175,7 @@ def folded(lanes: np.ndarray) -> float:
     return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]))
 
 
-@compiled
+@borrowing
 def _add_moments(
     k: np.ndarray, r: np.ndarray, rows: np.ndarray, columns: np.ndarray, squares: np.ndarray, lanes: np.ndarray
 ) -> None:
@@ -171,8 +194,10 @@ def _add_moments(
         rows[i] += folded(lanes)
 
 
-@compiled
-def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray) -> None:
+@borrowing
+def _normal_products(
+    rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray, room: np.ndarray
+) -> None:
     """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials per pair.
 
     The features are the mean and the target, d each, filled up to multiples of 4, then ``v = 2 g s^2, a = 1 / (1 + v)``
@@ -181,12 +206,11 @@ def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.nd
     _, _, g, d = law
     width = -(-d // 4) * 4 * BLOCK
     mu, y, rest = columns[:width], columns[width : 2 * width], columns[2 * width :]
-    squares = np.empty((4, STRIP * BLOCK))
-    _square_distances(rows[width:], y, squares[0])
-    _square_distances(rows, y, squares[1])
-    _square_distances(rows[width:], mu, squares[2])
-    _square_distances(rows, mu, squares[3])
-    both, power = np.empty(BLOCK), np.empty(BLOCK)
+    both, power = room[4, :BLOCK], room[4, BLOCK : 2 * BLOCK]
+    _square_distances(rows[width:], y, room[0])
+    _square_distances(rows, y, room[1])
+    _square_distances(rows[width:], mu, room[2])
+    _square_distances(rows, mu, room[3])
     for i in range(STRIP):
         v, ga, root = rows[2 * width + i], g * rows[2 * width + BLOCK + i], rows[2 * width + 2 * BLOCK + i]
         for j in range(BLOCK):
@@ -195,49 +219,56 @@ def _normal_products(rows: np.ndarray, columns: np.ndarray, law: Law, log: np.nd
         for _ in range(d // 2):
             for j in range(BLOCK):
                 power[j] *= both[j]
-        k, out = log[i * BLOCK : (i + 1) * BLOCK], h[i * BLOCK : (i + 1) * BLOCK]
-        q = squares[:, i * BLOCK : (i + 1) * BLOCK]
+        here = slice(i * BLOCK, (i + 1) * BLOCK)
+        k, out, yy, my, ym, mm = log[here], h[here], room[0, here], room[1, here], room[2, here], room[3, here]
         for j in range(BLOCK):
-            inner = fma(-root, exp_negative(fma(-ga, q[1, j], k[j])), exp_negative(fma(-g, q[0, j], k[j])))
-            out[j] = fma(-rest[j + 2 * BLOCK], exp_negative(fma(-g * rest[j + BLOCK], q[2, j], k[j])), inner)
+            inner = fma(-root, exp_negative(fma(-ga, my[j], k[j])), exp_negative(fma(-g, yy[j], k[j])))
+            out[j] = fma(-rest[j + 2 * BLOCK], exp_negative(fma(-g * rest[j + BLOCK], ym[j], k[j])), inner)
         for j in range(BLOCK):
-            out[j] = fma(power[j], exp_negative(fma(-g * both[j], q[3, j], k[j])), out[j])
+            out[j] = fma(power[j], exp_negative(fma(-g * both[j], mm[j], k[j])), out[j])
 
 
-@compiled
+@borrowing
 def _strip(
-    x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, k: np.ndarray, h: np.ndarray
+    x: np.ndarray,
+    r: np.ndarray,
+    x2: np.ndarray,
+    r2: np.ndarray,
+    law: Law,
+    k: np.ndarray,
+    h: np.ndarray,
+    room: np.ndarray,
 ) -> None:
     """Two factors ``k, h`` of the matrix between a strip of rows and a block of columns."""
     scale, gaussian, _, d = law
     _square_distances(x, x2, k)
-    for j in range(STRIP * BLOCK):
-        k[j] = scale * (k[j] if gaussian else np.sqrt(k[j]))
     if d > 0:
-        _normal_products(r, r2, law, k, h)
+        for j in range(STRIP * BLOCK):
+            k[j] = scale * (k[j] if gaussian else np.sqrt(k[j]))
+        _normal_products(r, r2, law, k, h, room)
         k[:] = 1.0
     else:
         for j in range(STRIP * BLOCK):
-            k[j] = exp_negative(k[j])
+            k[j] = exp_negative(scale * (k[j] if gaussian else np.sqrt(k[j])))
         _products(r, r2, h)
 
 
-@compiled
+@borrowing
 def add_pairs(
     x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, n: int, m: int, is_triangle: bool,
-    along: np.ndarray, down: np.ndarray,
+    along: np.ndarray, down: np.ndarray, room: np.ndarray,
 ) -> float:  # fmt: skip
     """The sum of squares over all pairs of n rows and m columns, or those above the diagonal of a triangle.
 
-    Row and column sums are added to where they belong, which is one place for a triangle.
+    Row and column sums are added to where they belong, which is one place for a triangle. The work needs :func:`_room`.
     """
-    k, h, squares, lanes = np.empty(STRIP * BLOCK), np.empty(STRIP * BLOCK), np.empty(LANES), np.empty(LANES)
+    k, h, squares, lanes = room[0], room[1], room[2, :LANES], room[2, LANES : 2 * LANES]
     square = 0.0
     for p in range(len(x)):
         squares[:] = 0.0
         for t in range(p if is_triangle else 0, len(x2)):
-            for first in range(0, BLOCK, STRIP):
-                _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h)
+            for first in range(0, min(BLOCK, n - p * BLOCK), STRIP):
+                _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h, room[3:])
                 for i in range(STRIP):
                     if p * BLOCK + first + i >= n:
                         h[i * BLOCK : (i + 1) * BLOCK] = 0.0
@@ -248,6 +279,11 @@ def add_pairs(
                 _add_moments(k, h, along[p, first:], down[t], squares, lanes)
         square += folded(squares)
     return square
+
+
+def _room(law: Law) -> np.ndarray:
+    """Where strips are computed; those of normals need more."""
+    return aligned(8 if law[-1] else 3, STRIP * BLOCK)
 
 
 Sums: TypeAlias = tuple[np.ndarray, np.ndarray, float]
@@ -318,23 +354,23 @@ def _features_of_normals(mu: np.ndarray, s: np.ndarray, y: np.ndarray, law: Law)
 
 def _moments(x: np.ndarray, r: np.ndarray, law: Law) -> tuple[np.ndarray, float]:
     a, b = _packed(x), _packed(r)
-    sums = np.zeros((len(a), BLOCK))
-    squares = add_pairs(a, b, a, b, law, len(x), len(x), True, sums, sums)
+    sums = aligned(len(a), BLOCK)
+    squares = add_pairs(a, b, a, b, law, len(x), len(x), True, sums, sums, _room(law))
     return sums.ravel()[: len(x)], 2 * float(squares)
 
 
 def _cross(left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndarray], law: Law) -> Sums:
     (x, r), (x2, r2) = left, right
     a, b, a2, b2 = (_packed(part) for part in (x, r, x2, r2))
-    along, down = np.zeros((len(a), BLOCK)), np.zeros((len(a2), BLOCK))
-    squares = add_pairs(a, b, a2, b2, law, len(x), len(x2), False, along, down)
+    along, down = aligned(len(a), BLOCK), aligned(len(a2), BLOCK)
+    squares = add_pairs(a, b, a2, b2, law, len(x), len(x2), False, along, down, _room(law))
     return along.ravel()[: len(x)], down.ravel()[: len(x2)], float(squares)
 
 
 def _packed(x: np.ndarray) -> np.ndarray:
     """Blocks of rows, one feature after the other, in float64 ``(blocks, d BLOCK)``; d and the last block are filled with zeros."""
     n, d = x.shape
-    blocks, rest = np.zeros((-(-n // BLOCK), _filled(d), BLOCK)), n % BLOCK
+    blocks, rest = aligned(-(-n // BLOCK), _filled(d), BLOCK), n % BLOCK
     blocks[: n // BLOCK, :d] = x[: n - rest].reshape(-1, BLOCK, d).transpose(0, 2, 1)
     if rest:
         blocks[-1, :d, :rest] = x[n - rest :].T
@@ -392,12 +428,14 @@ def pair_sums(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray) -> np.ndar
     array([3.])
     """
     x, v = np.ascontiguousarray(x, dtype=np.float64), np.ascontiguousarray(v, dtype=np.float64)
+    if v.shape[1] == len(coefficients) == 1:
+        return np.array([_pairs_of_one(x, v[:, 0], float(coefficients[0]), aligned(2, CHUNK))])
     total = np.zeros(v.shape[1])
     _add_pairs(x, v, coefficients, total)
     return total
 
 
-@compiled
+@borrowing
 def _steps(x: np.ndarray, start: int, step: np.ndarray, decay: np.ndarray) -> int:
     """Distances to the next point and their exponentials, from ``start`` on; returns how many."""
     count = min(CHUNK, len(x) - 1 - start)
@@ -407,12 +445,12 @@ def _steps(x: np.ndarray, start: int, step: np.ndarray, decay: np.ndarray) -> in
     return count
 
 
-@compiled
-def _advance(state: np.ndarray, v: np.ndarray, step: float, decay: float) -> None:
-    """Take in the values v of a point, and move all sums to the next."""
+@borrowing
+def _advance(state: np.ndarray, v: np.ndarray, i: int, step: float, decay: float) -> None:
+    """Take in the values v of point i, and move all sums to the next."""
     order, q = state.shape[0] - 1, state.shape[1]
     for c in range(q):
-        state[0, c] += v[c]
+        state[0, c] += v[i, c]
     # (s + t)^m in powers of s, by Pascal's triangle in place: M_m += t M_{m-1}, from the last one down, m times.
     for times in range(order):
         for m in range(order, times, -1):
@@ -429,7 +467,7 @@ def _add_earlier(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, out: np
     state, step, decay = np.zeros((len(coefficients), v.shape[1])), np.empty(CHUNK), np.empty(CHUNK)
     for start in range(0, len(x) - 1, CHUNK):
         for i in range(_steps(x, start, step, decay)):
-            _advance(state, v[start + i], step[i], decay[i])
+            _advance(state, v, start + i, step[i], decay[i])
             for m in range(len(coefficients)):
                 for c in range(v.shape[1]):
                     out[start + i + 1, c] = fma(coefficients[m], state[m, c], out[start + i + 1, c])
@@ -441,7 +479,18 @@ def _add_pairs(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, total: np
     state, step, decay = np.zeros((len(coefficients), v.shape[1])), np.empty(CHUNK), np.empty(CHUNK)
     for start in range(0, len(x) - 1, CHUNK):
         for i in range(_steps(x, start, step, decay)):
-            _advance(state, v[start + i], step[i], decay[i])
+            _advance(state, v, start + i, step[i], decay[i])
             for m in range(len(coefficients)):
                 for c in range(v.shape[1]):
                     total[c] = fma(coefficients[m] * state[m, c], v[start + i + 1, c], total[c])
+
+
+@borrowing
+def _pairs_of_one(x: np.ndarray, v: np.ndarray, coefficient: float, room: np.ndarray) -> float:
+    """The same of one column and one coefficient, in registers."""
+    step, decay, state, total = room[0], room[1], 0.0, 0.0
+    for start in range(0, len(x) - 1, CHUNK):
+        for i in range(_steps(x, start, step, decay)):
+            state = (state + v[start + i]) * decay[i]
+            total = fma(coefficient * state, v[start + i + 1], total)
+    return total

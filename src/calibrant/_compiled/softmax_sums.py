@@ -17,7 +17,8 @@ from calibrant._compiled.cpu import (
     STRIP,
     _packed,
     _products,
-    compiled,
+    aligned,
+    borrowing,
     exp_negative,
     fma,
     folded,
@@ -54,7 +55,7 @@ def class_sums(
     left_out = place[own]
     groups = min(GROUPS, len(a))
     in_threads(
-        lambda group: _rows_of_group(a, b, offsets, left_out, group, top, sums),
+        lambda group: _rows_of_group(a, b, offsets, left_out, group, top, sums, _room()),
         groups,
         threads_for(len(queries) * len(keys), threads),
     )
@@ -80,7 +81,7 @@ def value_sums(
     ([[0.0, 1.0, 1.0, 2.0]], [[10.0, 2.0]])
     """
     a, b = _packed_pair(queries, keys)
-    columns = np.zeros((values.shape[1] + 2, len(b) * BLOCK))
+    columns = aligned(values.shape[1] + 2, len(b) * BLOCK)
     columns[:, : len(keys)] = np.column_stack([values, np.ones(len(keys)), spread]).T
     top, sums, squares = (
         np.full(len(queries), -np.inf),
@@ -89,7 +90,7 @@ def value_sums(
     )
     groups = min(GROUPS, len(a))
     in_threads(
-        lambda group: _values_of_group(a, b, columns, own, group, top, sums, squares),
+        lambda group: _values_of_group(a, b, columns, own, group, top, sums, squares, _room()),
         groups,
         threads_for(len(queries) * len(keys), threads),
     )
@@ -118,19 +119,24 @@ def picked_sums(
     """
     a = _packed(np.column_stack([queries, np.ones(len(queries))]))
     b = _packed(keys)
-    columns = np.zeros((values.shape[1], len(b) * BLOCK))
+    columns = aligned(values.shape[1], len(b) * BLOCK)
     columns[:, : len(keys)] = values.T
     sums = np.zeros(len(queries))
     groups = min(GROUPS, len(a))
     in_threads(
-        lambda group: _picked_of_group(a, b, columns, labels, before, group, sums),
+        lambda group: _picked_of_group(a, b, columns, labels, before, group, sums, _room()),
         groups,
         threads_for(len(queries) * len(keys), threads),
     )
     return sums
 
 
-@compiled
+def _room() -> np.ndarray:
+    """Where a group keeps a strip of products, and halves of a block."""
+    return aligned(STRIP * BLOCK + BLOCK // 2)
+
+
+@borrowing
 def _largest(values: np.ndarray, scratch: np.ndarray) -> float:
     """The largest of a block, by halving: comparisons of halves become vector instructions, a running maximum does not."""
     half = BLOCK // 2
@@ -143,13 +149,13 @@ def _largest(values: np.ndarray, scratch: np.ndarray) -> float:
     return scratch[0]
 
 
-@compiled
+@borrowing
 def _exponentials(values: np.ndarray, top: float) -> None:
     for j in range(BLOCK):
         values[j] = exp_negative(values[j] - top)
 
 
-@compiled
+@borrowing
 def _dot(a: np.ndarray, b: np.ndarray, scratch: np.ndarray) -> float:
     """The inner product of two blocks, always in the same order."""
     for j in range(LANES):
@@ -158,7 +164,7 @@ def _dot(a: np.ndarray, b: np.ndarray, scratch: np.ndarray) -> float:
     return folded(scratch)
 
 
-@compiled
+@borrowing
 def _total(a: np.ndarray, scratch: np.ndarray) -> float:
     """The sum of a block, always in the same order."""
     for j in range(LANES):
@@ -166,7 +172,7 @@ def _total(a: np.ndarray, scratch: np.ndarray) -> float:
     return folded(scratch)
 
 
-@compiled
+@borrowing
 def _add(
     weights: np.ndarray, start: int, offsets: np.ndarray, first: int, sums: np.ndarray, squares: np.ndarray,
     scratch: np.ndarray,
@@ -188,7 +194,7 @@ def _add(
         c, low = c + 1, max(low, high)
 
 
-@compiled
+@borrowing
 def _rescale(sums: np.ndarray, squares: np.ndarray, factor: float) -> None:
     for c in range(len(sums)):
         sums[c] *= factor
@@ -196,7 +202,7 @@ def _rescale(sums: np.ndarray, squares: np.ndarray, factor: float) -> None:
         squares[c] *= factor * factor
 
 
-@compiled
+@borrowing
 def _weighed(
     values: np.ndarray, own: int, scratch: np.ndarray, i: int, top: np.ndarray, sums: np.ndarray, squares: np.ndarray
 ) -> bool:
@@ -216,12 +222,13 @@ def _weighed(
     return True
 
 
-@compiled
+@borrowing
 def _rows_of_group(
-    a: np.ndarray, b: np.ndarray, offsets: np.ndarray, own: np.ndarray, group: int, top: np.ndarray, sums: np.ndarray
-) -> None:
+    a: np.ndarray, b: np.ndarray, offsets: np.ndarray, own: np.ndarray, group: int, top: np.ndarray, sums: np.ndarray,
+    room: np.ndarray,
+) -> None:  # fmt: skip
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys."""
-    products, scratch = np.empty(STRIP * BLOCK), np.empty(BLOCK // 2)
+    products, scratch = room[: STRIP * BLOCK], room[STRIP * BLOCK :]
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(top)), STRIP):
             c = 0
@@ -236,12 +243,13 @@ def _rows_of_group(
                         _add(values, start, offsets, c, sums[0, i], sums[1, i], scratch)
 
 
-@compiled
+@borrowing
 def _picked_of_group(
-    a: np.ndarray, b: np.ndarray, values: np.ndarray, labels: np.ndarray, before: int, group: int, sums: np.ndarray
-) -> None:
+    a: np.ndarray, b: np.ndarray, values: np.ndarray, labels: np.ndarray, before: int, group: int, sums: np.ndarray,
+    room: np.ndarray,
+) -> None:  # fmt: skip
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys; block p has the keys of block ``before + p``."""
-    products, scratch = np.empty(STRIP * BLOCK), np.empty(LANES)
+    products, scratch = room[: STRIP * BLOCK], room[STRIP * BLOCK :]
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(sums)), STRIP):
             for t in range(len(b)):
@@ -255,13 +263,13 @@ def _picked_of_group(
                     sums[i] += _dot(logs, values[labels[i], start : start + BLOCK], scratch)
 
 
-@compiled
+@borrowing
 def _values_of_group(
     a: np.ndarray, b: np.ndarray, columns: np.ndarray, own: np.ndarray, group: int,
-    top: np.ndarray, sums: np.ndarray, squares: np.ndarray,
+    top: np.ndarray, sums: np.ndarray, squares: np.ndarray, room: np.ndarray,
 ) -> None:  # fmt: skip
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys."""
-    products, scratch = np.empty(STRIP * BLOCK), np.empty(BLOCK // 2)
+    products, scratch = room[: STRIP * BLOCK], room[STRIP * BLOCK :]
     spread = len(columns) - 1
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(top)), STRIP):

@@ -25,8 +25,8 @@ WORK = 10_000_000
 MAX_CELLS_PER_ROW = 4
 """Cells per row up to which all are counted."""
 
-NUMBERS = 10_000_000
-"""Sums of cells that are kept at a time."""
+NUMBERS = 1 << 18
+"""Sums of cells that are made at a time: so many stay in the cache."""
 
 ALPHA = 0.05
 """What has an adjusted p-value up to this is marked."""

@@ -3,8 +3,10 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from calibrant import ECE, Bernoulli, ClassWise, EqualMass, EqualWidth, TopLabel
+from calibrant import ECE, Bernoulli, Categorical, ClassWise, EqualMass, EqualWidth, TopLabel
 from calibrant._validate import InputError
+from calibrant.estimators.binned import ece
+from calibrant.estimators.binned.binning import lp_norm
 
 
 class TestEdgeTable:
@@ -130,3 +132,18 @@ def test_order_of_rows_on_real_networks(network, rng):
     order = rng.permutation(len(y))
     for estimator in (ECE(lens=TopLabel()), ECE(EqualMass(15), norm=2, lens=ClassWise())):
         assert estimator(y[order], p[order]).value == pytest.approx(estimator(y, p).value, rel=1e-12)
+
+
+@pytest.mark.parametrize("norm", [1, 2, 3.0, inf])
+@pytest.mark.parametrize("together", [1, 40, 1 << 16])
+def test_norms_of_classes_have_the_digits_of_one_by_one(norm, together, rng, monkeypatch):
+    monkeypatch.setattr(ece, "TOGETHER", together)
+    predictions = Categorical(rng.dirichlet(np.ones(7) / 2, 90))
+    statistic = ECE(EqualMass(5), lens=ClassWise(), norm=norm).given(predictions, None)
+    drawn = predictions.sample(rng, 6)
+    (counts,) = statistic.counts
+    gap = (counts.predicted - counts.observed(drawn)) / np.where(counts.weight > 0, counts.weight, 1)
+    alone = [lp_norm(gap[:, i], w, norm) for i, w in enumerate(counts.weight)]
+    expected = np.stack(alone, axis=1)
+    assert (statistic.each(drawn) == expected).all()
+    assert (statistic(drawn) == lp_norm(expected, np.ones(7), norm)).all()

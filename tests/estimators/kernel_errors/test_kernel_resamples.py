@@ -220,3 +220,11 @@ def test_one_weight_that_outweighs_all_others_leaves_no_pairs(rng):
         for test in (AggregatedTest(n_resamples=19), ExactTest(SKCE(), 19)):
             with pytest.raises(InputError, match="sample_weight leaves a single row"):
                 test(y, predictions, sample_weight=w)
+
+
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_weights_of_one_change_no_digit_on_a_line(unbiased, rng):
+    predictions = Categorical(rng.random(700))
+    estimator, drawn = SKCE(Exponential(0.2), unbiased=unbiased), predictions.sample(rng, 5)
+    plain, weighted = (estimator.given(predictions, w)(drawn) for w in (None, np.ones(700)))
+    assert (plain == weighted).all()

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from calibrant.recalibration.scaling.softmax_regression import TOLERANCE, Point, minimised
+from calibrant.recalibration.scaling.softmax_regression import (
+    TOLERANCE,
+    DiagonalForm,
+    FullForm,
+    Point,
+    SoftmaxLoss,
+    minimised,
+)
 
 
 class Quartic:
@@ -26,6 +33,9 @@ class Exponential:
         return Point(
             fall + x[1] ** 2 / 2 + 3.0, np.array([-fall, x[1]]), lambda d: hessian * d, lambda rest: rest / hessian
         )
+
+    def loss(self, x):
+        return self.at(x).loss
 
 
 class Kinked:
@@ -66,3 +76,14 @@ def test_a_search_that_does_not_arrive_says_so():
     assert not found.is_converged
     assert not found.is_infinite
     assert found.gradient == 1.0
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_the_loss_alone_has_the_digits_of_the_point(is_full, rng):
+    n, k = 3_000, 30  # several slices of rows
+    z, w = rng.normal(size=(n, k)), rng.random(n) / n
+    size = (k, k + 1) if is_full else (k, 2)
+    form = FullForm(z, w) if is_full else DiagonalForm(z)
+    objective = SoftmaxLoss(form, z, rng.integers(0, k, n), w, rng.random(size))
+    x = rng.normal(size=size)
+    assert objective.loss(x) == objective.at(x).loss

@@ -197,8 +197,8 @@ class EqualMass(Binning):
         if self.ties == "split":
             return _dealt(scores, weights, self.n_bins)
         if weights is None:
-            cuts = _cuts(len(scores), self.n_bins) - 1
-            ordered = np.partition(scores, [*np.unique(cuts), len(scores) - 1])  # in order at the cuts, which is enough
+            cuts, places = _places(len(scores), self.n_bins)
+            ordered = np.partition(scores, places)  # in order at the cuts, which is enough
         else:
             order = np.argsort(scores, kind="stable")
             order = order[weights[order] > 0]
@@ -237,6 +237,13 @@ def _dealt(scores: np.ndarray, weights: np.ndarray | None, n_bins: int) -> _Rank
 def _cuts(total: float, n_bins: int, weights: np.ndarray | None = None) -> np.ndarray:
     """How many rows (or how much weight) lie below each inner edge."""
     return rows_below(np.arange(1, n_bins), total, n_bins, unit=unit_of(weights))
+
+
+@lru_cache(maxsize=64)
+def _places(n: int, n_bins: int) -> tuple[np.ndarray, list[int]]:
+    """Places of the largest scores of each bin but the last among n in order, and all different ones with the last row's."""
+    places = _cuts(n, n_bins) - 1
+    return places, [*np.unique(places).tolist(), n - 1]
 
 
 def unit_of(weights: np.ndarray | None) -> float | None:
@@ -400,10 +407,15 @@ def _weighted(bins: Bins, scores: np.ndarray, weights: np.ndarray, cells: Iterab
 
 
 def lp_norm(gap: np.ndarray, weight: np.ndarray, norm: float) -> np.ndarray:
-    """Weighted Lp norm over the last axis; entries without weight do not count."""
+    """Weighted Lp norm over the last axis; entries without weight do not count.
+
+    Weights are one row for all, or tables of one row that go with tables of gaps, ``(k, 1, bins)`` with ``(k, m, bins)``.
+    """
     size = np.where(weight > 0, np.abs(gap), 0.0)
     largest = size.max(axis=-1)
     if np.isinf(norm):
         return largest
     unit = np.where(largest > 0, largest, 1.0)  # powers of shares of the largest cannot vanish
-    return unit * (((size / unit[..., None]) ** norm @ weight) / weight.sum()) ** (1 / norm)
+    powers = (size / unit[..., None]) ** norm
+    total = powers @ weight if weight.ndim == 1 else (powers @ np.swapaxes(weight, -1, -2))[..., 0]
+    return unit * (total / weight.sum(axis=-1)) ** (1 / norm)

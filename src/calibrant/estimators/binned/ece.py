@@ -7,6 +7,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from calibrant._clusters import Clusters
+from calibrant._tasks import cuts
 from calibrant._validate import InputError, check_norm, shown
 from calibrant.distributions.base import Distribution
 from calibrant.estimators.base import LensedEstimator, Statistic
@@ -172,6 +173,9 @@ def bin_table(names: list[str], tallies: list[Tally]) -> Table:
 CACHED = 1 << 16
 """Classes that are looked up at a time, so that they stay in the cache."""
 
+TOGETHER = 1 << 16
+"""Gaps of resamples, classes and bins whose norms are taken at a time, for the same reason."""
+
 
 class BinCounts(Protocol):
     """Events with equally many bins: weights and sums of probabilities ``(events, bins)``, and counts of resamples."""
@@ -313,5 +317,7 @@ class BinnedStatistic:
     def _errors(self, counts: BinCounts, targets: np.ndarray) -> np.ndarray:
         """The error of each event, ``(m, events)``."""
         gap = (counts.predicted - counts.observed(targets)) / np.where(counts.weight > 0, counts.weight, 1)
-        pairs = zip(np.moveaxis(gap, 1, 0), counts.weight, strict=True)
-        return np.stack([lp_norm(g, w, self.norm) for g, w in pairs], axis=1)
+        gap, weight = np.moveaxis(gap, 1, 0), counts.weight[:, None, :]
+        some = cuts(len(gap), max(1, TOGETHER // gap[0].size))
+        errors = np.concatenate([lp_norm(gap[cut], weight[cut], self.norm) for cut in some])
+        return np.ascontiguousarray(errors.T)  # sums over events depend on where numbers lie

@@ -202,21 +202,25 @@ class LabelResamples:
         return to_numpy(self._coords).astype(np.float64)
 
     @cached_property
-    def _line(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The order of the points; the points, probabilities and weights in it."""
+    def _line(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | float, float]:
+        """The order of the points; points, probabilities and lengths of a surprise of one in it; the sum of squared weights."""
         order = np.argsort(self._points[:, 0])
         p = to_numpy(self.predictions.probability(1)).astype(np.float64)
-        return order, self._points[order, 0], p[order], unit_weights(self.weights, len(p))[order]
+        # (-e, e) has the length sqrt2 |e|
+        x = self._points[order, 0]
+        if self.weights is None:
+            return order, x, p[order], 2**0.5, float(len(p))
+        w = unit_weights(self.weights, len(p))[order]
+        return order, x, p[order], 2**0.5 * w, float((w**2).sum())
 
     def _on_a_line(self, targets: np.ndarray) -> np.ndarray:
         """Two classes: residuals are numbers, kept in the order of the points."""
-        order, x, p, w = self._line
+        order, x, p, length, squares = self._line
         error = np.empty((len(x), len(targets)))
-        # (-e, e) has the length sqrt2 |e|
-        np.multiply(2**0.5 * w, np.take(targets, order, axis=1, mode="clip") - p, out=error.T)
+        np.multiply(length, np.take(targets, order, axis=1, mode="clip") - p, out=error.T)
         sums = 2 * self.kernel.pair_sums(x, error)
         if self.unbiased:
-            return sums / weight_of_pairs((w**2).sum(), len(x))
+            return sums / weight_of_pairs(squares, len(x))
         return (sums + np.einsum("n,nm,nm->m", self.kernel.diagonal(x[:, None]), error, error)) / len(x) ** 2
 
     def __getstate__(self) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Logistic regression of two and of many classes, its log loss minimised by Newton's method."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -66,6 +66,10 @@ class Objective(Protocol):
         """The function near x."""
         ...
 
+    def loss(self, x: np.ndarray) -> float:
+        """Its value alone, with the same digits."""
+        ...
+
 
 class Minimum(NamedTuple):
     """Where a search ended, the length of the gradient there, and whether the optimum lies at infinity."""
@@ -120,11 +124,11 @@ def _is_slow(there: Point, size: float) -> bool:
 def _nearer(objective: Objective, before: np.ndarray, beyond: np.ndarray, loss: float) -> Minimum:
     """The first point between the two with at most this loss, to a part in a thousand."""
     low, high = 0.0, 1.0
-    if objective.at(before).loss <= loss:
+    if objective.loss(before) <= loss:
         high = 0.0
     while high - low > 1e-3 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if objective.at(before + middle * (beyond - before)).loss <= loss else (middle, high)
+        low, high = (low, middle) if objective.loss(before + middle * (beyond - before)) <= loss else (middle, high)
     x = before + high * (beyond - before)
     end = objective.at(x)
     return Minimum(x, end.loss, float(np.linalg.norm(end.gradient)), is_converged=True, is_infinite=True)
@@ -233,6 +237,10 @@ class _LogLoss:
         hessian = (self.basis.T * (self.w * chance * expit(-log_odds))) @ self.basis
         error = np.where(self.observed, -expit(-log_odds), chance)
         return Point(float(loss), self.basis.T @ (self.w * error), hessian.__matmul__, lambda rest: rest)
+
+    def loss(self, x: np.ndarray) -> float:
+        """Value alone."""
+        return self.at(x).loss
 
 
 class Form(Protocol):
@@ -388,17 +396,13 @@ class SoftmaxLoss:
 
     def at(self, x: np.ndarray) -> Point:
         """Value, gradient, Hessian."""
-        xp, ridge = namespace(self.offset), 2 * self.penalty
+        ridge = 2 * self.penalty
         loss, gradient, parts = float((self.penalty * x**2).sum()), ridge * x, []
         spreads: list[np.ndarray] = []
-        for rows in row_slices(self.offset):
-            p = self.offset[rows, :] + self.form.logits(rows, x)
-            p -= xp.max(p, axis=1, keepdims=True)
-            w, own = self.w[rows], picked(p, self.targets[rows])
-            p = xp.exp(p)
-            size = row_sums(p)
+        for rows, p, size, part in self._exponentials(x):
             p /= size[:, None]
-            loss += float((xp.log(size) - own) @ w)
+            loss += part
+            w = self.w[rows]
             errors = p * w[:, None]
             spreads.append(self.form.spread(rows, errors * (1 - p)))
             errors = add_to_picked(errors, self.targets[rows], -w)
@@ -422,6 +426,21 @@ class SoftmaxLoss:
             return found
 
         return Point(loss, gradient, curvature, self.form.rough_inverse(spread, ridge), is_single)
+
+    def loss(self, x: np.ndarray) -> float:
+        """Value alone, in half the time."""
+        return sum((part for *_, part in self._exponentials(x)), start=float((self.penalty * x**2).sum()))
+
+    def _exponentials(self, x: np.ndarray) -> Iterator[tuple[slice, Array, Array, float]]:
+        """Of some rows at a time: exponentials of the logits, their sums, and what these rows add to the loss."""
+        xp = namespace(self.offset)
+        for rows in row_slices(self.offset):
+            p = self.offset[rows, :] + self.form.logits(rows, x)
+            p -= xp.max(p, axis=1, keepdims=True)
+            own = picked(p, self.targets[rows])
+            p = xp.exp(p)
+            size = row_sums(p)
+            yield rows, p, size, float((xp.log(size) - own) @ self.w[rows])
 
 
 def _as(x: np.ndarray, like: Array) -> Array:
