@@ -43,7 +43,8 @@ def is_fine(found, p):
 def test_what_is_chosen():
     plain, diagonal = Temperature(), StructuredMatrix(diagonal=True)
     assert Default().chosen(10**6, 2).recalibrators == (plain, SplineScaling())
-    assert [Default().chosen(n, 2).tries for n in (1 << 13, (1 << 13) + 1)] == [None, 1]  # all folds, or one half
+    assert [Default().chosen(n, 2).tries for n in (1 << 16, (1 << 16) + 1)] == [None, 1]  # all folds, or one half
+    assert [Default().chosen(n, 4).first.tries for n in (1 << 12, (1 << 12) + 1)] == [None, 1]
     assert Default().chosen(50, 3).first.recalibrators == (plain, diagonal, StructuredMatrix(), SharedSpline())
     assert Default().chosen(10**4, 21).first.recalibrators == (plain, diagonal, SharedSpline())
     assert Default().chosen(10**5, 21).first.recalibrators == (plain, diagonal)

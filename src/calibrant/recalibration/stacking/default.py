@@ -21,8 +21,8 @@ MAX_CLASSES = 20
 MARGIN = 2.0
 """Standard errors by which held-out rows must gain from more than a temperature: the best of many tries gains one by chance."""
 
-FEW_NUMBERS = 1 << 14
-"""Probabilities up to which all rows are held out, a fifth at a time; of more, one half is."""
+FEW_ROWS, FEW_NUMBERS = 1 << 16, 1 << 14
+"""Rows of two classes, and probabilities of more, up to which all are held out, a fifth at a time; of more, one half is."""
 
 MAX_NUMBERS = 1 << 20
 """Probabilities up to which a spline that all classes share is tried; its cost is the largest."""
@@ -36,8 +36,8 @@ class Default(Recalibrator):
     :class:`StructuredMatrix` and, up to 2^20 probabilities, :class:`SharedSpline` for more, has a log loss on held-out rows
     that is less by more than two standard errors. The matrix is diagonal, and up to 20 classes a full one is tried, too. Of more
     than two classes a :class:`SimplexRidge` comes on top where it, too, gains so much. Held out are all rows in five
-    parts or, of more than 2^14 probabilities, one half. So few rows change nothing but the temperature, and many are
-    put right in all that they show.
+    parts or, of more than 2^14 probabilities or 2^16 rows of two classes, one half. So few rows change nothing but the
+    temperature, and many are put right in all that they show.
     Cheap enough to be fitted many times, with no settings: n log n for two classes, linear in n for more. What boosting does in
     Berta et al. (2026).
 
@@ -60,7 +60,8 @@ class Default(Recalibrator):
         >>> [type(one).__name__ for one in Default().chosen(100_000, 100).first.recalibrators]
         ['Temperature', 'StructuredMatrix']
         """
-        folds, tries = (5, None) if n * n_classes <= FEW_NUMBERS else (2, 1)
+        is_few = n <= FEW_ROWS if n_classes == 2 else n * n_classes <= FEW_NUMBERS
+        folds, tries = (5, None) if is_few else (2, 1)
         stages: list[Recalibrator] = [Temperature()]
         if n_classes == 2:
             stages.append(SplineScaling())
