@@ -11,8 +11,8 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, Recalibrator, in_rows
-from calibrant.recalibration.evidence import check_margin, expected_spread, gain_beyond
 from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.margin import check_margin, expected_spread, gain_beyond
 from calibrant.recalibration.nonparametric.shared_spline import SharedMap, SharedSpline
 from calibrant.recalibration.scaling.matrix import LinearLogits
 from calibrant.recalibration.scaling.temperature import Tempering

@@ -11,8 +11,8 @@ from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.recalibration.base import Found, HeldOut, Recalibrator, folds_of_rows, held_out
-from calibrant.recalibration.evidence import check_margin, gain_beyond, spread_of_log_loss
 from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.margin import check_margin, gain_beyond, spread_of_log_loss
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6

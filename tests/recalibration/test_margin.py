@@ -4,7 +4,7 @@ import pytest
 from calibrant._validate import InputError
 from calibrant.recalibration import Best, Temperature
 from calibrant.recalibration.base import Found, Recalibrator
-from calibrant.recalibration.evidence import check_margin, expected_spread, gain_beyond, spread_of_log_loss
+from calibrant.recalibration.margin import check_margin, expected_spread, gain_beyond, spread_of_log_loss
 from calibrant.recalibration.scaling.temperature import Tempering
 
 
