@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from calibrant._validate import InputError
-from calibrant.recalibration import Best, Temperature
+from calibrant.recalibration import Best, SimplexRidge, Temperature
 from calibrant.recalibration.base import Found, Recalibrator
 from calibrant.recalibration.margin import check_margin, expected_spread, gain_beyond, spread_of_log_loss
 from calibrant.recalibration.scaling.temperature import Tempering
@@ -57,6 +57,16 @@ def test_sure_rows_that_all_come_true_are_no_proof(rng):
     assert Best([Unchanged(), Sharper()], margin=2.0).fit(y, sure, folds=0).map.temperature == 1.0
     many = np.tile(sure, 20)
     assert Best([Unchanged(), Sharper()], margin=2.0).fit(np.ones(2_000), many, folds=0).map.temperature == 0.5
+
+
+def test_a_ridge_on_sure_rows_that_all_come_true_is_no_gain(rng):
+    p = 0.06 * rng.random((60, 3)) / 2
+    p[:, 0] = 1 - p[:, 1] - p[:, 2]
+    y = np.zeros(60, dtype=int)
+    assert SimplexRidge(Unchanged()).fit(y, p, folds=0).map.slopes.any()
+    assert not SimplexRidge(Unchanged(), margin=2.0).fit(y, p, folds=0).map.slopes.any()
+    y, p = np.zeros(6_000, dtype=int), np.tile(p, (100, 1))
+    assert SimplexRidge(Unchanged(), margin=2.0).fit(y, p, folds=0).map.slopes.any()
 
 
 def test_rows_without_weight_and_single_rows_change_nothing():
