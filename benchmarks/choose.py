@@ -44,7 +44,7 @@ ESTIMATORS = {
     "Variational(Lp(1))": Variational(Lp(1)),
 }
 
-TWO_CLASSES = (Temperature(), Platt(), BetaScaling(), SplineScaling(), Isotonic(smoothed=True), Isotonic())
+TWO_CLASSES = (Temperature(), Platt(), BetaScaling(), SplineScaling(), Default(), Isotonic(smoothed=True), Isotonic())
 SEVERAL_CLASSES = (Temperature(), StructuredMatrix(diagonal=True), StructuredMatrix(), Dirichlet(), Default())
 
 
@@ -73,7 +73,7 @@ def change(world: World, recalibrator: Recalibrator, n: int, seed: int) -> float
     rng = np.random.default_rng(seed)
     y, p = world.draw(n, rng)
     new_y, new_p = world.draw(N_TEST, np.random.default_rng(1_000_000 + seed))
-    better = recalibrator.fit(y, p)(new_p)
+    better = recalibrator.fit(y, p, folds=0)(new_p)
     return 1_000 * (LogLoss()(new_y, better).value - LogLoss()(new_y, new_p).value)
 
 

@@ -27,7 +27,8 @@ from scipy.special import stdtrit
 from calibrant import Brier, LogLoss, Variational
 from calibrant.distributions import Distribution
 from calibrant.estimators import Lp
-from calibrant.recalibration import Default, Found, Recalibrator
+from calibrant.recalibration import Found, Recalibrator
+from calibrant.recalibration.stacking.default import most_sensitive
 
 SPLITS = 5
 MAX_ROWS = 4_000
@@ -120,11 +121,17 @@ def classifiers(seed: int) -> dict[str, Any]:
     }
 
 
-def predictions(x: np.ndarray, y: np.ndarray, seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Classifier, labels and predictions of the rows it has not seen."""
+def halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that classifiers learn from, and those that they have not seen."""
     from sklearn.model_selection import train_test_split
 
     learn, rest = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=seed)
+    return learn, rest
+
+
+def predictions(x: np.ndarray, y: np.ndarray, seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Classifier, labels and predictions of the rows it has not seen."""
+    learn, rest = halves(y, seed)
     for name, model in classifiers(seed).items():
         p = model.fit(x[learn], y[learn]).predict_proba(x[rest])
         yield name, y[rest], (1 - BLUR) * p + BLUR / p.shape[1]
@@ -135,7 +142,7 @@ def errors(y: np.ndarray, p: np.ndarray, seed: int) -> tuple[dict[str, tuple[flo
     lp = Lp(1 if p.shape[1] == 2 else 2)
     found: dict[str, list[float]] = {}
     seconds = np.zeros(2)
-    for i, recalibrator in enumerate((Remembered(Default()), Remembered(Boosting()))):
+    for i, recalibrator in enumerate((Remembered(most_sensitive(p.shape[1])), Remembered(Boosting()))):
         start = process_time()
         for name, loss, sign in (
             (lp.name, lp, "soft"),

@@ -2,13 +2,12 @@
 
 Run ``python benchmarks/recalibrators.py [--data FOLDER] [--out docs/studies/recalibrators.md]``; a quarter of an hour of one core.
 ``--speed`` prints processor seconds of fits with five folds and held-out scores instead, beside a bounded search of scipy for one
-temperature on the same likelihood, which makes no folds and no scores; a minute. ``--tasks`` prints how far the default is from a
-temperature on both networks and on the tasks of ``real_tasks.py``, in standard errors of held-out log loss.
+temperature on the same likelihood, which makes no folds and no scores; a minute.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter, process_time
@@ -18,8 +17,7 @@ from scipy.optimize import minimize_scalar
 
 from calibrant import ECE, SKCE, Brier, Categorical, EqualMass, ExactTest, LogLoss, TopLabel, Variational
 from calibrant.cli.settings import RECALIBRATORS, parse_recalibrator
-from calibrant.recalibration import Default, SimplexRidge, Temperature
-from calibrant.recalibration.base import losses_in_order
+from calibrant.recalibration import SimplexRidge
 from calibrant.results import Table, brief, number, percent
 
 NETWORKS = {
@@ -85,10 +83,8 @@ What it shows:
   after the maps with
   the least log loss.
 
-`Default` takes a temperature, and something else only where held-out rows gain by more than two standard errors. On 44 tasks
-of several classes, eleven data sets of the [study of boosting](boosting.md) with four classifiers each, it loses
-to a single temperature by more than a standard error of held-out log loss in 0. Before, up to 20 classes, it
-started from splines, and lost so in 4; the mean change was -0.0615, and is -0.0664."""
+`Default` takes a temperature, and something else only where held-out rows gain by more than two standard errors:
+[what that costs and gains](default.md) on tasks of a few dozen to some thousand rows, and in worlds with known truth."""
 
 
 @dataclass(frozen=True)
@@ -244,31 +240,6 @@ def speed(device: str | None = None) -> str:
     return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))).to_markdown()
 
 
-def against_a_temperature(y: np.ndarray, p: np.ndarray) -> tuple[float, float]:
-    """The mean change of held-out log loss from a temperature to the default, and its standard error."""
-    losses = [losses_in_order("log loss", y, one.fit(y, p).held_out) for one in (Temperature(), Default())]
-    change = np.subtract(*losses[::-1])
-    return float(change.mean()), float(change.std() / len(y) ** 0.5)
-
-
-def tasks(data: Path) -> Iterator[str]:
-    """A line per task: mean over splits, and the mean standard error of one."""
-    for name in NETWORKS:
-        with np.load(data / f"{name}.npz") as archive:
-            change, error = against_a_temperature(archive["ground_truth"], archive["predictions"].astype(np.float64))
-        yield f"{name}: {change:+.4f} ± {error:.4f}"
-    import real_tasks
-
-    for name, x, y in real_tasks.data_sets():
-        found: dict[str, list[tuple[float, float]]] = {}
-        for seed in range(real_tasks.SPLITS):
-            for classifier, labels, p in real_tasks.predictions(x, y, seed):
-                found.setdefault(classifier, []).append(against_a_temperature(labels, p))
-        for classifier, splits in found.items():
-            change, error = np.mean(splits, axis=0)
-            yield f"{name}, {classifier}: {change:+.4f} ± {error:.4f}{'  more than one' if change > error else ''}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     root = Path(__file__).resolve().parents[1]
@@ -278,14 +249,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="where to write the page")
     parser.add_argument("--speed", action="store_true", help="processor seconds instead")
     parser.add_argument("--device", help="with --speed: where tensors are, such as cuda")
-    parser.add_argument("--tasks", action="store_true", help="the default against a temperature instead")
     asked = parser.parse_args()
     if asked.speed:
         print(speed(asked.device))
-        return
-    if asked.tasks:
-        for line in tasks(asked.data):
-            print(line, flush=True)
         return
     missing = [name for name in NETWORKS if not (asked.data / f"{name}.npz").exists()]
     if missing:

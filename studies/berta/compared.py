@@ -29,7 +29,6 @@ from calibrant.estimators import Lp
 from calibrant.lab.study import StudyRecord, resumed
 from calibrant.recalibration import (
     Boosted,
-    Default,
     Isotonic,
     NadarayaWatson,
     OneVsRest,
@@ -39,6 +38,7 @@ from calibrant.recalibration import (
     StructuredMatrix,
     Temperature,
 )
+from calibrant.recalibration.stacking.default import most_sensitive
 from calibrant.results import Table
 from calibrant.typing import Engine
 from studies import pictures
@@ -79,7 +79,7 @@ def method(name: str, n_classes: int) -> Recalibrator | None:
         CELLS: PartitionWise(prior=0.0),
         "structured matrix": None if two else StructuredMatrix(mixed=True),
         "boosted": Boosted("sklearn", first=None, last=Quadratic() if two else StructuredMatrix(mixed=True)),
-        "default": Default(),
+        "default": most_sensitive(n_classes),
     }[name]
 
 

@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from calibrant import Bernoulli, Brier, Categorical, ClassWise, ExactTest, LogLo
 from calibrant._validate import InputError
 from calibrant.estimators import ConvexDistance, Lp
 from calibrant.lab import Sigmoid, Tempered
-from calibrant.recalibration import Found, Isotonic, Recalibrator, Temperature
+from calibrant.recalibration import Default, Found, Isotonic, Recalibrator, SplineScaling, Temperature
 from calibrant.recalibration.base import folds_of_rows
 from calibrant.recalibration.maps import ClassMap
 
@@ -385,3 +385,19 @@ def test_standard_errors_of_shared_maps_are_not_too_small():
     spread = np.std([float(one) for one in found], ddof=1)
     predicted = np.sqrt(np.mean([one.standard_error**2 for one in found]))
     assert spread < 1.15 * predicted
+
+
+def test_errors_of_events_are_looked_for_with_splines_and_those_of_vectors_with_the_default(rng):
+    p = rng.dirichlet(np.ones(3), 60)
+    y = (p.cumsum(axis=1) < rng.random((60, 1))).sum(axis=1)
+    both = {"splines": SplineScaling(), "default": Default()}
+    cases = (
+        ("splines", Variational(), (y > 0) * 1, p[:, 1:].sum(axis=1)),
+        ("splines", Variational(lens=TopLabel()), y, p),
+        ("default", Variational(Lp(2)), y, p),
+        ("default", Variational(lens=TopLabel(), sees="vector"), y, p),
+    )
+    for name, estimator, targets, predictions in cases:
+        found = estimator(targets, predictions)
+        assert found.estimator.recalibrator == both[name]
+        assert found.value == replace(estimator, recalibrator=both[name])(targets, predictions).value

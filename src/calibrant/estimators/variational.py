@@ -23,7 +23,7 @@ from calibrant.estimators.signs import without_limits
 from calibrant.lenses.class_lenses import Event, Lens
 from calibrant.recalibration.base import Recalibrator, folds_of_rows
 from calibrant.recalibration.maps import Map
-from calibrant.recalibration.stacking.default import Default
+from calibrant.recalibration.stacking.default import most_sensitive
 from calibrant.results import Estimate, Interval, Table, how_many
 from calibrant.typing import Array, ArrayLike, Engine
 
@@ -223,18 +223,16 @@ class Variational(BaseEstimator):
     The result carries a lower confidence bound, ``value - 1.645 standard errors``. Few events show little or no spread by
     themselves. The standard error counts the larger of the spread that rows show and the one they would have if the model was
     calibrated or, where what is removed rules that out, the least wrong of all models between f and g that it does not rule
-    out. It allows for map variance, and errs on the large side. Maps that do not know their uncertainty get twice the
-    variance.
+    out. It allows for map variance, and errs on the large side. Maps that do not know their uncertainty get twice the variance.
     A symmetric interval would be wrong for small errors. There is no bound where a log loss is infinite, or may be as the map
-    calls something impossible that the model does not. ``repeats`` averages over several splits.
-    ``ExactTest(Variational(...))`` gives an exact p-value, at the cost of as many fits. ``in_sample=True`` judges rows by a map
-    that has seen them, which overstates the error; no bound then.
+    calls something impossible that the model does not, nor with ``in_sample=True``, which judges rows by a map that has seen
+    them and overstates the error. ``repeats`` averages over several splits. ``ExactTest(Variational(...))`` is exact.
 
     Without a lens it looks at whole vectors of three or more classes, and at the probability of class 1 of two, where all
     ``Lp`` are ``E |E[y | f] - f|``. Lenses ask of events, one by one, and are averaged; the recalibrator sees the
     probability of the event alone, or the whole vector with ``sees="vector"``, which finds a larger error.
-    ``sign="soft"`` takes, for Lp, the expected direction of g - f where the map knows its uncertainty (as that of
-    ``Default()`` does), which is shorter the less is known; ``"hard"`` the direction itself. Berta et al. (2026).
+    The recalibrator is ``SplineScaling()`` for two classes, ``Default()`` for more. ``sign="soft"`` takes the expected direction of
+    g - f for Lp, shorter the less is known, of maps that know it as theirs; ``"hard"`` the direction itself. Berta et al. (2026).
 
     >>> from calibrant.recalibration import Temperature
     >>> rng = np.random.default_rng(0)
@@ -283,7 +281,7 @@ class Variational(BaseEstimator):
             name=f"variational {self.loss.name}",
             value=value,
             n=len(predictions),
-            estimator=replace(self, recalibrator=self._recalibrator()),
+            estimator=replace(self, recalibrator=self._recalibrator(predictions)),
             lens=lens,
             standard_error=self._stated(error, judged) if is_known else None,
             interval=None if bound is None else bound(LEVEL),
@@ -390,8 +388,9 @@ class Variational(BaseEstimator):
             low, high, spread = (middle, high, spread) if is_ruled_out else (low, middle, some)
         return spread
 
-    def _recalibrator(self) -> Recalibrator:
-        return Default() if self.recalibrator is None else self.recalibrator
+    def _recalibrator(self, seen: Distribution) -> Recalibrator:
+        is_whole = self.lens is None or self.sees == "vector"
+        return self.recalibrator or most_sensitive(seen.n_classes if is_whole and isinstance(seen, Categorical) else 2)
 
     def _judged(
         self, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None,
@@ -429,7 +428,8 @@ class Variational(BaseEstimator):
         engine: Engine | None,
     ) -> tuple[np.ndarray, np.ndarray | None]:  # fmt: skip
         """Held-out probabilities ``(n, k)`` and, where maps know them, expected signs or certainties ``(n,)``."""
-        task = partial(_seen_by_others, self._recalibrator(), y, predictions, weights, fold)
+        recalibrator = self.recalibrator or most_sensitive(predictions.n_classes)  # type: ignore[attr-defined]
+        task = partial(_seen_by_others, recalibrator, y, predictions, weights, fold)
         found = list(mapping(elsewhere(engine))(task, [SEEN] if self.in_sample else list(range(self.folds))))
         g, sure = np.empty((len(y), found[0][1].shape[1])), np.full(len(y), np.nan)
         for rest, p, known in found:

@@ -256,9 +256,3 @@ def check_least(least: float) -> None:
     """Refuse a map whose smallest probability is none."""
     if not 0 <= least < 0.5:
         raise InputError(f"least must be a probability below 1/2; got {least!r}")
-
-
-def check_margin(margin: float) -> None:
-    """Refuse what is no number of standard errors."""
-    if not 0 <= margin < np.inf:
-        raise InputError(f"margin must be a number of standard errors, at least 0; got {margin!r}")

@@ -48,7 +48,7 @@ def test_what_is_left_without_a_row_is_what_a_fit_without_it_leaves(rng):
     """The closed form against as many regressions as rows, with weights; landmarks stay."""
     x, w, rest = np.sqrt(rng.dirichlet(np.ones(3), 40)), 0.5 + rng.random(40), rng.normal(size=(40, 3))
     marks = x[:12]
-    each, bandwidth, slopes, _ = _best_ridge(x, marks, rest, w, 0.4, np.arange(40))
+    each, moved, bandwidth, slopes, _ = _best_ridge(x, marks, rest, w, 0.4, np.arange(40))
     features = _kernel(x, marks, 0.4)
     gram = _kernel(marks, marks, 0.4)
 
@@ -64,6 +64,7 @@ def test_what_is_left_without_a_row_is_what_a_fit_without_it_leaves(rng):
     assert w @ each == pytest.approx(min(errors), rel=1e-6)
     best = PENALTIES[int(np.argmin(errors))]
     assert features @ slopes == pytest.approx(features @ fitted(np.arange(40) >= 0, best), abs=1e-6)
+    assert moved == pytest.approx([features[i] @ fitted(np.arange(40) != i, best) for i in range(40)], abs=1e-6)
 
 
 def test_the_nearest_point_of_the_simplex(rng):

@@ -41,13 +41,44 @@ def is_fine(found, p):
 
 
 def test_what_is_chosen():
-    assert Default().chosen(10**6, 2) == SplineScaling()
     plain, diagonal = Temperature(), StructuredMatrix(diagonal=True)
+    assert Default().chosen(10**6, 2).recalibrators == (plain, SplineScaling())
+    assert [Default().chosen(n, 2).tries for n in (1 << 16, (1 << 16) + 1)] == [None, 1]  # all folds, or one half
+    assert [Default().chosen(n, 4).first.tries for n in (1 << 12, (1 << 12) + 1)] == [None, 1]
     assert Default().chosen(50, 3).first.recalibrators == (plain, diagonal, StructuredMatrix(), SharedSpline())
     assert Default().chosen(10**4, 21).first.recalibrators == (plain, diagonal, SharedSpline())
     assert Default().chosen(10**5, 21).first.recalibrators == (plain, diagonal)
     assert Default().chosen(10**5, 20).first.recalibrators == (plain, diagonal, StructuredMatrix())
     assert isinstance(Default().chosen(50, 3), SimplexRidge)
+    assert Default().chosen(110, 10).first.recalibrators == (plain, diagonal, StructuredMatrix(), SharedSpline())
+    assert Default().chosen(109, 10).first.recalibrators == (plain, diagonal, SharedSpline())  # 110 coefficients
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_a_temperature_is_enough_of_two_classes(n):
+    """Splines and the terms of beta calibration, fitted to so few rows, lose more than a temperature does."""
+    lost = {"default": 0.0, "splines": 0.0}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        p, new = (0.998 * rng.dirichlet([0.2, 0.2], m) + 0.001 for m in (n, 2_000))
+        sharp, too = (f**2 / (f**2).sum(axis=1, keepdims=True) for f in (p, new))
+        y = labels(rng, p)
+
+        def loss(one, y=y, sharp=sharp, too=too, new=new):
+            return -(new * np.log(one.fit(y, sharp, folds=0)(too))).sum(axis=1).mean()
+
+        single = loss(Temperature())
+        lost["default"] += (loss(Default()) - single) / 20
+        lost["splines"] += (loss(SplineScaling()) - single) / 20
+    assert lost["default"] < 0.1 / n  # nats; a map of one number more loses half of one
+    assert lost["splines"] > 0.5 / n
+
+
+def test_splines_come_where_two_classes_need_them(rng):
+    p = rng.beta(0.5, 0.5, 2_000)
+    bent = 1 / (1 + np.exp(-np.log(p / (1 - p)) - 1.5 * np.sin(2 * np.log(p / (1 - p)))))
+    assert type(Default().fit(rng.binomial(1, bent), p, folds=0).map).__name__ == "SplineMap"
+    assert type(Default().fit(rng.binomial(1, p), p, folds=0).map).__name__ == "Tempering"
 
 
 @pytest.mark.parametrize(("k", "n"), [(3, 300), (10, 1_000), (100, 1_500)])

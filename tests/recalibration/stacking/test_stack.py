@@ -98,13 +98,17 @@ def test_a_margin_keeps_the_first_unless_another_is_better_by_more_than_chance(r
     """Log probabilities of 100 rows: the second is better by .1, with a standard error of .05 or of .2."""
     noise = rng.normal(size=100)
     noise = (noise - noise.mean()) / noise.std()
+    careful, w, nothing = Best([Temperature(), SplineScaling()], margin=1.0), np.ones(100), np.zeros((3, 100))
     for size, winner in ((0.5, 1), (2.0, 0)):
         logs = np.stack([np.full(100, -1.0), -0.9 + size * noise])
-        assert Best([Temperature(), SplineScaling()], margin=1.0)._winner(logs, None) == winner
-        assert Best([Temperature(), SplineScaling()])._winner(logs, None) == 1
+        assert careful._winner(logs, w, nothing[:2]) == winner
+        assert careful._winner(logs, w, nothing[:2] + 1.1) == 0  # an error of .105, if either map is right
+        assert Best([Temperature(), SplineScaling()])._winner(logs, w, nothing[:2]) == 1
+    logs = np.stack([np.full(100, -1.0), np.full(100, -0.95), -0.9 + 2 * noise])
+    assert careful._winner(logs, w, nothing) == 1  # the last is better still, but for chance
     endless = np.stack([np.full(100, -1.0), np.where(np.arange(100), -0.1, -np.inf)])
-    assert Best([Temperature(), SplineScaling()], margin=1.0)._winner(endless, None) == 0
-    assert Best([Temperature(), SplineScaling()], margin=1.0)._winner(endless[::-1], None) == 1
+    assert careful._winner(endless, w, nothing[:2]) == 0
+    assert careful._winner(endless[::-1], w, nothing[:2]) == 1
     with pytest.raises(InputError, match="margin must be a number of standard errors"):
         Best([Temperature()], margin=np.nan)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,8 +10,9 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.recalibration.base import Found, Recalibrator, in_rows, mean_change
-from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_margin
+from calibrant.recalibration.base import Found, Recalibrator, in_rows
+from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.margin import check_margin, expected_spread, gain_beyond
 from calibrant.recalibration.nonparametric.shared_spline import SharedMap, SharedSpline
 from calibrant.recalibration.scaling.matrix import LinearLogits
 from calibrant.recalibration.scaling.temperature import Tempering
@@ -34,7 +36,7 @@ class SimplexRidge(Recalibrator):
     Ridge regression on Nystrom features, at ``landmarks`` rows, of the Gaussian kernel
     ``exp(-|sqrt f - sqrt f'|^2 / 2 h^2)``, with the bandwidth h and the penalty of least squared leave-one-out residuals
     ``(r_i / (1 - h_i))^2``, in closed form, at 2,048 rows; doing nothing is among the choices, and is chosen unless the ridge is
-    better by more than ``margin`` standard errors. The answer is the point nearest to
+    better by more than ``margin`` standard errors, at least those of outcomes between both. The answer is the point nearest to
     ``g1 + r`` among probabilities of which none is below half of g1's. O(n (landmarks + k) landmarks). Landmarks are rows
     drawn with ``seed``. Permuting classes permutes the answer if it does that of ``first``. Recalibrators to measure calibration
     with: Berta et al. (2026).
@@ -63,16 +65,18 @@ class SimplexRidge(Recalibrator):
         first = self.first.find(targets, predictions, weights)
         w = in_rows(weights, len(targets))
         p = to_numpy(predictions.matrix).astype(np.float64)
-        rest = (targets[:, None] == np.arange(p.shape[1])) - _chances(first.map, p)
+        g = _chances(first.map, p)
+        rest = (targets[:, None] == np.arange(p.shape[1])) - g
         marks = np.sqrt(p[_drawn(p, self.landmarks, self.seed)])
         judges = np.sort(np.random.default_rng(self.seed).permutation(len(p))[:JUDGES])
         tries = [_best_ridge(np.sqrt(p), marks, rest, w, bandwidth, judges) for bandwidth in BANDWIDTHS]
-        errors, bandwidth, slopes, covariance = min(tries, key=lambda found: w[judges] @ found[0])
-        share = w[judges] / w[judges].sum()
-        change, error = mean_change((rest[judges] ** 2).sum(axis=1), errors, share)
-        if change >= -self.margin * error:
-            slopes, covariance = 0 * slopes, 0 * covariance
-        found = SimplexMap(first.map, marks, bandwidth, slopes, covariance, float(w.sum()), p.shape[1])
+        best = min(tries, key=lambda found: w[judges] @ found.errors)
+        share, g = w[judges] / w[judges].sum(), g[judges]
+        spread = expected_spread(-2 * best.moved, g, g + best.moved) if self.margin else 0.0
+        if not gain_beyond(self.margin, (rest[judges] ** 2).sum(axis=1), best.errors, share, spread):
+            best = best._replace(slopes=0 * best.slopes, covariance=0 * best.covariance)
+        rows, k = float(w.sum()), p.shape[1]
+        found = SimplexMap(first.map, marks, best.bandwidth, best.slopes, best.covariance, rows, k)
         return Found(found, first.is_converged, first.notes)
 
 
@@ -97,6 +101,8 @@ class SimplexMap(ClassMap):
 
     def probabilities(self, p: np.ndarray) -> np.ndarray:
         """The first map's, moved by the kernel's answer."""
+        if not self.slopes.any():
+            return _chances(self.first, p)
         parts = []
         for rows in _slices(len(p)):
             g = _chances(self.first, p[rows])
@@ -169,10 +175,20 @@ def _kernel(x: np.ndarray, marks: np.ndarray, bandwidth: float) -> np.ndarray:
     return np.exp(np.maximum(squares, 0) / (-2 * bandwidth**2))
 
 
+class _Ridge(NamedTuple):
+    """Leave-one-out errors of some rows, what probabilities are moved by there, bandwidth, slopes and covariance."""
+
+    errors: np.ndarray
+    moved: np.ndarray
+    bandwidth: float
+    slopes: np.ndarray
+    covariance: np.ndarray
+
+
 def _best_ridge(
     x: np.ndarray, marks: np.ndarray, rest: np.ndarray, w: np.ndarray, bandwidth: float, judges: np.ndarray
-) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
-    """Leave-one-out errors of some rows, bandwidth, slopes and covariance of the penalty of least error."""
+) -> _Ridge:
+    """The ridge of a bandwidth whose penalty has the least error."""
     values, vectors = np.linalg.eigh(_kernel(marks, marks, bandwidth))
     is_kept = values > 1e-8 * values[-1]
     whiten = vectors[:, is_kept] / np.sqrt(values[is_kept])
@@ -194,7 +210,9 @@ def _best_ridge(
     errors = [np.maximum(each, 0) / (1 - own[:, i]) ** 2 for i, each in enumerate(left)]
     best = int(np.argmin([w[judges] @ each for each in errors]))
     slopes = turned @ (shrunk[best][:, None] * cross)
-    return errors[best], bandwidth, slopes, (turned * shrunk[best]) @ turned.T
+    seen = rest[judges]
+    moved = seen - (seen - (z * shrunk[best]) @ cross) / (1 - own[:, best, None])
+    return _Ridge(errors[best], moved, bandwidth, slopes, (turned * shrunk[best]) @ turned.T)
 
 
 def _slices(n: int) -> Iterator[slice]:

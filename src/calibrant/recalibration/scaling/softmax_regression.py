@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from calibrant._array import (
     add_to_picked,
@@ -32,6 +32,12 @@ FLAT = 1e-13, 1e-6
 
 MIN_NUMBERS, MIN_VARIANCE = 1 << 20, 1e-3
 """Of so many numbers, and of rows with so much variance left, products with the Hessian are taken in single precision."""
+
+WORTH = 1.0, 0.1
+"""How exact a step is, in square roots of the gradient: in single precision products are cheap beside another gradient."""
+
+MAX_BLOCKS, SAMPLE, SHARE_OF_ALL = 200, 2_000, 0.1
+"""Classes up to which a matrix each is inverted, rows that its moments come from, and the part that is common to all."""
 
 STEPS = 200
 """Newton steps at most; ten do for most problems, some thirty where the optimum is at infinity."""
@@ -95,11 +101,11 @@ def minimised(objective: Objective, start: np.ndarray, rows: float, here: Point 
     where half a nat, of all rows together, was left to gain: no data ask for more, and a class that never happens gets a
     probability of about 1/(2n).
     """
-    x, before, slow = start, start, 0
+    x, before, slow, is_fast = start, start, 0, False
     here = objective.at(start) if here is None else here
     for _ in range(STEPS):
         size = float(np.linalg.norm(here.gradient))
-        if size <= 10 * ROUNDING and slow <= 2:
+        if (size <= 10 * ROUNDING and slow <= 2) or (size <= TOLERANCE and is_fast):
             return Minimum(x, here.loss, size, is_converged=True)
         step = _newton_step(here)
         left = -rows * float(np.vdot(here.gradient, step))
@@ -112,7 +118,8 @@ def minimised(objective: Objective, start: np.ndarray, rows: float, here: Point 
         if moved is None:
             break
         x, here = moved
-        slow = slow + 1 if left <= LITTLE and _is_slow(here, size) else 0
+        is_fast = not _is_slow(here, size)
+        slow = slow + 1 if left <= LITTLE and not is_fast else 0
     return Minimum(x, here.loss, float(np.linalg.norm(here.gradient)), is_converged=False)
 
 
@@ -137,7 +144,7 @@ def _nearer(objective: Objective, before: np.ndarray, beyond: np.ndarray, loss: 
 def _newton_step(here: Point) -> np.ndarray:
     """Minus the inverse Hessian times the gradient, the more exactly the closer the minimum."""
     size = float(np.linalg.norm(here.gradient))
-    goal = max(min(0.05, float(np.sqrt(size))) * size, ROUNDING)
+    goal = max(min(0.05, WORTH[here.is_single] * float(np.sqrt(size))) * size, ROUNDING)
     step, rest = np.zeros_like(here.gradient), -here.gradient
     towards = rough = here.rough_inverse(rest)
     gain = length = np.vdot(rest, rough)
@@ -312,6 +319,27 @@ class DiagonalForm:
 
 
 @dataclass(frozen=True, eq=False)
+class Blocks:
+    """Division by the Hessians of single classes: moments ``(k, m, m)`` times variances ``(k,)``, and ridge ``(k, m)``."""
+
+    moments: np.ndarray
+    level: np.ndarray
+    ridge: np.ndarray
+
+    @cached_property
+    def _inverses(self) -> np.ndarray:
+        hessians = self.level[:, None, None] * self.moments
+        places = np.arange(hessians.shape[1])
+        hessians[:, places, places] += self.ridge
+        return np.linalg.inv(hessians)
+
+    def __call__(self, rest: np.ndarray) -> np.ndarray:
+        """One matrix per class; they are inverted when the first division is asked for."""
+        found: np.ndarray = np.matmul(self._inverses, rest[:, :, None])[:, :, 0]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class FullForm:
     """``sum_j D_cj x_j + b_c``: k + 1 coefficients a class."""
 
@@ -335,6 +363,21 @@ class FullForm:
         squares, axes = np.linalg.eigh(moments)
         return np.where(squares > 1e-14 * squares[-1], squares, 0.0), axes
 
+    @cached_property
+    def _shapes(self) -> np.ndarray:
+        """Moments of x and a one per class, over rows in which it is in doubt if x are the logits, ``(k, k + 1, k + 1)``.
+
+        They are those of some rows, and in a small part of all, so that no direction is missed.
+        """
+        step = max(len(self.x) // SAMPLE, 1)
+        x, w = (to_numpy(part).astype(np.float32) for part in (self.x[::step, :], self.w[::step]))
+        p = softmax(x, axis=1)
+        variance = w[:, None] * p * (1 - p)
+        x, level = np.column_stack([x, np.ones_like(w)]), variance.sum(axis=0)
+        little = SHARE_OF_ALL * float(level.mean()) + 1e-30
+        found = np.stack([(x.T * own) @ x for own in variance.T]) + little / w.sum() * ((x.T * w) @ x)
+        return found / (level + little)[:, None, None]
+
     def logits(self, rows: slice, coefficients: np.ndarray) -> Array:
         """Logits of some rows, ``(n, k)``."""
         found = self.x[rows, :] @ _as(coefficients[:, :-1].T, self.x)
@@ -352,13 +395,15 @@ class FullForm:
         return to_numpy(namespace(variance).sum(variance, axis=0))[None, :]
 
     def rough_inverse(self, spread: np.ndarray, ridge: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """As if the variance of a class were the same in all rows.
+        """As if the variance of a class were the same in all rows; of many more rows than coefficients, by :class:`Blocks`.
 
         Off-diagonals have one ridge; the diagonal and the intercept have others, by Woodbury's formula. Directions that
         neither data nor ridge bend are left out: no gradient points there.
         """
-        squares, axes = self._axes
         level, k = spread[0], spread.shape[1]
+        if ridge.min() > 0 and k <= MAX_BLOCKS and len(self.x) * k >= max(MIN_NUMBERS, 2 * k**3):
+            return Blocks(self._shapes, level, ridge)
+        squares, axes = self._axes
         common = ridge[0, 1]
         divisor = np.maximum(level, 1e-9 * level.max() + 1e-100)[:, None] * squares + common
         share = np.divide(1, divisor, where=divisor > 0, out=np.zeros_like(divisor))

@@ -10,8 +10,9 @@ from calibrant._array import to_numpy
 from calibrant._validate import InputError, check_count
 from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.categorical import Categorical
-from calibrant.recalibration.base import Found, Recalibrator, folds_of_rows, held_out, mean_change
-from calibrant.recalibration.maps import ClassMap, Map, check_classes, check_margin
+from calibrant.recalibration.base import Found, HeldOut, Recalibrator, folds_of_rows, held_out
+from calibrant.recalibration.maps import ClassMap, Map, check_classes
+from calibrant.recalibration.margin import check_margin, gain_beyond, spread_of_log_loss
 
 ITERATIONS = 10_000
 TOLERANCE = 1e-6
@@ -68,6 +69,8 @@ class Best(Recalibrator):
 
     Held out is each of ``folds`` in turn, or only the first ``tries`` of them, at ``tries / folds`` of the cost. With a
     ``margin``, another than the first must be better than it by so many standard errors: the first should be the simplest.
+    They are, for classes, at least what rows would show whose outcomes come from the mean of both maps' probabilities: where
+    nearly all rows are sure, their own spread tells nothing of the rare one that goes wrong.
     Breiman (1996); log loss as the judge of recalibrators as in Berta et al. (2026).
 
     >>> from calibrant.recalibration import SplineScaling
@@ -96,17 +99,37 @@ class Best(Recalibrator):
         fold = _dealt(len(targets), self.folds, self.seed)
         last = fold.max() if self.tries is None else self.tries - 1
         tried = np.where(fold > last, -1, fold)
-        logs = held_out_log_chances(self.recalibrators, targets, predictions, weights, tried)
-        return self.recalibrators[self._winner(logs, weights)].find(targets, predictions, weights)
+        logs, spreads = np.zeros((2, len(self.recalibrators), len(targets)))
+        first: tuple[HeldOut, ...] = ()
+        for i, recalibrator in enumerate(self.recalibrators):
+            parts = held_out(recalibrator, targets, predictions, weights, tried)
+            first = first or parts
+            for before, after in zip(first, parts, strict=True):
+                logs[i, after.rows] = to_numpy(after.predictions.log_prob(targets[after.rows]))
+                if i and self.margin:
+                    spreads[i, after.rows] = _spread(before, after)
+        rows = np.flatnonzero(tried >= 0)
+        w = np.ones(len(targets)) if weights is None else weights
+        winner = self._winner(logs[:, rows], w[rows], spreads[:, rows])
+        return self.recalibrators[winner].find(targets, predictions, weights)
 
-    def _winner(self, logs: np.ndarray, weights: np.ndarray | None) -> int:
-        """The number of the best, or the first, if that is as good but for chance; log probabilities are ``(recalibrators, n)``."""
-        w = np.ones(logs.shape[1]) if weights is None else weights
-        best = int(np.argmax(logs @ w))
-        if self.margin == 0 or best == 0:
-            return best
-        gain, error = mean_change(logs[0], logs[best], w / w.sum())
-        return 0 if gain <= self.margin * error < np.inf else best
+    def _winner(self, logs: np.ndarray, w: np.ndarray, spreads: np.ndarray) -> int:
+        """The number of the best of those that are better than the first by more than chance, or the first.
+
+        Log probabilities of what happened, and least variances of their changes, are ``(recalibrators, n)``.
+        """
+        if self.margin == 0 or not w.any():
+            return int(np.argmax(logs @ w))
+        share = w / w.sum()
+        gains = [gain_beyond(self.margin, -logs[0], -after, share, s) for after, s in zip(logs, spreads, strict=True)]
+        return int(np.argmax(gains))
+
+
+def _spread(before: HeldOut, after: HeldOut) -> np.ndarray | float:
+    """Variances that rows have whichever of two maps is right; of other families than classes nothing is known."""
+    both = (before.predictions, after.predictions)
+    classes = [to_numpy(one.matrix) for one in both if isinstance(one, Categorical)]
+    return spread_of_log_loss(*classes) if len(classes) == 2 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
