@@ -150,7 +150,7 @@ def _upper(shape: np.ndarray, tail: np.ndarray) -> np.ndarray:
 DECAYED = 37.0
 """Exponents from which on an exponential is below rounding."""
 
-STEPS = 100.0
+STEPS = 120.0
 """Steps of the trapezoid rule for each 2 pi of the path, for what does not oscillate."""
 
 CHUNK = 1 << 20
