@@ -62,7 +62,8 @@ def test_frequencies_of_zero_and_equal_ones_turn_nothing_but_the_whole(rng):
 
 def test_small_parameters_are_drawn_without_loss(rng):
     drawn = Dirichlet(np.full((1, 3), 1e-3)).sample(rng, 4_000)[:, 0]
-    assert np.isfinite(drawn).all() and np.all((drawn > 0) & (drawn < 1))
+    assert np.isfinite(drawn).all()
+    assert np.all((drawn > 0) & (drawn < 1))
     share = (drawn > 0.99).mean(axis=0)
     assert np.all(np.abs(share - 1 / 3) < 5 * (2 / 9 / 4_000) ** 0.5 + 0.01)
 
@@ -96,7 +97,10 @@ def test_coordinates_stay_below_the_wasserstein_distance(rng):
     [
         ([[0.5, 0.4], [0.5, 0.5]], r"parts that sum to 1; those of row 0 sum to 0.9: divide each row by its sum"),
         ([[50.0, 50.0], [20.0, 80.0]], "those of row 0 sum to 100: divide percentages by 100"),
-        ([[0.5, 0.5], [0.0, 1.0]], "y_true must have parts above zero.*found 0 in row 1: leave those rows out, or join"),
+        (
+            [[0.5, 0.5], [0.0, 1.0]],
+            "y_true must have parts above zero.*found 0 in row 1: leave those rows out, or join",
+        ),
         ([[1.5, -0.5], [0.5, 0.5]], "found -0.5 in row 0"),
         ([0.5, 0.5], r"y_true must be \(n, 2\), as there are 2 parts; got shape \(2,\)"),
         ([[0.2, 0.3, 0.5]] * 2, r"y_true must be \(n, 2\), as there are 2 parts; got shape \(2, 3\)"),
@@ -192,7 +196,8 @@ def test_outcomes_far_out_are_at_both_ends(rng):
     batch = Dirichlet(rng.uniform(20, 40, (500, 2)))
     y = Dirichlet(batch.concentration / 9).sample(rng, 1)[0]
     u = PIT(prerank="centre")(y, batch)
-    assert np.mean(u < 0.05) > 0.15 and np.mean(u > 0.95) > 0.15
+    assert np.mean(u < 0.05) > 0.15
+    assert np.mean(u > 0.95) > 0.15
 
 
 def test_shares_are_told_from_other_vectors(rng):
@@ -206,9 +211,11 @@ def test_distributions_of_other_libraries_are_read():
     torch = pytest.importorskip("torch")
     a = torch.tensor([[1.0, 2.0, 3.0], [4.0, 1.0, 1.0]])
     found = as_distribution(torch.distributions.Dirichlet(a))
-    assert isinstance(found, Dirichlet) and torch.equal(found.concentration, a)
+    assert isinstance(found, Dirichlet)
+    assert torch.equal(found.concentration, a)
     rows = as_distribution([stats.dirichlet([1.0, 2.0]), stats.dirichlet([3.0, 4.0])])
-    assert isinstance(rows, Dirichlet) and rows.concentration.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert isinstance(rows, Dirichlet)
+    assert rows.concentration.tolist() == [[1.0, 2.0], [3.0, 4.0]]
 
 
 def test_other_libraries_keep_their_arrays(xp, rng):

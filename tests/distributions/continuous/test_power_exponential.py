@@ -1,5 +1,7 @@
 """Power-exponential predictions: shapes that have other names, integrals, and the middle of what is nearly a box."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -45,7 +47,7 @@ def test_the_characteristic_function_is_an_integral(shape):
         ends = [0, 1e-9, 1e-6, 1e-4, 1e-2, 0.1] if shape < 1 else [0]
         last = 700 / w if shape < 1 else 40 ** (1 / shape)
         edges = [*ends, *np.linspace(max(ends[-1], 1e-3), last, max(4, int(w * last / 3)))]
-        total = sum(quad(integrand, a, b, args=(w,), epsabs=1e-13)[0] for a, b in zip(edges, edges[1:], strict=False))
+        total = sum(quad(integrand, a, b, args=(w,), epsabs=1e-13)[0] for a, b in itertools.pairwise(edges))
         assert found[0, 0, i] == pytest.approx(total / gamma(1 + 1 / shape), abs=1e-10)
     assert found[0, 0, 0] == pytest.approx(1, abs=1e-11)
     assert np.all(found[1] == 0)
