@@ -23,7 +23,7 @@ from calibrant.lab import (
 from calibrant.recalibration import (
     BetaScaling,
     Default,
-    Dirichlet,
+    DirichletScaling,
     Isotonic,
     Platt,
     Recalibrator,
@@ -45,7 +45,7 @@ ESTIMATORS = {
 }
 
 TWO_CLASSES = (Temperature(), Platt(), BetaScaling(), SplineScaling(), Default(), Isotonic(smoothed=True), Isotonic())
-SEVERAL_CLASSES = (Temperature(), StructuredMatrix(diagonal=True), StructuredMatrix(), Dirichlet(), Default())
+SEVERAL_CLASSES = (Temperature(), StructuredMatrix(diagonal=True), StructuredMatrix(), DirichletScaling(), Default())
 
 
 def print_errors(n_sets: int = 100) -> None:

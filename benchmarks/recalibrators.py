@@ -29,7 +29,7 @@ METHODS = (
     *("Default()", "Temperature()", "VectorScaling()", "MatrixScaling()", "StructuredMatrix()"),
     *(
         "StructuredMatrix(diagonal=True)",
-        "Dirichlet()",
+        "DirichletScaling()",
         "SharedSpline()",
         "SimplexRidge()",
         "NadarayaWatson()",
@@ -73,7 +73,7 @@ What it shows:
   warned, and no warning was wrong: one-vs-rest isotonic regression, whose zeros cost an infinite loss, and with 100 classes
   the two that put probabilities into bins.
 * With 10 classes, maps in which classes borrow from each other (`StructuredMatrix`, which `Default` and `Best` choose here,
-  and `Dirichlet`) take away more than a third of the log loss and nine tenths of the canonical error, and the kernel test
+  and `DirichletScaling`) take away more than a third of the log loss and nine tenths of the canonical error, and the kernel test
   finds nothing left. One temperature mends the confidence, whose error lies inside its band, and little else: the canonical
   error of 0.07 and the test see what the error of the confidence does not.
 * With 100 classes and 50 rows for each, few parameters win: a temperature is within 0.008 of the best, and everything that

@@ -286,7 +286,7 @@ MAPS = {
             recalibration.Temperature(),
             recalibration.VectorScaling(),
             recalibration.MatrixScaling(),
-            recalibration.Dirichlet(),
+            recalibration.DirichletScaling(),
             recalibration.StructuredMatrix(),
             recalibration.SharedSpline(),
             recalibration.SimplexRidge(),

@@ -28,7 +28,18 @@ from calibrant import (
 from calibrant._array import matched
 from calibrant._validate import InputError
 from calibrant.checks import check_distribution
-from calibrant.distributions import Beta, Censored, Distribution, Foreign, Histogram, Logistic, Truncated, Uniform
+from calibrant.distributions import (
+    Beta,
+    Censored,
+    Dirichlet,
+    Distribution,
+    Foreign,
+    Histogram,
+    Logistic,
+    PowerExponential,
+    Truncated,
+    Uniform,
+)
 from calibrant.distributions.base import as_numbers
 from calibrant.distributions.empirical.quantiles import JoinedQuantiles
 
@@ -93,7 +104,7 @@ class Clipped(Quantiles):
 
 
 FAMILIES = [
-    *(Bernoulli, Beta, Categorical, Censored, Ensemble, Foreign, Gamma, Histogram, Laplace, Logistic),
+    *(Bernoulli, Beta, Categorical, Censored, Dirichlet, Ensemble, Foreign, Gamma, Histogram, Laplace, Logistic),
     *(
         LogNormal,
         Mixture,
@@ -101,6 +112,7 @@ FAMILIES = [
         NegativeBinomial,
         Normal,
         Poisson,
+        PowerExponential,
         Quantiles,
         JoinedQuantiles,
         StudentT,

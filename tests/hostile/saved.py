@@ -60,7 +60,7 @@ RECALIBRATORS: dict[str, list[Any]] = {
         r.Temperature(),
         r.VectorScaling(),
         r.MatrixScaling(),
-        r.Dirichlet(),
+        r.DirichletScaling(),
         r.StructuredMatrix(),
         r.SharedSpline(),
     ],

@@ -5,10 +5,12 @@ import pytest
 from scipy.stats import binom
 
 from calibrant import SKCE, AggregatedTest, ExactTest, Gamma, LogLoss, LogNormal, NegativeBinomial, Poisson, StudentT
-from calibrant.distributions import Beta, Logistic, Uniform
+from calibrant.distributions import Beta, Dirichlet, Logistic, PowerExponential, Uniform
 from calibrant.estimators import UCME
 
-FAMILIES = [StudentT, Logistic, LogNormal, Gamma, Beta, Uniform, Poisson, NegativeBinomial]
+FAMILIES = [
+    *(StudentT, Logistic, PowerExponential, LogNormal, Gamma, Beta, Dirichlet, Uniform, Poisson, NegativeBinomial)
+]
 
 RESAMPLES = 19
 """P-values are then multiples of 1/20, each as likely as any other."""

@@ -16,7 +16,7 @@ from calibrant.recalibration import (
     BetaScaling,
     Boosted,
     Default,
-    Dirichlet,
+    DirichletScaling,
     Dressing,
     HistogramBinning,
     Intercept,
@@ -94,7 +94,7 @@ ANY = [
     TemperatureBy(Brier()),
     VectorScaling(),
     MatrixScaling(),
-    Dirichlet(),
+    DirichletScaling(),
     StructuredMatrix(),
     StructuredMatrix(diagonal=True),
     StructuredMatrix(mixed=True),
@@ -128,7 +128,7 @@ CLAIMS = {
     Boosted: {"relabelling": None, "many": 50},  # bins of some libraries; a tree a class
     Learned: {"is_saved": False},
     MatrixScaling: {"many": 300},  # k^2 coefficients
-    Dirichlet: {"many": 300},
+    DirichletScaling: {"many": 300},
 }
 """What a recalibrator does not claim, and why."""
 
@@ -207,7 +207,7 @@ OWN_THREE = [
     (Temperature(), lambda p: softmax(0.5 * np.log(p), axis=1)),
     (VectorScaling(), lambda p: softmax(centred(p) * [0.5, 1.0, 0.8] + BIAS, axis=1)),
     (MatrixScaling(), lambda p: softmax(centred(p) @ MATRIX.T + BIAS, axis=1)),
-    (Dirichlet(), lambda p: softmax(np.log(p) @ MATRIX.T + BIAS, axis=1)),
+    (DirichletScaling(), lambda p: softmax(np.log(p) @ MATRIX.T + BIAS, axis=1)),
     (StructuredMatrix(), lambda p: softmax(np.log(p) @ MATRIX.T + BIAS, axis=1)),
     (StructuredMatrix(diagonal=True), lambda p: softmax(np.log(p) * [0.5, 1.0, 0.8] + BIAS, axis=1)),
     (SharedSpline(), lambda p: softmax(0.5 * np.log(p) + np.sin(4 * p), axis=1)),

@@ -140,9 +140,13 @@ def _check_integrals(batch: Distribution, draws: np.ndarray) -> None:
 
 
 def _check_ratios(batch: Distribution, draws: np.ndarray) -> None:
-    """Vectors: ``E q(Y) / p(Y) = 1`` for normal densities q where draws are dense, on both sides of the densest."""
+    """Vectors: ``E q(Y) / p(Y) = 1`` for normal densities q where draws are dense, on both sides of the densest.
+
+    Of compositions, whose parts sum to one, densities are those of all parts but the last.
+    """
     for i in range(len(batch)):
         y, logs = draws[:, i], batch[i : i + 1].log_prob(draws[:, i : i + 1])[:, 0]
+        y = y[:, : np.linalg.matrix_rank(np.cov(y.T))]
         offset = (y - y[logs.argmax()]) / y.std(axis=0)
         distance = (offset**2).sum(axis=1)
         for side in (-1, 1):

@@ -11,10 +11,12 @@ from calibrant.distributions.continuous.location_scale import Laplace as Laplace
 from calibrant.distributions.continuous.location_scale import LocationScale as LocationScale
 from calibrant.distributions.continuous.location_scale import Logistic as Logistic
 from calibrant.distributions.continuous.location_scale import Normal as Normal
+from calibrant.distributions.continuous.power_exponential import PowerExponential as PowerExponential
 from calibrant.distributions.continuous.positive import Gamma as Gamma
 from calibrant.distributions.continuous.positive import LogNormal as LogNormal
 from calibrant.distributions.continuous.positive import as_positive_targets as as_positive_targets
 from calibrant.distributions.continuous.student_t import StudentT as StudentT
+from calibrant.distributions.dirichlet_family import Dirichlet as Dirichlet
 from calibrant.distributions.discrete.bernoulli import Bernoulli as Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical as Categorical
 from calibrant.distributions.discrete.count_families import Counts as Counts

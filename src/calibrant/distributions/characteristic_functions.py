@@ -120,13 +120,16 @@ def as_sums(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cosines_and_sines(y: Array, w: np.ndarray) -> tuple[Array, Array]:
-    """``cos(w y)`` and ``sin(w y)``, ``(n, m)`` each, for y ``(n,)`` and frequencies ``(m,)``.
+    """``cos(w.y)`` and ``sin(w.y)``, ``(n, m)`` each, for y ``(n,)`` and frequencies ``(m,)``, or ``(n, d)`` and ``(m, d)``.
 
     >>> cosine, sine = cosines_and_sines(np.array([1.0]), np.pi * np.arange(100))
     >>> np.abs(cosine - (-1.0) ** np.arange(100)).max() < 1e-12
     np.True_
     """
     xp = namespace(y)
+    if w.ndim == 2:
+        phase = y @ xp.astype(matched(w.T, y), y.dtype)
+        return xp.cos(phase), xp.sin(phase)
     phases = [y[:, None] * matched(part, y)[None, :] for part in as_sums(w)]
     if phases[1].shape[1] == 1:
         return xp.cos(phases[0]), xp.sin(phases[0])
@@ -134,3 +137,16 @@ def cosines_and_sines(y: Array, w: np.ndarray) -> tuple[Array, Array]:
     c, s, d, t = c[:, :, None], s[:, :, None], d[:, None, :], t[:, None, :]
     parts = c * d - s * t, s * d + c * t
     return tuple(xp.reshape(part, (y.shape[0], -1))[:, : len(w)] for part in parts)
+
+
+def along_path(y: np.ndarray, weight: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """``sum_k weight_k exp(i w y_k)``, ``(n, m)``, over points ``(n, k)`` of paths in the complex plane.
+
+    >>> along_path(np.array([[0.0, np.pi]]), np.array([[0.5, 0.5]]), np.array([1.0, 2.0])).round(12).real + 0.0
+    array([[0., 1.]])
+    """
+    first, second = as_sums(w)
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        rows, columns = (np.exp(1j * part * y[:, :, None]) for part in (first, second))
+    found = np.swapaxes(rows, 1, 2) @ (weight[:, :, None] * columns)
+    return found.reshape(len(y), -1)[:, : len(w)]

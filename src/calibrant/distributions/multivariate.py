@@ -21,6 +21,9 @@ from calibrant.typing import Array, ArrayLike
 SINGULAR = 8.0
 """Eigenvalues of correlations as far below zero as this, in roundings and times the dimensions, are zero."""
 
+SAME_SUM = 1e-6
+"""Sums of coordinates that differ by less than this part of the largest are one, in single precision, too."""
+
 LOGARITHM = 4
 """Factors of a volume that share a logarithm, few enough not to overflow."""
 
@@ -289,6 +292,18 @@ def dimensions(predictions: Distribution) -> int:
     return 0 if len(shape) == 2 else int(shape[2])
 
 
+def are_shares(predictions: Distribution) -> bool:
+    """Whether targets are vectors whose coordinates always have the same sum, as shares of a whole do.
+
+    >>> are_shares(Ensemble([[[0.5, 0.5], [0.2, 0.8]]])), are_shares(MultivariateNormal([[0.5, 0.5]], 1.0))
+    (True, False)
+    """
+    if not dimensions(predictions):
+        return False
+    drawn = predictions[:2].sample(np.random.default_rng(0), 8)
+    return bool(np.ptp(drawn.sum(axis=-1)) < SAME_SUM * np.abs(drawn).max())
+
+
 @singledispatch
 def coordinate(predictions: Distribution, index: int) -> Distribution:
     """What is predicted of one coordinate alone; other families join with ``coordinate.register``.
@@ -302,20 +317,21 @@ def coordinate(predictions: Distribution, index: int) -> Distribution:
     )
 
 
-def _check_index(index: int, count: int) -> None:
+def check_index(index: int, count: int) -> None:
+    """Refuse what is no number of a coordinate."""
     if not isinstance(index, int | np.integer) or not -count <= index < count:
         raise InputError(f"index must be that of a coordinate, from 0 to {count - 1}; got {index!r}")
 
 
 @coordinate.register
 def _members(predictions: Ensemble, index: int) -> Distribution:
-    _check_index(index, dimensions(predictions))
+    check_index(index, dimensions(predictions))
     return Ensemble(predictions.members[:, :, index], predictions.weights)
 
 
 @coordinate.register
 def _normal(predictions: MultivariateNormal, index: int) -> Distribution:
-    _check_index(index, predictions.loc.shape[1])
+    check_index(index, predictions.loc.shape[1])
     std = predictions.std[:, index]
     if not is_traced(std) and bool(namespace(std).any(std == 0)):
         raise InputError(

@@ -12,6 +12,7 @@ from calibrant.distributions.base import Distribution
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.empirical.quantiles import fan_of
+from calibrant.distributions.multivariate import are_shares
 from calibrant.distributions.reading.conversion import UNNAMED, Classes, as_problem
 from calibrant.estimators.forecast_errors.pit import PIT, usual_prerank
 from calibrant.lenses.class_lenses import default_lens
@@ -154,7 +155,8 @@ def time_blocks(
 def error_series(targets: Array, predictions: Distribution) -> np.ndarray:
     """One number between 0 and 1 per row, ``(n,)``: PIT values, or of classes how much more happened than was claimed.
 
-    Of several classes it is whether the favoured one was right, of labels what happened of all of them.
+    Of several classes it is whether the favoured one was right, of labels what happened of all of them, of shares of a whole the
+    one that varies most.
     """
     if isinstance(predictions, Categorical | Bernoulli):
         events = default_lens(predictions).events(predictions)
@@ -165,6 +167,8 @@ def error_series(targets: Array, predictions: Distribution) -> np.ndarray:
     y = to_numpy(targets)
     if (fan := fan_of(predictions)) is not None:
         return np.mean(fan.levels_around(y), axis=0)
+    if are_shares(predictions):
+        return PIT().of(y, predictions)[:, int(y.std(axis=0).argmax())]
     return PIT(prerank=usual_prerank(predictions)).of(y, predictions)
 
 

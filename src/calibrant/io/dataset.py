@@ -19,7 +19,9 @@ from calibrant.distributions.composite.truncated import Censored, Truncated
 from calibrant.distributions.continuous.finite_interval import Beta, Uniform
 from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
 from calibrant.distributions.continuous.positive import Gamma, LogNormal
+from calibrant.distributions.continuous.power_exponential import PowerExponential
 from calibrant.distributions.continuous.student_t import StudentT
+from calibrant.distributions.dirichlet_family import Dirichlet
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.discrete.class_names import event_of
@@ -51,6 +53,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "Categorical": Categorical,
     "Categorical.from_logits": Categorical.from_logits,
     "Censored": Censored,
+    "Dirichlet": Dirichlet,
     "Ensemble": Ensemble,
     "Gamma": Gamma,
     "Histogram": Histogram,
@@ -65,6 +68,7 @@ FAMILIES: Mapping[str, Callable[..., Distribution]] = {
     "NegativeBinomial.from_total_count": NegativeBinomial.from_total_count,
     "Normal": Normal,
     "Poisson": Poisson,
+    "PowerExponential": PowerExponential,
     "Quantiles": Quantiles,
     "Quantiles.joined": Quantiles.joined,
     "Quantiles.rearranged": Quantiles.rearranged,

@@ -20,7 +20,7 @@ from calibrant.distributions.reading.conversion import Classes, as_problem
 from calibrant.estimators.base import BaseEstimator
 from calibrant.estimators.binned.binning import EqualMass
 from calibrant.estimators.binned.ece import ECE
-from calibrant.estimators.forecast_errors.pit import PIT
+from calibrant.estimators.forecast_errors.pit import PIT, usual_prerank
 from calibrant.estimators.forecast_errors.pit_error import CentralCoverage, PITError
 from calibrant.estimators.forecast_errors.quantile_cells import ShareBetween
 from calibrant.inference.exact_tests.exact_test import ExactTest
@@ -149,7 +149,7 @@ def _seen(targets: Any, predictions: Distribution, seen: int, seed: int) -> tupl
         event = TopLabel().events(predictions)[0]
         return event.observed(targets).astype(np.uint8), event.probability
     if dimensions(predictions):
-        return PIT(prerank="average", seed=seed).of(y, predictions), np.zeros((len(predictions), 0))
+        return PIT(prerank=usual_prerank(predictions), seed=seed).of(y, predictions), np.zeros((len(predictions), 0))
     if (fan := fan_of(predictions)) is not None:
         first, last = fan.cells_around(y)
         ends = np.concatenate([[0.0], fan.levels, [1.0]])

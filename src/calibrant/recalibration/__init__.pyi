@@ -25,7 +25,7 @@ from calibrant.recalibration.scaling.log_odds import BetaScaling as BetaScaling
 from calibrant.recalibration.scaling.log_odds import Intercept as Intercept
 from calibrant.recalibration.scaling.log_odds import Platt as Platt
 from calibrant.recalibration.scaling.log_odds import Quadratic as Quadratic
-from calibrant.recalibration.scaling.matrix import Dirichlet as Dirichlet
+from calibrant.recalibration.scaling.matrix import DirichletScaling as DirichletScaling
 from calibrant.recalibration.scaling.matrix import MatrixScaling as MatrixScaling
 from calibrant.recalibration.scaling.matrix import StructuredMatrix as StructuredMatrix
 from calibrant.recalibration.scaling.matrix import VectorScaling as VectorScaling

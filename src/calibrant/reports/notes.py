@@ -7,6 +7,7 @@ import numpy as np
 from calibrant._array import to_numpy
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
+from calibrant.distributions.multivariate import are_shares
 from calibrant.estimators.forecast_errors.quantile_cells import judged_at
 from calibrant.estimators.scoring_rules.proper_scores import LogLoss
 from calibrant.inference.exact_tests.cluster_signs import DOUBTFUL, SIGNS
@@ -192,6 +193,11 @@ def forecast_notes(problem: ForecastProblem) -> Sequence[str]:
         found.append(
             "Members are taken as draws from the forecast: under calibration the outcome is one more of them. Scores and "
             "the kernel error are shown without a test."
+        )
+    if are_shares(problem.predictions):
+        found.append(
+            "Parts have a fixed sum, so they cannot all be too high. Levels say how far out an outcome lies in its forecast, on "
+            "a side that is as good as random: both ends are far out, the middle is deep inside. Each part has a test of its own."
         )
     found += weight_notes(problem.weights, problem.idle)
     if problem.weights is not None and np.ptp(problem.weights) > 0:

@@ -36,7 +36,7 @@ MAX_NUMBERS = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class SpectralFeatures:
-    """Frequencies ``(m,)``, roots of their weights, and the features that n predictions expect, ``(n, 2m)``."""
+    """Frequencies ``(m,)`` or ``(m, d)``, roots of their weights, and the features that n predictions expect, ``(n, 2m)``."""
 
     nodes: np.ndarray
     roots: np.ndarray
@@ -44,7 +44,7 @@ class SpectralFeatures:
     line: ShortenedLine | None = None
 
     def of_points(self, y: Array) -> Array:
-        """Features ``(k, 2m)`` of targets ``(k,)``, where they lie on the line."""
+        """Features ``(k, 2m)`` of targets ``(k,)``, where they lie on the line, or ``(k, d)``."""
         y = y if self.line is None else self.line(y)
         roots = matched(self.roots, y)
         return namespace(y).concat([part * roots for part in cosines_and_sines(y, self.nodes)], axis=1)
@@ -55,14 +55,25 @@ class SpectralFeatures:
 
 
 def spectral_features(kernel: Kernel, predictions: Distribution, *targets: Array) -> Any:
-    """Features that serve these predictions and all of these targets, of any shape; or ``NotImplemented``."""
+    """Features that serve these predictions and all of these targets, of any shape; or ``NotImplemented``.
+
+    Those of vectors are random ones, where the family has nothing more exact that costs as little.
+    """
+    if width := dimensions(predictions):
+        return _random_features(kernel, predictions, width) if predictions.is_cheaper_by_features else NotImplemented
     return _features_of(kernel, predictions, (predictions,), targets)
+
+
+def _random_features(kernel: Kernel, predictions: Distribution, width: int) -> Any:
+    """Those of ``N_FREQUENCIES`` random frequencies, always the same."""
+    frequencies = kernel.frequencies(np.random.default_rng(0), N_FREQUENCIES, width)
+    if frequencies is NotImplemented:
+        return NotImplemented
+    return _expected(predictions, frequencies, np.full(N_FREQUENCIES, 1 / N_FREQUENCIES))
 
 
 def residual_features(kernel: Kernel, targets: Array, predictions: Distribution) -> Any:
     """Features ``(n, 2m)`` of ``delta_y - P``, or ``NotImplemented``."""
-    if targets.ndim != 1:
-        return NotImplemented
     found = spectral_features(kernel, predictions, targets)
     return NotImplemented if found is NotImplemented else found(targets)
 
@@ -74,10 +85,7 @@ def mean_embedding(kernel: Kernel, predictions: Distribution, beside: Distributi
     distance as seen by ``N_FREQUENCIES`` random frequencies, always the same.
     """
     if width := dimensions(predictions):
-        frequencies = kernel.frequencies(np.random.default_rng(0), N_FREQUENCIES, width)
-        found = NotImplemented
-        if frequencies is not NotImplemented:
-            found = _expected(predictions, frequencies, np.full(N_FREQUENCIES, 1 / N_FREQUENCIES))
+        found = _random_features(kernel, predictions, width)
     else:
         found = _features_of(kernel, predictions, (predictions, predictions if beside is None else beside), ())
     return NotImplemented if found is NotImplemented else found.expected

@@ -96,7 +96,7 @@ def test_the_mean_of_shares_is_the_level_for_calibrated_counts(counts, rng):
             lambda: PIT("band")([0.0], Normal([0.0], 1.0)),
             "prerank='band' orders vectors, and these predictions are of numbers",
         ),
-        (lambda: PIT("mean"), "prerank must be 'average' or 'band'; got 'mean'"),
+        (lambda: PIT("mean"), "prerank must be 'average', 'band' or 'centre'; got 'mean'"),
         (lambda: PIT(seed=0.5), "seed must be a whole number"),
         (lambda: PIT()([0.0, 1.0], Normal([0.0], 1.0)), "y_true has 2 rows and y_pred has 1"),
         (lambda: pit_of(MultivariateNormal([[0.0, 1.0]], 1.0), PIT()), "say how to order them, prerank='average'"),

@@ -10,7 +10,7 @@ from calibrant import Categorical, Normal
 from calibrant._validate import InputError
 from calibrant.recalibration import (
     BetaScaling,
-    Dirichlet,
+    DirichletScaling,
     MatrixScaling,
     Platt,
     StructuredMatrix,
@@ -20,7 +20,7 @@ from calibrant.recalibration import (
 from calibrant.recalibration.maps import Map
 from calibrant.recalibration.scaling.matrix import LinearLogits
 
-ALL = [VectorScaling(), MatrixScaling(), Dirichlet(), StructuredMatrix(), StructuredMatrix(diagonal=True)]
+ALL = [VectorScaling(), MatrixScaling(), DirichletScaling(), StructuredMatrix(), StructuredMatrix(diagonal=True)]
 
 every = pytest.mark.parametrize("recalibrator", ALL, ids=repr)
 
@@ -105,13 +105,13 @@ def test_vector_scaling_recovers_slopes_and_intercepts(rng):
     assert np.abs(gaps / errors).max() < 3.5
 
 
-@pytest.mark.parametrize("recalibrator", [Dirichlet(penalty=1e-3), MatrixScaling(penalty=1e-3)], ids=repr)
+@pytest.mark.parametrize("recalibrator", [DirichletScaling(penalty=1e-3), MatrixScaling(penalty=1e-3)], ids=repr)
 def test_matrices_recover_their_own_model(recalibrator, rng):
     n, k = 20_000, 3
     true = np.array([[0.6, 0.2, 0.0], [-0.1, 0.5, 0.0], [0.0, 0.0, 0.9]])
     b = np.array([0.5, -0.3, -0.2])
     p = rng.dirichlet(np.ones(k), n)
-    x = np.log(p) if isinstance(recalibrator, Dirichlet) else centred(np.log(p))
+    x = np.log(p) if isinstance(recalibrator, DirichletScaling) else centred(np.log(p))
     y = labels(softmax(x @ true.T + b, axis=1), rng)
     found = recalibrator.fit(y, p, folds=0).map
     spread = np.linalg.pinv(information(x, true, b, is_diagonal=False), rcond=1e-9)
@@ -156,7 +156,7 @@ def test_two_classes_are_platt_or_beta(rng):
     np.testing.assert_allclose(VectorScaling().fit(y, p[:, 1], folds=0)(grid), platt, rtol=1e-7)
     np.testing.assert_allclose(MatrixScaling(penalty=0.0).fit(y, p, folds=0).map(grid), platt, rtol=1e-7)
     beta = BetaScaling(monotone=False).fit(y, p[:, 1], folds=0)(grid)
-    np.testing.assert_allclose(Dirichlet(penalty=0.0).fit(y, p, folds=0).map(grid), beta, rtol=1e-7)
+    np.testing.assert_allclose(DirichletScaling(penalty=0.0).fit(y, p, folds=0).map(grid), beta, rtol=1e-7)
 
 
 @every
@@ -336,7 +336,7 @@ def test_a_strong_penalty_leaves_the_identity(rng):
 
 def test_bad_input(rng):
     y, p = drawn(rng, 50)
-    for kind in (MatrixScaling, Dirichlet):
+    for kind in (MatrixScaling, DirichletScaling):
         for penalty in (-1.0, np.nan, np.inf, "1", True):
             with pytest.raises(InputError, match="penalty must be a number of at least 0; got"):
                 kind(penalty=penalty)

@@ -9,7 +9,7 @@ from scipy.special import betaln, gammainc, gammaincinv, gammaln, ndtr, ndtri
 from calibrant._array import matched, namespace, to_numpy
 from calibrant._validate import MAX_NUMBER, MIN_NUMBER, InputError, check_finite
 from calibrant.distributions.base import Distribution, check_temperature
-from calibrant.distributions.characteristic_functions import as_sums
+from calibrant.distributions.characteristic_functions import along_path
 from calibrant.distributions.continuous.location_scale import LocationScale
 from calibrant.distributions.parametric import Parametric, check_positive, check_scale
 from calibrant.typing import Array, ArrayLike
@@ -286,8 +286,4 @@ def _characteristic(loc: np.ndarray, scale: np.ndarray, w: np.ndarray) -> np.nda
     angle = np.minimum(np.pi / 2, TURN * scale)[:, None]
     weight = STEP / np.sqrt(2 * np.pi) * np.exp(-0.5 * (t + 1j * angle / scale[:, None]) ** 2)
     y = np.exp(np.minimum(loc[:, None] + scale[:, None] * t, np.log(MAX_DRAW)) + 1j * angle)
-    first, second = as_sums(w)
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        rows, columns = (np.exp(1j * part * y[:, :, None]) for part in (first, second))
-    found = np.swapaxes(rows, 1, 2) @ (weight[:, :, None] * columns)
-    return found.reshape(len(loc), -1)[:, : len(w)]
+    return along_path(y, weight, w)

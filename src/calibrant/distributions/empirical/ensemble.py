@@ -317,8 +317,8 @@ class Ensemble(Distribution):
 
     @property
     def is_cheaper_by_features(self) -> bool:
-        """Of more than a few members."""
-        return int(self.members.shape[1]) > MAX_PAIRED_MEMBERS
+        """Of more than a few members, which are numbers."""
+        return not self.is_vector and int(self.members.shape[1]) > MAX_PAIRED_MEMBERS
 
     @cached_property
     def _sorted(self) -> np.ndarray:

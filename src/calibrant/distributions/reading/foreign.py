@@ -205,7 +205,7 @@ def batch_shape(x: Any) -> tuple[int, ...]:
         return tuple(int(k) for k in shape)
     if isinstance(getattr(x, "shape", None), tuple):  # skpro
         return tuple(x.shape)
-    if isinstance(getattr(x, "dim", None), int):  # vectors of SciPy, one distribution each
+    if any(kind.__name__ == "multi_rv_frozen" for kind in type(x).__mro__):  # vectors of SciPy, one distribution each
         return ()
     arrays = frozen_parameters(x).values() if is_frozen(x) else _numbers(x)
     return np.broadcast_shapes(*(np.shape(array) for array in arrays))

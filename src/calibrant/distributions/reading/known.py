@@ -14,7 +14,9 @@ from calibrant.distributions.composite.truncated import Truncated
 from calibrant.distributions.continuous.finite_interval import Beta, Uniform
 from calibrant.distributions.continuous.location_scale import Laplace, Logistic, Normal
 from calibrant.distributions.continuous.positive import Gamma, LogNormal
+from calibrant.distributions.continuous.power_exponential import PowerExponential
 from calibrant.distributions.continuous.student_t import StudentT
+from calibrant.distributions.dirichlet_family import Dirichlet
 from calibrant.distributions.discrete.bernoulli import Bernoulli
 from calibrant.distributions.discrete.categorical import Categorical
 from calibrant.distributions.discrete.count_families import NegativeBinomial, Poisson
@@ -124,6 +126,7 @@ def _truncated(p: Parameters) -> Distribution:
 FROZEN: Mapping[str, Callable[[Parameters], Distribution]] = {
     "norm": lambda p: Normal(p("loc"), p("scale")),
     "laplace": lambda p: Laplace(p("loc"), p("scale")),
+    "gennorm": lambda p: PowerExponential(p("loc"), p("scale"), p("beta")),
     "logistic": lambda p: Logistic(p("loc"), p("scale")),
     "t": lambda p: StudentT(p("df"), p("loc"), p("scale")),
     "uniform": lambda p: Uniform(p("loc"), p("loc") + p("scale")),
@@ -158,6 +161,9 @@ CLASSES: Mapping[str, Callable[[Parameters], Distribution]] = {
     "bernoulli": lambda p: Categorical(p("probs")),
     "bernoulliprobs": lambda p: Categorical(p("probs")),
     "bernoullilogits": lambda p: Categorical(p("probs")),
+    "generalizednormal": lambda p: PowerExponential(p("loc"), p("scale"), p("power")),
+    "dirichlet": lambda p: Dirichlet(p("concentration", event=1)),
+    "dirichlet_frozen": lambda p: Dirichlet(p("alpha", event=1)),
     "multivariatenormal": lambda p: MultivariateNormal(p("loc", event=1), covariance=p("covariance_matrix", event=2)),
     "multivariatenormaldiag": lambda p: MultivariateNormal(p("loc", event=1), covariance=p("covariance", event=2)),
     "multivariatenormaltril": lambda p: MultivariateNormal(p("loc", event=1), covariance=p("covariance", event=2)),

@@ -1,6 +1,6 @@
 """The probability integral transform of each target; of ensembles, its rank among the members."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -13,13 +13,17 @@ from calibrant._validate import InputError, check_count, check_one_of
 from calibrant.distributions.base import Distribution, needed
 from calibrant.distributions.empirical.ensemble import Ensemble
 from calibrant.distributions.empirical.quantiles import Quantiles, fan_of
-from calibrant.distributions.multivariate import coordinate, dimensions
+from calibrant.distributions.multivariate import are_shares, coordinate, dimensions
 from calibrant.distributions.reading.conversion import as_problem
 from calibrant.estimators.scoring_rules.forecast_scores import even_members
+from calibrant.kernels.metrics import SPREAD
 from calibrant.typing import Array, ArrayLike
 
-Prerank: TypeAlias = Literal["average", "band"]
-"""How vectors are put in order: by the average of the ranks of their coordinates, or by how deep they lie in the band of all."""
+Prerank: TypeAlias = Literal["average", "band", "centre"]
+"""How vectors are put in order: by the average of the ranks of their coordinates, by how deep they lie in the band of all, or by
+the latter on a side that is as good as random, so that the middle is deep and both ends lie far out."""
+
+PRERANKS: tuple[Prerank, ...] = ("average", "band", "centre")
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,15 +128,34 @@ class _CellPITValues:
         return self.fan.levels_around(to_numpy(targets))
 
 
+@dataclass(frozen=True, eq=False)
+class _Sided:
+    """Levels from the outermost, 0, to the innermost, 1, on one of two sides, as good as drawn at random.
+
+    The side is decided by the digits of members and target. So rows that are looked at in parts, as those of folds, do not have
+    their sides in common.
+    """
+
+    depth: MemberRanks
+
+    def __call__(self, targets: Array) -> tuple[np.ndarray, np.ndarray]:
+        """Both levels."""
+        low, high = (level / 2 for level in self.depth(targets))
+        digits = self.depth.members[:, :, 0].sum(axis=1) + np.pi * to_numpy(targets)[..., 0]
+        is_below = digits.view(np.int64) * SPREAD < 0
+        return np.where(is_below, low, 1 - high), np.where(is_below, high, 1 - low)
+
+
 def pit_of(predictions: Distribution, asker: object, prerank: Prerank | None = None, seed: int = 0) -> PITValues:
     """The PIT values of targets under these predictions; of an ensemble, their rank among the members."""
     if dimensions(predictions):
         if prerank is None:
             raise InputError(
                 f"{type(asker).__name__} orders numbers and {type(predictions).__name__} predicts vectors here: say how to "
-                "order them, prerank='average' or prerank='band', or give each coordinate by itself"
+                "order them, prerank='average', 'band' or 'centre', or give each coordinate by itself"
             )
-        return MemberRanks(even_members(predictions, DRAWN, seed), prerank)
+        members = even_members(predictions, DRAWN, seed)
+        return _Sided(MemberRanks(members, "band")) if prerank == "centre" else MemberRanks(members, prerank)
     if prerank is not None:
         raise InputError(f"prerank={prerank!r} orders vectors, and these predictions are of numbers: leave it out")
     if isinstance(predictions, Ensemble) and predictions.is_even:
@@ -145,14 +168,19 @@ def pit_of(predictions: Distribution, asker: object, prerank: Prerank | None = N
 
 
 def usual_prerank(predictions: Distribution) -> Prerank | None:
-    """How targets are ordered where nothing is said: vectors by their average ranks, numbers as they are."""
-    return "average" if dimensions(predictions) else None
+    """How targets are ordered where nothing is said: numbers as they are, vectors by their average ranks.
+
+    Shares of a whole cannot all be high: they are ordered by how far they lie from the middle.
+    """
+    if not dimensions(predictions):
+        return None
+    return "centre" if are_shares(predictions) else "average"
 
 
-def check_prerank(prerank: Prerank | None, seed: int) -> None:
+def check_prerank(prerank: Prerank | None, seed: int, known: Sequence[Prerank] = PRERANKS) -> None:
     """Refuse settings that are none."""
     if prerank is not None:
-        check_one_of(prerank, ("average", "band"), "prerank")
+        check_one_of(prerank, known, "prerank")
     check_count(seed, "seed", least=0)
 
 

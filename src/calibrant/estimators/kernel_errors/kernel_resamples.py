@@ -273,7 +273,7 @@ class TargetResamples:
 
     def _spectral(self, targets: np.ndarray, route: Route) -> Any:
         """What predictions, or the quantiles that stand for them, expect of features in the range of all resamples."""
-        drawn = self._targets(targets.reshape(-1))
+        drawn = self._targets(targets.reshape(-1, *targets.shape[2:]))
         carrier = quantile_nodes(self._moved, drawn) if route is Route.QUANTILE else self._moved
         return spectral_features(self.on_targets, carrier, drawn)
 
@@ -328,8 +328,9 @@ class TargetResamples:
         sums = []
         for y in targets:
             drawn = self._targets(y)
-            own = to_numpy(self.on_targets(as_points(drawn), as_points(drawn)))
-            cross = np.einsum("nq,nq->", to_numpy(features.of_points(drawn)), met)
+            made = to_numpy(features.of_points(drawn))
+            own = made @ made.T if drawn.ndim == 2 else to_numpy(self.on_targets(as_points(drawn), as_points(drawn)))
+            cross = np.einsum("nq,nq->", made, met)
             sums.append(np.vdot(matrix, own) - 2 * cross + fixed)
         return np.array(sums) / size
 

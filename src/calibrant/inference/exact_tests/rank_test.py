@@ -60,7 +60,7 @@ class RankTest(Settings):
             check_count(self.n_bins, "n_bins", least=2)
         check_count(self.n_resamples, "n_resamples")
         check_fraction(self.level, "level")
-        check_prerank(self.prerank, self.seed)
+        check_prerank(self.prerank, self.seed, ("average", "band"))
 
     def __call__(
         self,

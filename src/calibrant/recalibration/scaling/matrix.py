@@ -100,7 +100,7 @@ class MatrixScaling(Searching):
 
 
 @dataclass(frozen=True)
-class Dirichlet(Searching):
+class DirichletScaling(Searching):
     """Dirichlet calibration: ``softmax(W log p + b)``, off-diagonals of W and b kept small.
 
     Exact, but for the penalty, where the predictions given each class have Dirichlet distributions. Objective, cost and
@@ -110,7 +110,7 @@ class Dirichlet(Searching):
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(3, size=5_000)
     >>> p = np.array([rng.dirichlet(1 + 2 * np.eye(3)[c]) for c in y])
-    >>> Dirichlet(penalty=0.01).fit(y, p).map.weights.round(1) + 0.0
+    >>> DirichletScaling(penalty=0.01).fit(y, p).map.weights.round(1) + 0.0
     array([[ 1.8, -0.1, -0.1],
            [-0.1,  2. , -0.1],
            [ 0. ,  0. ,  2.1]])
@@ -125,7 +125,7 @@ class Dirichlet(Searching):
         self, known: Map | None, targets: np.ndarray, predictions: Distribution, weights: np.ndarray | None
     ) -> Found:
         """Penalised logistic regression on logarithms."""
-        problem = _problem(targets, predictions, weights, "Dirichlet")
+        problem = _problem(targets, predictions, weights, "DirichletScaling")
         return problem.penalised(problem.log_p, self.penalty, self.penalty, _beyond(known)).found_matrix()
 
 
