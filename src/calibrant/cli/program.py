@@ -65,7 +65,8 @@ def program(words: Sequence[str] | None = None) -> App:
 @cache
 def _docstring(module: str, function: str) -> str:
     """What a function says of itself, read from its file."""
-    tree = ast.parse(files("calibrant.cli").joinpath(f"{module}.py").read_text("utf-8"))
+    text = files("calibrant.cli").joinpath(f"{module}.py").read_text("utf-8")
+    tree = compile(text, module, "exec", ast.PyCF_ONLY_AST, optimize=0)  # Python 3.14 drops them from trees, too, under -OO
     (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
     return ast.get_docstring(found, clean=False) or ""
 
