@@ -44,7 +44,7 @@ def test_real_containers(draws):
     arviz = pytest.importorskip("arviz")
     predicted, observed = draws
     groups = {"posterior_predictive": {"y": predicted, "z": predicted}, "observed_data": {"y": observed}}
-    data = arviz.from_dict(groups) if "groups" not in dir(arviz.InferenceData) else arviz.from_dict(**groups)
+    data = arviz.from_dict(**groups) if arviz.__version__.startswith("0.") else arviz.from_dict(groups)
     y_true, y_pred = from_arviz(data)
     np.testing.assert_array_equal(y_true, observed.ravel())
     np.testing.assert_array_equal(y_pred.members, one_by_one(predicted, observed)[1])

@@ -40,6 +40,16 @@ def test_objects_within_objects(tmp_path):
     assert batch.y_pred.matrix.tolist() == [[0.75, 0.25], [0.5, 0.5]]
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+def test_values_that_nest_too_deeply_for_a_table(tmp_path, name):
+    deep = '{"y": 1, "p": 0.5, "c": ' + "[" * 300 + "]" * 300 + "}"
+    (tmp_path / name).write_text(f"[{deep}]" if name == "x.json" else f'{{"y": 0, "p": 0.5}}\n{deep}\n')
+    with pytest.raises(InputError, match=rf"{name}: line [12] nests too deeply: give one value per column"):
+        read(tmp_path / name)
+    if name == "x.jsonl":
+        assert sum(len(batch.y_true) for batch in Batches(tmp_path / name)) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

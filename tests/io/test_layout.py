@@ -90,6 +90,12 @@ def test_two_ways_to_read_are_refused(tmp_path):
     ]
 
 
+def test_a_line_that_ends_within_a_line_is_refused_in_words(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"y,p;q\n0,0\r1;2\n1,0.7;3\n")
+    with pytest.raises(InputError, match=r"x\.csv: line 2 is "):
+        read(tmp_path / "x.csv")
+
+
 def test_values_with_semicolons_are_values():
     assert Commas.of(b"y,p,tags\n1,0.5,a;b\n0,0.4,c;d\n", PLAIN, "x").sep == ","
 

@@ -15,6 +15,7 @@ from calibrant.io.records import (
     Needed,
     _outside_quotes,
     check_text,
+    deep_line,
     fault_of,
     split_header,
 )
@@ -183,3 +184,33 @@ def test_marks_outside_of_quotes_are_those_that_csv_sees(text):
     rows = list(csv.reader(StringIO(text, newline=""), strict=True))
     ends = outside.decode() + ("" if text.endswith("\n") else "\n")
     assert [max(len(row), 1) for row in rows] == [line.count(",") + 1 for line in ends.split("\n")[:-1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (b"[" * 101, 0),
+        (b"\n" * 500 + b"[" * 101 + b"]" * 101, 500),
+        (b'{"p": ' * 101 + b"1" + b"}" * 101 + b"\n{}", 0),
+        (b"{}\n" + b"[[], " * 101, 1),
+        (b"[" * 100 + b"]" * 100, None),
+        (b"[[1], [2]], " * 1000, None),
+        (b'{"text": "' + rb"\"[{" * 1000 + b'"}', None),
+        (b'{"\\\\": ' + b"[" * 200, 0),
+        (b"", None),
+    ],
+)
+def test_lines_that_nest_deeper_than_fast_readers_stand(text, place):
+    assert deep_line(text) == place
+    assert JsonLines().is_plain(text, []) is (place is None)
+
+
+def test_long_integers_are_told_where_a_fast_reader_says_nothing():
+    text = b'{"y": 9223372036854775808, "p": 0.5}\n{"y": 1, "p": 0.5}\n'
+    JsonLines().check(text, ["y"], 1, "x")
+    JsonLines().check(text, ["p"], 1, "x", is_doubted=True)
+    for names in (["y"], None):
+        with pytest.raises(
+            InputError, match="x: line 1 is one with an integer beyond 64 bits, 'y': 9223372036854775808"
+        ):
+            JsonLines().check(text, names, 1, "x", is_doubted=True)

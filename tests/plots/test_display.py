@@ -98,5 +98,5 @@ def test_every_function_has_an_example_that_runs(name):
     test = doctest.DocTestParser().get_doctest(function.__doc__, dict(home), name, None, None)
     assert any(f"{name}(" in example.source for example in test.examples)
     said = []
-    doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
+    doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=said.append)
     assert not said, "".join(said)

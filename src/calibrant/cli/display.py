@@ -133,9 +133,12 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600}:{whole % 3600 // 60:02} h"
 
 
-def _bar() -> Progress:
+@contextmanager
+def _bar() -> Iterator[Progress]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(), TimeLeft())
-    return Progress(*columns, console=err, transient=True, disable=not is_watched(err))
+    bar = Progress(*columns, console=err, transient=True, disable=not is_watched(err))
+    with nullcontext() if bar.disable else bar:  # old releases of rich end a line where nothing was shown
+        yield bar
 
 
 __all__ = ["ProgressEngine", "aside", "complain", "err", "say", "steps"]

@@ -65,7 +65,9 @@ def program(words: Sequence[str] | None = None) -> App:
 @cache
 def _docstring(module: str, function: str) -> str:
     """What a function says of itself, read from its file."""
-    tree = ast.parse(files("calibrant.cli").joinpath(f"{module}.py").read_text("utf-8"))
+    text = files("calibrant.cli").joinpath(f"{module}.py").read_text("utf-8")
+    # Under -OO Python 3.14 drops docstrings from trees, too, unless it is told not to.
+    tree = compile(text, module, "exec", ast.PyCF_ONLY_AST, optimize=0)
     (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
     return ast.get_docstring(found, clean=False) or ""
 

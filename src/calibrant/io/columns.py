@@ -22,7 +22,7 @@ from calibrant._wording import said
 from calibrant.io.json_files import json_lines
 from calibrant.io.layout import PLAIN, Commas, FileLayout, Utf8, other_encoding
 from calibrant.io.lines import BLOCK, line_feeds, whole_lines
-from calibrant.io.records import CsvLines, JsonLines, check_text, split_header
+from calibrant.io.records import CsvLines, JsonLines, check_text, deep_line, split_header
 from calibrant.io.spreadsheets import read_or_refused
 from calibrant.io.written_numbers import Role, inferred, refuse_text, tidied
 from calibrant.results import how_many
@@ -254,6 +254,8 @@ class Frame(Columns):
         elif kind != ".parquet":
             self.kind, self.content, told = json_lines(path, kind, layout)
             self.notes = dict.fromkeys(told)
+            if self.kind == ".jsonl" and (deep := deep_line(self.content)) is not None:
+                raise InputError(f"{path.name}: line {deep + 1} nests too deeply: give one value per column")
         self.lazy = self.reading(self.scan)
         self.names = self.reading(lambda: self.lazy.collect_schema().names())
         if header is not None and len(header) != len(self.names):
@@ -289,7 +291,10 @@ class Frame(Columns):
 
         if self.kind == ".jsonl":
             JsonLines().check(self.content or b"", names, 1, self.path.name)
-        return self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
+        found = self.reading(lambda: self.lazy.select(by_name(*names)).collect().select(names))
+        if self.kind == ".jsonl" and sum(found.null_count().row(0)):  # so old releases read long integers
+            JsonLines().check(self.content or b"", names, 1, self.path.name, is_doubted=True)
+        return found
 
     def tidy(self, names: Sequence[str], role: Role) -> "polars.DataFrame":
         """These columns, text that says numbers as numbers."""

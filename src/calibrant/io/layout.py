@@ -218,5 +218,8 @@ def _joined(row: list[str]) -> str:
 def _fits(sample: bytes, sep: str) -> bool:
     """Whether all lines have equally many values, and more than one."""
     lines = [line for line in sample.decode(errors="replace").split("\n") if line.strip("\r")]
-    widths = {len(row) for row in csv.reader(lines, delimiter=sep) if row}
+    try:
+        widths = {len(row) for row in csv.reader(lines, delimiter=sep) if row}
+    except csv.Error:  # a line that ends within a line
+        return False
     return len(widths) == 1 and widths != {1}
