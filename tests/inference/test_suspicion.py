@@ -1,11 +1,14 @@
 """Rows that belong together are found by their errors, and independent rows hardly ever."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
 from calibrant import Bernoulli, Categorical, Ensemble, Normal
+from calibrant.inference import suspicion
 from calibrant.inference.dependence import Memory
 from calibrant.inference.suspicion import Errors, Sign, Suspicion, equal_predictions, is_label, suspicions
 
@@ -174,3 +177,19 @@ def test_no_correlation_is_beyond_one():
     assert memory.correlation == pytest.approx(np.cos(1 / 8), abs=0.01)
     ((memory, _),) = Errors(np.repeat(wave, 3), np.ones(600), np.zeros(600)).within(np.repeat(np.arange(200), 3))
     assert memory.correlation == 1
+
+
+def test_second_and_third_moments_from_all_outcomes(monkeypatch):
+    """Of the sum of products of rows that share a label: twelve clusters of three rows with eight outcomes each."""
+    asked = []
+    monkeypatch.setattr(suspicion, "_is_beyond", lambda *moments: asked.append(moments))
+    p, labels = np.random.default_rng(0).uniform(0.05, 0.5, (12, 3)), np.repeat(np.arange(12), 3)
+    variance, third = p * (1 - p), p * (1 - p) * (1 - 2 * p)
+    moments = np.zeros(2)
+    for row in p:
+        for outcome in product([0, 1], repeat=3):
+            chance, e = np.prod(np.where(outcome, row, 1 - row)), np.array(outcome) - row
+            total = e[0] * e[1] + e[0] * e[2] + e[1] * e[2]
+            moments += chance * total**2, chance * total**3
+    Errors(np.zeros(36), variance.ravel(), third.ravel()).within(labels)
+    assert asked == [(0.0, pytest.approx(moments[0], rel=1e-9), pytest.approx(moments[1], rel=1e-9))]

@@ -35,12 +35,16 @@ def main() -> None:
         shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT_OUT))
         store = ROOT / "build" / "mutation"
         store.mkdir(parents=True, exist_ok=True)
-        record = Record(root, store)
-        for package in options.packages:
-            record.add(package)
-        print(f"{len(record.seconds)} tests recorded", flush=True)
-        chosen = sample(root, options.packages, options.seed, options.sample)
-        _summary(chosen, [_tried(mutant, record, options.unchanged) for mutant in chosen])
+        records = {package: Record(root, store, package) for package in options.packages}
+        print(f"{sum(len(record.seconds) for record in records.values())} tests recorded", flush=True)
+        chosen = sample(root, options.packages, options.seed, options.sample)[options.part :: options.parts]
+        known = noticed(options.again) if options.again else set()
+        results = []
+        for mutant in chosen:
+            (record,) = (record for package, record in records.items() if f"/{package}/" in mutant.path)
+            is_known = mutant.name in known
+            results.append("killed before" if is_known else _tried(mutant, record, options.unchanged))
+        _summary(chosen, results)
 
 
 def _options() -> argparse.Namespace:
@@ -50,6 +54,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, default=300)
+    parser.add_argument("--parts", type=int, default=1, help="how many processes share the sample")
+    parser.add_argument("--part", type=int, default=0, help="which share is tried; the first is 0")
+    parser.add_argument("--again", type=Path, help="what an earlier run printed: try what survived it alone")
     parser.add_argument("--unchanged", action="store_true", help="run the same tests without faults: none may fail")
     return parser.parse_args()
 
@@ -71,18 +78,25 @@ def _tried(mutant: Mutant, record: Record, unchanged: bool) -> str:
     module = ".".join(Path(mutant.path).relative_to("src").with_suffix("").parts)
     faulty = None if unchanged else Faulty(module, record.root / mutant.path, mutated(source, mutant))
     seconds = 20 + 4 * sum(record.seconds[test] for test in tests)
-    log, start = record.store / "trial.txt", time.monotonic()
+    log, start = record.root / "trial.txt", time.monotonic()
     code = forked(lambda: run_chosen(tests, faulty), record.root, seconds, log) if tests else 5
     became = {0: "survived", 5: "untested", None: "out of time"}.get(code, "killed")
     print(f"{became} ({len(tests)} tests, {time.monotonic() - start:.1f} s, {code}) {mutant.name}", flush=True)
     return became
 
 
+def noticed(path: Path) -> set[str]:
+    """Mutants that tests noticed in an earlier run, from what it printed: where tests were added alone, they still do."""
+    lines = path.read_text().splitlines()
+    return {line.partition(") ")[2] for line in lines if line.startswith(("killed", "out of time"))}
+
+
 def _summary(chosen: list[Mutant], results: list[str]) -> None:
     same = equivalent()
     left = [m for m, became in zip(chosen, results, strict=True) if became in ("survived", "untested")]
     counts = Counter(results)
-    print(f"\n{len(chosen)} tried: {counts['killed']} killed, {counts['out of time']} out of time, ", end="")
+    killed = counts["killed"] + counts["killed before"]
+    print(f"\n{len(chosen)} tried: {killed} killed, {counts['out of time']} out of time, ", end="")
     print(f"{counts['survived']} survived, {counts['untested']} run by no test; ", end="")
     print(f"{sum(m.name in same for m in left)} of those left are equivalent.")
     print("\n".join(f"  {mutant.name}" for mutant in left if mutant.name not in same))

@@ -14,33 +14,34 @@ from tests.mutation.trials import QUIET, Recorder, forked
 
 MAX_RECORD_SECONDS = 600
 
+GENERAL = "tests/test_defaults.py"
+"""Tests of every package that read what stands in its classes: for faults of statements that run at import."""
+
 OTHERS_SECONDS = 20
 """Processor seconds of tests in other files than those that mirror a module; the fastest come first."""
 
 
 class Record:
-    """Tests of packages: their seconds, and the lines that they run, counted from the head of their function."""
+    """Tests and doctests of a package: their seconds, and the lines that they run, counted from the head of their function."""
 
-    def __init__(self, root: Path, store: Path):
+    def __init__(self, root: Path, store: Path, package: str):
         self.root, self.store = root, store
         self.seconds: dict[str, float] = {}
         self.lines: dict[str, dict[str, list[str]]] = {}
-
-    def add(self, package: str) -> None:
-        """The tests and doctests of a package."""
         tests = sorted((self.root / "tests" / package).rglob("test_*.py"))
         folders = {path.parent for path in (self.root / "src/calibrant" / package).rglob("*.py")}
         modules = [sorted(folder.glob("*.py")) for folder in sorted(folders)]
-        for files in [*([path] for path in tests), *modules]:
+        for files in [*([path] for path in tests), *modules, [self.root / GENERAL]]:
             self._add([path.relative_to(self.root).as_posix() for path in files])
 
     def _add(self, files: list[str]) -> None:
         content = b"".join((self.root / name).read_bytes() for name in files)
         saved = self.store / f"{sha256(' '.join(files).encode() + content).hexdigest()[:24]}.json"
         if not saved.exists():
-            code = forked(lambda: self._run(files, saved), self.root, MAX_RECORD_SECONDS, self.store / "record.txt")
+            log = self.root / "record.txt"
+            code = forked(lambda: self._run(files, saved), self.root, MAX_RECORD_SECONDS, log)
             if not saved.exists():
-                raise SystemExit(f"{files} could not be recorded ({code}): see {self.store / 'record.txt'}")
+                raise SystemExit(f"{files} could not be recorded ({code}): {log.read_text()}")
         found = json.loads(saved.read_text())
         self.seconds |= found["seconds"]
         tests = list(found["seconds"])
@@ -75,6 +76,7 @@ class Record:
         inside = Path(mutant.path).relative_to("src/calibrant")
         mirrors = (f"tests/{inside.parent / 'test_'}{inside.stem.strip('_')}.py", mutant.path)
         near = [test for test in found if test.startswith(mirrors)]
+        near += [test for test in self.seconds if test.startswith(GENERAL) and mutant.at_import]
         spent, others = 0.0, []
         for test in found:
             spent += 0 if test in near else self.seconds[test]

@@ -24,8 +24,8 @@ import pytest
 COMMON = ("numpy", "scipy.optimize", "scipy.stats", "scipy.special", "scipy.signal", "scipy.integrate", "numba")
 COMMON += ("array_api_compat.numpy", "narwhals", "array_api_strict", "pandas", "torch")
 
-WALL = 10
-"""How many times its processor seconds a trial may take by the clock, on a busy machine."""
+WALL = 100
+"""How many times its processor seconds a trial may take by the clock: machines are busy, and few faults wait for ever."""
 
 MAX_MEMORY_BYTES = 6 << 30
 
@@ -108,10 +108,15 @@ class Faulty(MetaPathFinder, SourceFileLoader):
 
 
 class Chosen:
-    """Some tests, in an order."""
+    """Some tests, in an order, of a program with or without a fault."""
 
-    def __init__(self, tests: list[str]):
-        self.order = {test: i for i, test in enumerate(tests)}
+    def __init__(self, tests: list[str], faulty: Faulty | None):
+        self.order, self.faulty = {test: i for i, test in enumerate(tests)}, faulty
+
+    def pytest_sessionstart(self) -> None:
+        """Come before pytest's own importer, which reads the files that it was given."""
+        if self.faulty is not None:
+            sys.meta_path.insert(0, self.faulty)
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -150,4 +155,4 @@ def run_chosen(tests: list[str], faulty: Faulty | None) -> int:
     if faulty is not None:
         sys.meta_path.insert(0, faulty)
     files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-    return pytest.main([*QUIET, "-x", *files], plugins=[Chosen(tests)])
+    return pytest.main([*QUIET, "-x", *files], plugins=[Chosen(tests, faulty)])
