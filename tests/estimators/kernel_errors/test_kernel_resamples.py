@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -220,3 +222,13 @@ def test_one_weight_that_outweighs_all_others_leaves_no_pairs(rng):
         for test in (AggregatedTest(n_resamples=19), ExactTest(SKCE(), 19)):
             with pytest.raises(InputError, match="sample_weight leaves a single row"):
                 test(y, predictions, sample_weight=w)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_statistics_travel_after_their_first_use(kind, rng):
+    """To other processes: without what they keep, with what they need."""
+    predictions = Normal(rng.normal(size=12), 1.0) if kind == "numbers" else Categorical(rng.dirichlet(np.ones(3), 12))
+    statistic, targets = SKCE().given(predictions, None), predictions.sample(rng, 4)
+    before, fresh = statistic(targets), len(pickle.dumps(SKCE().given(predictions, None)))
+    assert len(pickle.dumps(statistic)) == fresh
+    assert np.array_equal(pickle.loads(pickle.dumps(statistic))(targets), before)

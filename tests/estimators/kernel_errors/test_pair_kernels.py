@@ -111,3 +111,10 @@ def test_settings(classes):
         SumSKCE((SKCE(),))([0, 1], [0.3, 0.4], sample_weight=[1.0, 0.0])
     with pytest.raises(InputError, match="PairSKCE needs predictions with coordinates; Mixture have none"):
         PairSKCE(joint)([0.0, 1.0], Mixture([Normal([0.0, 1.0], 1.0)] * 2))
+
+
+def test_a_sum_is_a_value(classes):
+    """Of a list or of a tuple: equal, and a key of a dictionary."""
+    terms = [SKCE(Exponential(0.5)), SKCE(Gaussian(0.5))]
+    assert SumSKCE(terms) == SumSKCE(tuple(terms))
+    assert len({SumSKCE(terms), SumSKCE(tuple(terms))}) == 1

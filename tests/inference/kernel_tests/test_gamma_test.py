@@ -137,3 +137,11 @@ def test_the_pvalue_from_the_matrix(rng):
     assert found.statistic == pytest.approx(bare.sum() / 11, rel=1e-10)
     expected = pearson3.sf(found.statistic / variance**0.5, third / variance**1.5)
     assert found.pvalue == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "is_exact"), [(1024, True), (1025, False)])
+def test_the_trace_is_drawn_beyond_1024_rows(n, is_exact):
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    y = (rng.random(n) < p) * 1
+    assert (len({GammaTest(SKCE(Exponential(0.1)))(y, p, rng=seed).pvalue for seed in range(2)}) == 1) == is_exact
