@@ -14,8 +14,8 @@ from tests.mutation.trials import QUIET, Recorder, forked
 
 MAX_RECORD_SECONDS = 600
 
-GENERAL = "tests/test_defaults.py"
-"""Tests of every package that read what stands in its classes: for faults of statements that run at import."""
+GENERAL = ("tests/test_clusters.py", "tests/test_defaults.py")
+"""Tests of every package: of what takes no clusters, and of defaults, which stand in statements that run at import."""
 
 OTHERS_SECONDS = 20
 """Processor seconds of tests in other files than those that mirror a module; the fastest come first."""
@@ -31,7 +31,7 @@ class Record:
         tests = sorted((self.root / "tests" / package).rglob("test_*.py"))
         folders = {path.parent for path in (self.root / "src/calibrant" / package).rglob("*.py")}
         modules = [sorted(folder.glob("*.py")) for folder in sorted(folders)]
-        for files in [*([path] for path in tests), *modules, [self.root / GENERAL]]:
+        for files in [*([path] for path in tests), *modules, *([self.root / name] for name in GENERAL)]:
             self._add([path.relative_to(self.root).as_posix() for path in files])
 
     def _add(self, files: list[str]) -> None:
@@ -76,7 +76,7 @@ class Record:
         inside = Path(mutant.path).relative_to("src/calibrant")
         mirrors = (f"tests/{inside.parent / 'test_'}{inside.stem.strip('_')}.py", mutant.path)
         near = [test for test in found if test.startswith(mirrors)]
-        near += [test for test in self.seconds if test.startswith(GENERAL) and mutant.at_import]
+        near += [test for test in self.seconds if test.startswith(GENERAL[-1]) and mutant.at_import]
         spent, others = 0.0, []
         for test in found:
             spent += 0 if test in near else self.seconds[test]
