@@ -193,3 +193,38 @@ def test_second_and_third_moments_from_all_outcomes(monkeypatch):
             moments += chance * total**2, chance * total**3
     Errors(np.zeros(36), variance.ravel(), third.ravel()).within(labels)
     assert asked == [(0.0, pytest.approx(moments[0], rel=1e-9), pytest.approx(moments[1], rel=1e-9))]
+
+
+def test_the_correlation_along_time_is_that_of_neighbours(rng):
+    values = np.r_[5.0, np.repeat(rng.normal(size=20), 3), 7.0]
+    (memory,) = Errors(values, np.full(62, 0.1), np.zeros(62)).along(np.arange(62))
+    product = sum(values[i] * values[i + 1] for i in range(61))
+    assert memory.correlation == pytest.approx(product / (sum(values[1:] ** 2) * sum(values[:-1] ** 2)) ** 0.5)
+
+
+@pytest.mark.parametrize(("labels", "is_looked_at"), [(95, True), (96, False)])
+def test_a_twentieth_of_the_rows_must_repeat(labels, is_looked_at):
+    """However alike they are; of a column as of errors."""
+    values = np.r_[np.arange(labels), np.arange(100 - labels)]
+    assert is_label("id", values) == is_looked_at
+    errors = Errors(np.where(values < 100 - labels, 9.0, 0.1), np.full(100, 0.1), np.zeros(100))
+    assert bool(errors.within(values)) == is_looked_at
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(600, True), (612, False)])
+def test_labels_are_shared_by_fifty_rows_at_most(rows, expected):
+    assert is_label("note", np.array([f"n{i % 12}" for i in range(rows)])) == expected
+
+
+def test_the_column_is_named_that_costs_most(monkeypatch):
+    """Pairs with a correlation of .9 make variances 1.9 times as large, triples with .5 twice."""
+    of = {150: 0.9, 100: 0.5}
+
+    def within(self, labels):
+        count = len(np.unique(labels))
+        return [(Memory(of[count], 300), count)]
+
+    monkeypatch.setattr(Errors, "within", within)
+    columns = {"pair_id": np.arange(300) // 2, "triple_id": np.arange(300) // 3}
+    found = suspicions(np.arange(300) % 2, Categorical(np.full(300, 0.5)), columns)
+    assert [s.column for s in found] == ["triple_id"]
