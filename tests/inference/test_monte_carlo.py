@@ -62,7 +62,7 @@ def test_other_seeds_are_refused(seed):
 
 @pytest.mark.parametrize("block", [2, 3, 10])
 def test_blocks_must_leave_a_few(block):
-    """Ten, also of blocks of two rows; single rows are no blocks."""
+    """Five, also of blocks of two rows; single rows are no blocks."""
     check_blocks(1, 5)
     check_blocks(block, MIN_BLOCKS * block)
     with pytest.raises(InputError, match=f"block must leave at least {MIN_BLOCKS} blocks; got block={block} for"):
