@@ -275,3 +275,9 @@ def test_the_table_of_an_average_has_what_each_event_has(estimator, rng):
     assert found.table["value"] == pytest.approx([one.value for one in alone], rel=1e-12)
     errors = [one.standard_error for one in alone if one.standard_error is not None]
     assert list(found.table.get("standard_error", [])) == pytest.approx(errors, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", sorted({type(e) for e in ESTIMATORS if hasattr(e, "lens")} | {DensityECE}, key=repr))
+def test_a_lens_is_a_lens(kind):
+    with pytest.raises(InputError, match=r"lens must be a lens such as TopLabel\(\); got 'top'"):
+        kind(lens="top")

@@ -38,12 +38,11 @@ def main() -> None:
         records = {package: Record(root, store, package) for package in options.packages}
         print(f"{sum(len(record.seconds) for record in records.values())} tests recorded", flush=True)
         chosen = sample(root, options.packages, options.seed, options.sample)[options.part :: options.parts]
-        known = noticed(options.again) if options.again else set()
+        known = known_from(options.again) if options.again else {}
         results = []
         for mutant in chosen:
             (record,) = (record for package, record in records.items() if f"/{package}/" in mutant.path)
-            is_known = mutant.name in known
-            results.append("killed before" if is_known else _tried(mutant, record, options.unchanged))
+            results.append(known.get(mutant.name) or _tried(mutant, record, options.unchanged))
         _summary(chosen, results)
 
 
@@ -56,7 +55,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--parts", type=int, default=1, help="how many processes share the sample")
     parser.add_argument("--part", type=int, default=0, help="which share is tried; the first is 0")
-    parser.add_argument("--again", type=Path, help="what an earlier run printed: try what survived it alone")
+    parser.add_argument(
+        "--again", type=Path, help="what an earlier run printed: try only what survived it and is not equivalent"
+    )
     parser.add_argument("--unchanged", action="store_true", help="run the same tests without faults: none may fail")
     return parser.parse_args()
 
@@ -85,10 +86,11 @@ def _tried(mutant: Mutant, record: Record, unchanged: bool) -> str:
     return became
 
 
-def noticed(path: Path) -> set[str]:
-    """Mutants that tests noticed in an earlier run, from what it printed: where tests were added alone, they still do."""
+def known_from(path: Path) -> dict[str, str]:
+    """What became of mutants that tests noticed in an earlier run, where tests were added alone, and of equivalent ones."""
     lines = path.read_text().splitlines()
-    return {line.partition(") ")[2] for line in lines if line.startswith(("killed", "out of time"))}
+    killed = {line.partition(") ")[2] for line in lines if line.startswith(("killed", "out of time"))}
+    return dict.fromkeys(killed, "killed before") | dict.fromkeys(equivalent(), "survived")
 
 
 def _summary(chosen: list[Mutant], results: list[str]) -> None:

@@ -4,7 +4,7 @@ import pytest
 from calibrant import SKCE, Categorical, ExactTest, Mixture, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
-from calibrant.estimators import PairSKCE, SumSKCE
+from calibrant.estimators import PairSKCE, RandomFeatureSKCE, SumSKCE
 from calibrant.kernels import Exponential, Gaussian, Identity
 
 
@@ -118,3 +118,12 @@ def test_a_sum_is_a_value(classes):
     terms = [SKCE(Exponential(0.5)), SKCE(Gaussian(0.5))]
     assert SumSKCE(terms) == SumSKCE(tuple(terms))
     assert len({SumSKCE(terms), SumSKCE(tuple(terms))}) == 1
+
+
+@pytest.mark.parametrize(
+    "estimator", [PairSKCE(joint), SumSKCE([SKCE()]), RandomFeatureSKCE(Exponential(0.5))], ids=repr
+)
+def test_a_pair_needs_two_rows(estimator):
+    assert np.isfinite(estimator([0, 1], [0.2, 0.7]).value)
+    with pytest.raises(InputError, match="needs at least two rows"):
+        estimator([0], [0.2])
