@@ -5,15 +5,18 @@ import datetime
 import numpy as np
 import pytest
 
-from calibrant import ECE, AggregatedTest, Brier, ExactTest, InputError, Monitor, certify
+from calibrant import ECE, SKCE, AggregatedTest, Brier, ExactTest, InputError, Monitor, certify
 from calibrant._clusters import Clusters, as_clusters
 from calibrant.inference import (
     BlockTest,
     BoundTest,
     CMETest,
+    ConsistencyTest,
     GammaTest,
     HosmerLemeshow,
     LocalErrors,
+    RankTest,
+    ShuffleTest,
     Spiegelhalter,
     WildBootstrapTest,
 )
@@ -124,7 +127,10 @@ def test_every_row_a_cluster_of_its_own(test):
 
 @pytest.mark.parametrize(
     "test",
-    [BlockTest(), BoundTest(), CMETest(), GammaTest(), HosmerLemeshow(), Spiegelhalter()],
+    [
+        *(BlockTest(), BoundTest(), CMETest(), ConsistencyTest(ECE()), GammaTest()),
+        *(HosmerLemeshow(), RankTest(), ShuffleTest(SKCE(), 5), Spiegelhalter()),
+    ],
     ids=lambda t: type(t).__name__,
 )
 def test_tests_of_independent_rows_name_those_that_take_clusters(test):

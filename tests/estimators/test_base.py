@@ -1,7 +1,7 @@
 """Conformance of every estimator, so that a new one inherits its tests by joining the list."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -263,3 +263,21 @@ def test_infinities_of_both_signs_have_no_mean():
     result = CalibrationIntercept(ClassWise())([1, 1], [0.5, 0.6])
     assert np.isnan(result.value)
     assert result.table["value"].tolist() == [-np.inf, np.inf]
+
+
+@pytest.mark.parametrize("estimator", [AUC(), ICI()], ids=repr)
+def test_the_table_of_an_average_has_what_each_event_has(estimator, rng):
+    """Value and standard error, class by class; the average is their mean."""
+    p = rng.dirichlet(np.ones(3), 200)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    found = replace(estimator, lens=ClassWise())(y, p)
+    alone = [replace(estimator, lens=PositiveClass(k))(y, p) for k in range(3)]
+    assert found.table["value"] == pytest.approx([one.value for one in alone], rel=1e-12)
+    errors = [one.standard_error for one in alone if one.standard_error is not None]
+    assert list(found.table.get("standard_error", [])) == pytest.approx(errors, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", sorted({type(e) for e in ESTIMATORS if hasattr(e, "lens")} | {DensityECE}, key=repr))
+def test_a_lens_is_a_lens(kind):
+    with pytest.raises(InputError, match=r"lens must be a lens such as TopLabel\(\); got 'top'"):
+        kind(lens="top")

@@ -2,11 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 from calibrant import Brier, Categorical, Normal
 from calibrant._clusters import Clusters
 from calibrant.distributions import as_problem
-from calibrant.estimators.cluster_skewness import ClusterSkewness, surprises_in, too_few_clusters
+from calibrant.estimators.cluster_skewness import (
+    ClusterSkewness,
+    correlation_within,
+    rows_of_clusters,
+    surprises_in,
+    too_few_clusters,
+)
 
 
 def test_cells_add_up(rng):
@@ -44,3 +51,19 @@ def test_the_reasons():
     assert too_few_clusters(y, p, None, few) == "11 clusters say too little of others; 12 or more have an interval"
     assert "worth 0.5" in too_few_clusters(y, p, None, many)
     assert Brier()(y, p, clusters=many.codes).withheld == too_few_clusters(y, p, None, many)
+
+
+def test_rows_that_are_alone_are_not_alike(rng):
+    """Nor rows that cannot err: there is no pair to tell it from."""
+    alone, pairs = Clusters.of_codes(np.arange(30)), Clusters.of_codes(np.arange(30) // 2)
+    assert correlation_within(rng.normal(size=30), np.ones(30), alone) == 0
+    assert correlation_within(np.zeros(30), np.zeros(30), pairs) == 0
+
+
+def test_rows_of_one_cluster_are_worth_little_and_none_are_nan():
+    """A cell that one cluster fills has one degree of freedom, so that it is worth something; its rows are one."""
+    clusters, cell = Clusters.of_codes(np.repeat(np.arange(13), 4)), np.repeat([0, 1], [4, 48])
+    found = rows_of_clusters(None, cell, 3, 1.0, clusters, 0.025)
+    assert found[0] == pytest.approx((norm.ppf(0.025) / t.ppf(0.025, 1)) ** 2, rel=1e-9)
+    assert found[1] == pytest.approx(12 * (norm.ppf(0.025) / t.ppf(0.025, 11)) ** 2, rel=1e-9)
+    assert np.isnan(found[2])

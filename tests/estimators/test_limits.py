@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from scipy.special import betaincinv, chdtri, expit, logit, ndtri
-from scipy.stats import binom
+from scipy.stats import binom, halfnorm, ncx2
 
 from calibrant import ECE, Bernoulli, ClassWise, DebiasedECE, EqualMass, EqualWidth, Normal, SmoothECE, Sweep, TopLabel
 from calibrant.estimators import CanonicalECE, KolmogorovSmirnov, Kuiper, PITError
@@ -9,10 +9,14 @@ from calibrant.estimators.binned.binning import lp_norm, tally
 from calibrant.estimators.limits import (
     ArcGap,
     CurveGap,
+    RootOfSquares,
+    SquareWithoutBias,
+    SumOfGaps,
     above,
     kuiper_quantile,
     noise_of,
     noise_of_rows,
+    skewed_quantile,
     squares_within,
 )
 from calibrant.inference import proportions
@@ -266,3 +270,34 @@ def test_the_limit_of_any_interval_is_the_largest_of_single_shares():
     fine = np.arange(100_000)
     exact = betaincinv(fine + 1, 100_000 - fine, 0.95) - fine / 100_000
     assert ArcGap(100_000)(0.05)[1] == pytest.approx(exact.max(), rel=1e-5)
+
+
+@pytest.mark.parametrize("square", [0.0, 1e-4, 0.01])
+def test_the_root_without_bias_solves_its_equation(square):
+    """Moments of ``(theta + e)^2 + sum e_b^2`` by adding up those of each square, and the quantile by SciPy."""
+    noise, step = np.array([4e-4, 1e-4, 9e-4]), 1e-3
+    shares, means = np.array([0.2, 0.5, 0.3]), np.array([0.1, 0.5, 0.3])
+    plain = RootOfSquares(np.zeros(3), noise, np.full(3, step), np.ones(3), 0.0)
+    found = SquareWithoutBias(plain, square, square**0.5, means, shares, np.full(3, 1e-3)).root(0.05)
+
+    def quantile(theta):
+        gap = theta / np.sqrt(shares)
+        ends = np.minimum(means + gap, 1), np.maximum(means - gap, 0)
+        own = max(max((q * (1 - q)).max() for q in ends) * 1e-3, 9e-4 + step**2)
+        v = np.array([own, 4e-4 + step**2, 1e-4 + step**2])
+        moments = ncx2.stats(1, [theta**2 / own, 0, 0], moments="vs")  # of squares of normal variables, in units of v
+        variance = (moments[0] * v**2).sum()
+        skewness = (moments[1] * moments[0] ** 1.5 * v**3).sum() / variance**1.5
+        return theta**2 + variance**0.5 * skewed_quantile(skewness, 0.05)
+
+    assert quantile(found) == pytest.approx(square, abs=1e-7)
+
+
+def test_the_limit_of_a_sum_of_sizes_of_noise():
+    """No gap is sure: sizes of normal noise, whose moments SciPy knows."""
+    variances = np.array([4e-4, 1e-4, 9e-4])
+    below, _ = SumOfGaps(np.zeros(3), variances, 1e-3)(0.05)
+    mean, variance, skewness = halfnorm.stats(scale=np.sqrt(variances), moments="mvs")
+    third = (skewness * variance**1.5).sum()
+    quantile = skewed_quantile(third / variance.sum() ** 1.5, 0.95)
+    assert below == pytest.approx(mean.sum() + variance.sum() ** 0.5 * quantile, rel=1e-9)

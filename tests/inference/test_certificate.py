@@ -308,3 +308,9 @@ def test_where_rows_look_dependent_no_limit_is_told():
     assert "withheld" in str(withheld)
     assert "at most" not in str(withheld)
     assert "would suffice" not in str(withheld)
+
+
+def test_the_error_that_is_meant_where_none_is_given(calibrated):
+    y, p = calibrated
+    assert certify(y, p, 0.1).estimate.estimator.bins == EqualMass(10)
+    assert certify(np.zeros(500), Normal(np.zeros(500), 1.0), 0.1).estimate.estimator == PITError()

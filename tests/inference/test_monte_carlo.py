@@ -5,7 +5,7 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.inference import monte_carlo
-from calibrant.inference.monte_carlo import as_seed_sequence, draw
+from calibrant.inference.monte_carlo import MIN_BLOCKS, as_seed_sequence, check_blocks, draw
 
 
 def normals(seed, size):
@@ -58,3 +58,12 @@ def test_other_seeds_are_refused(seed):
         InputError, match="rng must be a non-negative integer, a list of those, a numpy Generator or None; got"
     ):
         as_seed_sequence(seed)
+
+
+@pytest.mark.parametrize("block", [2, 3, 10])
+def test_blocks_must_leave_a_few(block):
+    """Five, also of blocks of two rows; single rows are no blocks."""
+    check_blocks(1, 5)
+    check_blocks(block, MIN_BLOCKS * block)
+    with pytest.raises(InputError, match=f"block must leave at least {MIN_BLOCKS} blocks; got block={block} for"):
+        check_blocks(block, MIN_BLOCKS * block - 1)

@@ -1,5 +1,5 @@
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from multiprocessing import get_context
 
@@ -413,3 +413,18 @@ def test_the_level_of_the_pvalue_leaves_zero_just_out():
     assert 1e-6 < p < 0.1
     assert 0 in limits(1 - p * (1 - 1e-6))
     assert 0 not in limits(1 - p * (1 + 1e-6))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_differences_have_the_unit_of_their_scores(unit, rng):
+    """Losses in cents and in millions: the same p-value, and limits as many times as wide."""
+    drawn = rng.normal(0.3, 1, 99)
+    one, other = Brier()([0, 1], [0.1, 0.7]), Brier()([0, 1], [0.2, 0.6])
+    plain, scaled = (
+        PairedDifference(Brier(), n_resamples=99)._difference(
+            replace(one, value=size * 1.4), replace(other, value=size), size * drawn
+        )
+        for size in (1.0, unit)
+    )
+    assert scaled.pvalue == plain.pvalue
+    assert scaled.interval.high == pytest.approx(unit * plain.interval.high, rel=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import Categorical, EqualMass, EqualWidth, PositiveClass
+from calibrant import Bernoulli, Categorical, EqualMass, EqualWidth, MultiLabel, PositiveClass, ReliabilityCurve
 from calibrant.estimators import Curve, IsotonicCurve, KernelSmooth
 from calibrant.estimators.smooth.fitted_curves import CurveRows, StepCurve
 from calibrant.inference.proportions import clopper_pearson
@@ -258,3 +258,13 @@ def test_coverage_of_the_bootstrap(truth):
 
 def within(band, values):
     return (band[0] <= values) & (values <= band[1])
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3])
+def test_rows_of_fitted_curves_name_their_label(labels, rng):
+    p = rng.random((60, labels))
+    y = (rng.random((60, labels)) < p) * 1
+    found = ReliabilityCurve(curve=IsotonicCurve(), lens=MultiLabel(), n_resamples=19)(y, Bernoulli(p))
+    names = [event.name for event in MultiLabel().events(Bernoulli(p))]
+    assert list(dict.fromkeys(found.get("event", names))) == names
+    assert ("event" in found) == (labels > 1)

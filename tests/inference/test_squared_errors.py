@@ -170,3 +170,27 @@ def test_a_shift_of_one_model_is_the_difference_of_squares():
         limits = squares_apart(*(Square.of(DebiasedECE(), (y, Categorical(p), None)) for p in (q + 0.15, q)), None)
         found.append(limits.mean)
     assert np.mean(found) == pytest.approx(0.15**2, abs=4 * np.std(found) / 60**0.5)
+
+
+class Noise:
+    """Of its own: with no other has it anything in common."""
+
+    def __init__(self, along):
+        self.along = np.asarray(along)
+
+    def covariance(self, other):
+        return np.diag([0.1, 0.2]) * (other is self)
+
+    def along_gaps(self):
+        return self.along
+
+
+@pytest.mark.parametrize("far", [0.0, 0.01, 1.0])
+def test_both_parts_of_the_variance(far):
+    """``2 tr SCSC`` and what the gaps add beyond ``4 tr SCSC``, which is never less than nothing."""
+    along = far * np.array([1.0, -2, 3])
+    a, b = (Square(value, [Noise(x)], None, None) for value, x in ((0.3, along), (0.1, 0 * along)))
+    trace, gaps = 2 * (0.1**2 + 0.2**2), 4 * far**2 * 14
+    found = squares_apart(a, b, None)
+    assert found.squares == pytest.approx(2 * trace + max(gaps - 4 * trace, 0))
+    assert (found.mean, found.lowest, found.highest) == pytest.approx((0.2, 0.2 - 12 * far, 0.2 + 18 * far))

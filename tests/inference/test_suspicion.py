@@ -1,11 +1,14 @@
 """Rows that belong together are found by their errors, and independent rows hardly ever."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 from scipy.stats import binom
 
 from calibrant import Bernoulli, Categorical, Ensemble, Normal
+from calibrant.inference import suspicion
 from calibrant.inference.dependence import Memory
 from calibrant.inference.suspicion import Errors, Sign, Suspicion, equal_predictions, is_label, suspicions
 
@@ -174,3 +177,54 @@ def test_no_correlation_is_beyond_one():
     assert memory.correlation == pytest.approx(np.cos(1 / 8), abs=0.01)
     ((memory, _),) = Errors(np.repeat(wave, 3), np.ones(600), np.zeros(600)).within(np.repeat(np.arange(200), 3))
     assert memory.correlation == 1
+
+
+def test_second_and_third_moments_from_all_outcomes(monkeypatch):
+    """Of the sum of products of rows that share a label: twelve clusters of three rows with eight outcomes each."""
+    asked = []
+    monkeypatch.setattr(suspicion, "_is_beyond", lambda *moments: asked.append(moments))
+    p, labels = np.random.default_rng(0).uniform(0.05, 0.5, (12, 3)), np.repeat(np.arange(12), 3)
+    variance, third = p * (1 - p), p * (1 - p) * (1 - 2 * p)
+    moments = np.zeros(2)
+    for row in p:
+        for outcome in product([0, 1], repeat=3):
+            chance, e = np.prod(np.where(outcome, row, 1 - row)), np.array(outcome) - row
+            total = e[0] * e[1] + e[0] * e[2] + e[1] * e[2]
+            moments += chance * total**2, chance * total**3
+    Errors(np.zeros(36), variance.ravel(), third.ravel()).within(labels)
+    assert asked == [(0.0, pytest.approx(moments[0], rel=1e-9), pytest.approx(moments[1], rel=1e-9))]
+
+
+def test_the_correlation_along_time_is_that_of_neighbours(rng):
+    values = np.r_[5.0, np.repeat(rng.normal(size=20), 3), 7.0]
+    (memory,) = Errors(values, np.full(62, 0.1), np.zeros(62)).along(np.arange(62))
+    product = sum(values[i] * values[i + 1] for i in range(61))
+    assert memory.correlation == pytest.approx(product / (sum(values[1:] ** 2) * sum(values[:-1] ** 2)) ** 0.5)
+
+
+@pytest.mark.parametrize(("labels", "is_looked_at"), [(95, True), (96, False)])
+def test_a_twentieth_of_the_rows_must_repeat(labels, is_looked_at):
+    """However alike they are; of a column as of errors."""
+    values = np.r_[np.arange(labels), np.arange(100 - labels)]
+    assert is_label("id", values) == is_looked_at
+    errors = Errors(np.where(values < 100 - labels, 9.0, 0.1), np.full(100, 0.1), np.zeros(100))
+    assert bool(errors.within(values)) == is_looked_at
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(600, True), (612, False)])
+def test_labels_are_shared_by_fifty_rows_at_most(rows, expected):
+    assert is_label("note", np.array([f"n{i % 12}" for i in range(rows)])) == expected
+
+
+def test_the_column_is_named_that_costs_most(monkeypatch):
+    """Pairs with a correlation of .9 make variances 1.9 times as large, triples with .5 twice."""
+    of = {150: 0.9, 100: 0.5}
+
+    def within(self, labels):
+        count = len(np.unique(labels))
+        return [(Memory(of[count], 300), count)]
+
+    monkeypatch.setattr(Errors, "within", within)
+    columns = {"pair_id": np.arange(300) // 2, "triple_id": np.arange(300) // 3}
+    found = suspicions(np.arange(300) % 2, Categorical(np.full(300, 0.5)), columns)
+    assert [s.column for s in found] == ["triple_id"]

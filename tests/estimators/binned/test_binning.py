@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import EqualMass, EqualWidth
 from calibrant._validate import InputError
-from calibrant.estimators.binned.binning import Tally, tally, unit_of
+from calibrant.estimators.binned.binning import Tally, lp_norm, tally, unit_of
 
 
 @pytest.mark.parametrize("n_bins", [1, 3, 7, 10, 15, 20, 100, 1000])
@@ -138,3 +138,16 @@ def test_cells_that_are_known_need_not_be_found(weighted, rng):
     bins = EqualMass(6).bins(p, weights)
     found, known = (tally(p, observed, bins, weights, cell) for cell in (None, bins.index(p)))
     assert (found.mass.tolist(), found.score.tolist()) == (known.mass.tolist(), known.score.tolist())
+
+
+def test_ties_are_together_or_split():
+    with pytest.raises(InputError, match="ties must be 'together' or 'split'; got 'apart'"):
+        EqualMass(5, "apart")
+
+
+@pytest.mark.parametrize("size", [1e-200, 0.3, 1e200])
+def test_norms_of_any_size(size):
+    """Sixth powers of such numbers are zero or infinite."""
+    assert lp_norm(size * np.array([3.0, 0, 4]), np.array([1.0, 1, 2]), 6) == pytest.approx(
+        size * ((3.0**6 + 2 * 4.0**6) / 4) ** (1 / 6), rel=1e-12, abs=0
+    )

@@ -5,6 +5,7 @@ from calibrant import ECE, Categorical, ExactTest, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
 from calibrant.estimators import CanonicalECE, Grid, KMeans, MedianVariance
+from calibrant.estimators.binned.canonical import CellCounts
 from calibrant.lab import TwiceTempered
 
 
@@ -98,3 +99,18 @@ def test_bad_input(rng):
         CanonicalECE(15)
     with pytest.raises(InputError, match="norm must be a number of at least 1"):
         CanonicalECE(norm=0.5)
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_limits_count_what_a_row_is_off_in_all_classes(is_right, rng):
+    """The variance of a sum of sizes, from each row's own residuals: as they were, or as predictions expect them if that is more."""
+    p, w = rng.dirichlet(np.ones(3), 40), rng.uniform(0.5, 2, 40)
+    y = p.argmax(axis=1) if is_right else p.argmin(axis=1)
+    counts = CellCounts.in_cells(np.arange(40) % 4, p, w)
+    slack = counts.slack(counts.gaps(y[None])[0], p, y)
+    sizes = [[np.abs(row - np.eye(3)[k]).sum() for k in range(3)] for row in p]
+    seen = sum(w[i] ** 2 * sizes[i][y[i]] ** 2 for i in range(40))
+    expected = sum(w[i] ** 2 * p[i, k] * sizes[i][k] ** 2 for i in range(40) for k in range(3))
+    assert (expected > seen) == is_right
+    assert slack.whole == pytest.approx(max(seen, expected) / w.sum() ** 2, rel=1e-12)
+    assert slack.step == pytest.approx(2 * w.max() / w.sum(), rel=1e-12)

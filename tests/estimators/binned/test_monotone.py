@@ -1,12 +1,14 @@
 """The error of single predictions: what bins leave open is no more than is said, and limits hold for hidden stairs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from calibrant import Bernoulli, DebiasedECE, EqualMass
 from calibrant.estimators import Edges, MonotoneECE
-from calibrant.estimators.binned.monotone import _Spread, chosen
+from calibrant.estimators.binned.monotone import NUMBERS_OF_BINS, TAIL, _Spread, chosen
 
 CURVES = {
     "stairs": lambda p, t: (np.floor(p / t) + 0.5) * t,
@@ -105,3 +107,13 @@ def test_labels_are_averaged_and_weights_have_no_interval(rng):
     weighted = MonotoneECE()(y[:, 0], p[:, 0], sample_weight=np.full(400, 2.0))
     assert "sample_weight" in weighted.withheld
     assert weighted.value == pytest.approx(parts[0].value)
+
+
+@pytest.mark.parametrize("n", [9, 19, 20, 29, 30, 50, 70, 100])
+def test_the_best_of_all_numbers_with_ten_rows_a_bin(n):
+    p = (np.arange(n) + 0.5) / n
+    allowed = [number for number in NUMBERS_OF_BINS if number == 1 or n / number >= 10]
+    each = [_Spread.of(p, EqualMass(number).bins(p)) for number in allowed]
+    least = min(s.expected(TAIL) for spread in each for s in (spread, replace(spread, has_square=True)))
+    assert chosen(p, None).expected(TAIL) == least
+    assert len(chosen(p, None).rows) == allowed[-1]  # of even predictions the finest is the best

@@ -112,3 +112,12 @@ def test_doane_by_hand(rng):
     assert Grid("doane").settled(p).bins == np.ceil(1 + np.log2(50) + more / 2)
     assert Grid("doane").settled(np.full((3, 2), 0.5)).bins == np.ceil(1 + np.log2(3))
     assert Grid(7).settled(p).bins == 7
+
+
+@pytest.mark.parametrize("widest", range(4))
+def test_the_widest_column_is_halved(widest, rng):
+    points = rng.uniform(0, 0.1, (20, 4))
+    points[:, widest] *= 5
+    upper = points[:, widest] > np.sort(points[:, widest])[9]
+    cells = MedianVariance(10).cells(points)
+    assert len(set(zip(cells, upper, strict=True))) == len(set(cells)) == 2

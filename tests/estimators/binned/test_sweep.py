@@ -130,3 +130,13 @@ def test_bad_settings():
         Sweep("width", ties="split")
     with pytest.raises(InputError, match="leave out sample_weight"):
         ECE(Sweep(ties="split"))([0, 1], [0.2, 0.7], sample_weight=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_resamples_do_not_look_at_each_other(rule, rng):
+    """In the first ones nothing happens, or everything; the others are in disorder from the first row to the last."""
+    p = np.sort(rng.random(40))
+    targets = np.stack([*np.zeros((30, 40), int), *np.ones((30, 40), int), *rng.integers(0, 2, (5, 40))])
+    together = ECE(rule).given(Categorical(p), None)
+    alone = [ECE(rule)(y, p).value for y in targets]
+    assert together(targets) == pytest.approx(alone, rel=1e-12)

@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import Bernoulli, Categorical, ClassWise, ExactTest, TopLabel
 from calibrant.estimators import TailScan
-from calibrant.estimators.binned.tail_scan import tails
+from calibrant.estimators.binned.tail_scan import MIN_VARIANCE, tails
 
 
 def by_definition(y, f, w, thresholds):
@@ -106,3 +106,14 @@ def test_a_wrong_top_is_seen_where_errors_over_all_rows_are_blind():
 def test_lenses(rng):
     p = rng.dirichlet(np.ones(3), 50)
     assert TailScan(TopLabel())(rng.integers(0, 3, 50), p).lens == "top-label"
+
+
+@pytest.mark.parametrize("n", [40, 63, 64, 127, 200])
+def test_no_tail_has_less_variance_than_is_worth_a_look(n):
+    """Rows that count alike: thresholds are where a half, a quarter and so on are reached, down to that and no further."""
+    scores = (np.arange(n) + 1) / (n + 2)
+    steps = max(k for k in range(20) if k == 0 or n * 0.25 / 2**k >= MIN_VARIANCE)
+    goals = [n * 0.25 / 2**k for k in range(1, steps + 1)]
+    lower = {next(t for t in scores if 0.25 * (scores <= t).sum() >= goal) for goal in goals}
+    upper = {max(t for t in scores if 0.25 * (scores > t).sum() >= goal) for goal in goals}
+    assert tails(scores, np.full(n, 0.25), 1.0).edges[1:-1].tolist() == sorted(lower | upper)

@@ -7,7 +7,7 @@ from scipy.stats import binom
 from calibrant import Ensemble, ExactTest, MultivariateNormal, Normal, PITError, Poisson, Quantiles
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
-from calibrant.estimators.forecast_errors.pit_error import distance_from_uniform
+from calibrant.estimators.forecast_errors.pit_error import distance_at, distance_from_uniform
 
 DISTANCES = ("kolmogorov", "cramer-von-mises", "kuiper")
 
@@ -128,3 +128,12 @@ def test_where_no_interval_is_known_there_is_none(rng):
     assert not PITError("cramer-von-mises")(rng.standard_normal(50), batch).has_interval
     for distance in ("kolmogorov", "kuiper"):
         assert not PITError(distance)(rng.standard_normal(50), batch, sample_weight=np.ones(50)).has_interval
+
+
+def test_quantiles_stand_for_the_levels_that_are_nearest(rng):
+    """Cramer and von Mises' distance by integration over all levels."""
+    levels, shares = np.array([0.05, 0.1, 0.4, 0.8]), rng.random((3, 4))
+    u = (np.arange(200_000) + 0.5) / 200_000
+    nearest = np.abs(u[:, None] - levels).argmin(axis=1)
+    expected = [np.sqrt(np.mean((row - levels)[nearest] ** 2)) for row in shares]
+    assert distance_at(shares, levels, "cramer-von-mises") == pytest.approx(expected, rel=1e-4)

@@ -5,6 +5,7 @@ from calibrant import Categorical, Ensemble, ExactTest, MultivariateNormal, Norm
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
 from calibrant.estimators import MeanStd, MeanWidth, ZVariance, by_spread
+from calibrant.estimators.forecast_errors.spread import without_noise
 
 
 def test_means_over_rows(rng):
@@ -48,3 +49,8 @@ def test_what_is_refused():
         by_spread(Normal([0.0], 1.0), 0)
     with pytest.raises(InputError, match="MeanStd needs a standard deviation"):
         MeanStd()([0], [[0.2, 0.3, 0.5]])
+
+
+def test_spreads_that_single_precision_tells_apart_are_two(rng):
+    assert len(np.unique(without_noise(np.array([1.0, 1.000001, 9e-9, 9.000001e-9])))) == 4
+    assert len(np.unique(without_noise(np.array([1.0, 1.0000001, 9e-9, 9.0000001e-9])))) == 2

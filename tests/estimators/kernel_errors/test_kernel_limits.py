@@ -1,8 +1,12 @@
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
-from calibrant import SKCE, Normal
+from calibrant import SKCE, Categorical, Normal
+from calibrant.estimators import RandomFeatureSKCE
+from calibrant.estimators.kernel_errors.kernel_resamples import work_of_resample
+from calibrant.estimators.kernel_errors.kernel_sums import PairSpread
+from calibrant.estimators.kernel_errors.skce import PairLimits
 from calibrant.kernels import Exponential, Gaussian
 
 UNIT = SKCE(Exponential(1.0), Gaussian(1.0))
@@ -49,3 +53,17 @@ def test_the_biased_estimate_has_none(rng):
     assert "unbiased=True has an interval" in found.withheld
     with pytest.raises(ValueError, match="this SKCE has no interval"):
         found.confidence_interval()
+
+
+@pytest.mark.parametrize("value", [0.5, 2.0])
+def test_the_lower_limit_allows_for_a_single_square(value):
+    """Noise of one direction: ``value`` less its mean of one, whose upper quantile is that of chi-square."""
+    low, _ = PairLimits(value, PairSpread(0.0, 0.01), 0.0)(0.9)
+    assert low == pytest.approx(max(value - 0.1 * (chi2.ppf(0.95, 1) - 1) / 2**0.5, 0), rel=1e-9)
+
+
+def test_what_costs_the_budget_exactly_is_done(rng):
+    predictions = Categorical(rng.dirichlet(np.ones(3), 50))
+    work = work_of_resample(Exponential(0.5), predictions, 3)
+    asked = [SKCE(Exponential(0.5)).affordable(predictions, 20, b) for b in (20 * work, 20 * work - 1)]
+    assert [type(estimator) for estimator in asked] == [SKCE, RandomFeatureSKCE]

@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -228,3 +230,13 @@ def test_weights_of_one_change_no_digit_on_a_line(unbiased, rng):
     estimator, drawn = SKCE(Exponential(0.2), unbiased=unbiased), predictions.sample(rng, 5)
     plain, weighted = (estimator.given(predictions, w)(drawn) for w in (None, np.ones(700)))
     assert (plain == weighted).all()
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_statistics_travel_after_their_first_use(kind, rng):
+    """To other processes: without what they keep, with what they need."""
+    predictions = Normal(rng.normal(size=12), 1.0) if kind == "numbers" else Categorical(rng.dirichlet(np.ones(3), 12))
+    statistic, targets = SKCE().given(predictions, None), predictions.sample(rng, 4)
+    before, fresh = statistic(targets), len(pickle.dumps(SKCE().given(predictions, None)))
+    assert len(pickle.dumps(statistic)) == fresh
+    assert np.array_equal(pickle.loads(pickle.dumps(statistic))(targets), before)

@@ -4,7 +4,7 @@ import pytest
 from calibrant import SKCE, Categorical, ExactTest, Mixture, Normal
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
-from calibrant.estimators import PairSKCE, SumSKCE
+from calibrant.estimators import PairSKCE, RandomFeatureSKCE, SumSKCE
 from calibrant.kernels import Exponential, Gaussian, Identity
 
 
@@ -111,3 +111,19 @@ def test_settings(classes):
         SumSKCE((SKCE(),))([0, 1], [0.3, 0.4], sample_weight=[1.0, 0.0])
     with pytest.raises(InputError, match="PairSKCE needs predictions with coordinates; Mixture have none"):
         PairSKCE(joint)([0.0, 1.0], Mixture([Normal([0.0, 1.0], 1.0)] * 2))
+
+
+def test_a_sum_is_a_value(classes):
+    """Of a list or of a tuple: equal, and a key of a dictionary."""
+    terms = [SKCE(Exponential(0.5)), SKCE(Gaussian(0.5))]
+    assert SumSKCE(terms) == SumSKCE(tuple(terms))
+    assert len({SumSKCE(terms), SumSKCE(tuple(terms))}) == 1
+
+
+@pytest.mark.parametrize(
+    "estimator", [PairSKCE(joint), SumSKCE([SKCE()]), RandomFeatureSKCE(Exponential(0.5))], ids=repr
+)
+def test_a_pair_needs_two_rows(estimator):
+    assert np.isfinite(estimator([0, 1], [0.2, 0.7]).value)
+    with pytest.raises(InputError, match="needs at least two rows"):
+        estimator([0], [0.2])

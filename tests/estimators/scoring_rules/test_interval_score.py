@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant import Ensemble, Normal, Pinball
+from calibrant import CRPS, Ensemble, Normal, Pinball, Quantiles
 from calibrant._validate import InputError
 from calibrant.estimators import IntervalScore
 
@@ -32,3 +32,11 @@ def test_what_is_refused():
             IntervalScore(level)
     with pytest.raises(InputError, match="IntervalScore needs quantiles, which Categorical predictions do not have"):
         IntervalScore()([0, 1], [0.2, 0.4])
+
+
+def test_quantiles_are_taken_as_they_are():
+    """No line is drawn between them, and no note says so, as it does of scores that need all levels."""
+    fan = Quantiles([[-1.0, 0, 2], [0, 1, 3]], [0.05, 0.5, 0.95])
+    notes = {estimator: estimator([0.5, 1.0], fan).notes for estimator in (IntervalScore(0.9), CRPS())}
+    assert notes[IntervalScore(0.9)] == ()
+    assert any("straight lines" in note for note in notes[CRPS()])

@@ -5,7 +5,15 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.estimators import IsotonicCurve, KernelSmooth
-from calibrant.estimators.smooth.fitted_curves import CANDIDATES, COARSE, GridPositions, _LeftOut, _spread, cells_of
+from calibrant.estimators.smooth.fitted_curves import (
+    CANDIDATES,
+    COARSE,
+    Curve,
+    GridPositions,
+    _LeftOut,
+    _spread,
+    cells_of,
+)
 
 CURVES = [IsotonicCurve(), KernelSmooth(), KernelSmooth(0.05)]
 
@@ -195,3 +203,15 @@ class TestKernelSmooth:
     def test_bad_bandwidths(self, bandwidth):
         with pytest.raises(InputError, match=r"bandwidth must be a number from 0.0001 to 10, or None .*; got"):
             KernelSmooth(bandwidth)
+
+
+class Constant(Curve):
+    """The least that a rule of one's own has to write."""
+
+    def fit(self, scores, observed, weights=None):
+        return float(np.average(observed, weights=weights))
+
+
+def test_a_rule_of_ones_own_is_fitted_anew(rows):
+    scores, observed, weights = rows
+    assert Constant().given(scores, weights)(observed) == Constant().fit(scores, observed, weights)

@@ -95,3 +95,16 @@ def test_the_level_of_the_exact_test_holds():
 def test_bad_bandwidths(bandwidth):
     with pytest.raises(InputError, match="bandwidth must be a positive number, or None to find it"):
         SmoothECE(bandwidth)
+
+
+@pytest.mark.parametrize("ends", [(0.0, 0.1), (0.45, 0.55), (0.9, 1.0)])
+def test_the_noise_that_limits_allow_for(ends, rng):
+    """The root of the mean square of smoothed noise, row by row: with reflections at both ends it is twice as large there."""
+    p, h, w = rng.uniform(*ends, 30), 0.05, rng.uniform(0.5, 2, 30)
+    y = (rng.random(30) < p).astype(int)
+    t, share = np.linspace(0, 1, 20_001)[:, None], w / w.sum()
+    images = [2 * m + sign * p for m in range(-2, 3) for sign in (1, -1)]
+    kernel = sum(np.exp(-0.5 * ((t - image) / h) ** 2) for image in images) / (h * np.sqrt(2 * np.pi))
+    squares = np.trapezoid(kernel**2, t[:, 0], axis=0)
+    noise = max(share**2 * squares @ (p - y) ** 2, share**2 * squares @ (p * (1 - p)))
+    assert SmoothECE(h).slack(p, y, w, 0.1).expected == pytest.approx((2 / np.pi * noise) ** 0.5, rel=1e-4)

@@ -95,3 +95,11 @@ class TestEdges:
         result = CalibrationRatio()([1], [0.4])
         assert (result.value, result.standard_error, result.interval) == (2.5, None, None)
         assert result.notes == ("one row says nothing of others: there is no interval",)
+
+
+def test_the_weight_of_an_event(rng):
+    """One more event would weigh what events weigh on average by weight; any row, where nothing happened."""
+    y, p, w = np.array([1, 0, 1, 0, 0]), rng.random(5), np.array([1.0, 5, 3, 2, 9])
+    assert CalibrationRatio()(y, p, sample_weight=w).limits.share == pytest.approx((1 + 9) / (1 + 3) / (w @ p))
+    nothing = CalibrationRatio()(np.zeros(5, int), p, sample_weight=w)
+    assert nothing.limits.share == pytest.approx((w @ w) / w.sum() / (w @ p))

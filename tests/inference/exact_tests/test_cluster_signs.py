@@ -28,6 +28,7 @@ from calibrant.distributions import as_problem
 from calibrant.estimators import TailScan
 from calibrant.estimators.cluster_skewness import ClusterSkewness
 from calibrant.inference import WildBootstrapTest, monte_carlo
+from calibrant.inference.exact_tests.cluster_signs import _check_bins
 from calibrant.kernels import Exponential
 from calibrant.lenses import groups
 
@@ -270,3 +271,21 @@ def test_forecasts_of_every_kind(rng):
     for y, right, wrong in cases:
         assert AggregatedTest(n_resamples=99)(y, right, clusters=clusters).pvalue > 0.02
         assert AggregatedTest(n_resamples=99)(y, wrong, clusters=clusters).pvalue == 0.01
+
+
+def test_bins_are_refused_where_sums_of_sizes_move():
+    """From the definition, for clusters of independent rows and one bin: ``.2 / surprises`` of a size against a quarter of .6."""
+    rng, refused, expected = np.random.default_rng(0), [], []
+    for n in range(2, 14):
+        p, w = rng.uniform(0.1, 0.2, n), rng.uniform(0.5, 1.5, n)
+        variance, third = w**2 * p * (1 - p), w**3 * p * (1 - p) * (1 - 2 * p)
+        shift = min(1.0, 0.2 * third.sum() ** 2 / variance.sum() ** 3)
+        expected.append(shift > 0.25 * 0.36**0.5)
+        predictions, clusters = Categorical(p), Clusters.of_codes(np.arange(n))
+        try:
+            _check_bins("ExactTest", ECE(EqualWidth(1)), 0.0, predictions, w, clusters)
+            refused.append(False)
+        except InputError:
+            refused.append(True)
+    assert refused == expected
+    assert 2 < sum(expected) < 8

@@ -23,6 +23,7 @@ from calibrant import (
     TopLabel,
 )
 from calibrant._validate import InputError
+from calibrant.estimators import RandomFeatureSKCE
 from calibrant.kernels import Exponential, Gaussian
 
 TESTS = {
@@ -263,3 +264,22 @@ def test_the_least_squares_example():
     case = json.loads((Path(__file__).parents[2] / "golden" / "ols.json").read_text())
     test = ExactTest(SKCE(Exponential(1.0), Gaussian(1.0)), 1999)
     assert 0.01 < test(case["y"], Normal(case["loc"], case["scale"])).pvalue < 0.03  # 0.019 and 3 standard errors
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+def test_equal_values_are_hits_of_a_sequence(alternative):
+    """But for rounding, on either side: the first five resamples of a statistic that cannot vary stop it."""
+    result = ExactTest(lambda y, p: 0.3 + 1e-16 * y[0], 99, alternative, stop_after=5)([0, 1], [0.5, 0.5])
+    assert (result.pvalue, len(result.null_distribution)) == (1, 5)
+
+
+def test_beyond_the_budget_another_estimator_is_ranked_and_said(rng):
+    p = rng.dirichlet(np.ones(3), 300)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    assert ExactTest(SKCE(), 19)(y, p).notes == ()
+    result = ExactTest(SKCE(), 19, budget=1e6)(y, p)
+    assert isinstance(result.estimate.estimator, RandomFeatureSKCE)
+    assert any(
+        note.startswith("19 resamples of all pairs exceed the budget of 1e+06: RandomFeatureSKCE")
+        for note in result.notes
+    )

@@ -124,3 +124,24 @@ def test_no_residuals_no_evidence():
 def test_settings_are_checked():
     with pytest.raises(InputError, match="probes must be a whole number of at least 1; got 0"):
         GammaTest(probes=0)
+
+
+def test_the_pvalue_from_the_matrix(rng):
+    """All three cumulants entry by entry, at few rows, where n - 1 is not n."""
+    predictions = Categorical(rng.dirichlet(np.ones(3), 12))
+    y = rng.integers(0, 3, 12)
+    h = KernelMatrix.of(UNIT, y, predictions, None).dense
+    bare = h - np.diag(np.diag(h))
+    variance, third = 2 * (bare**2).sum() / 11**2, 8 * np.trace(bare @ bare @ bare) / 11**3
+    found = GammaTest(UNIT)(y, predictions)
+    assert found.statistic == pytest.approx(bare.sum() / 11, rel=1e-10)
+    expected = pearson3.sf(found.statistic / variance**0.5, third / variance**1.5)
+    assert found.pvalue == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "is_exact"), [(1024, True), (1025, False)])
+def test_the_trace_is_drawn_beyond_1024_rows(n, is_exact):
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    y = (rng.random(n) < p) * 1
+    assert (len({GammaTest(SKCE(Exponential(0.1)))(y, p, rng=seed).pvalue for seed in range(2)}) == 1) == is_exact

@@ -9,6 +9,7 @@ from calibrant import SKCE, Categorical
 from calibrant._validate import InputError
 from calibrant.inference import SpectralTest
 from calibrant.inference.kernel_tests import asymptotic
+from calibrant.inference.kernel_tests.asymptotic import _without_negative
 from calibrant.inference.kernel_tests.kernel_matrix import KernelMatrix
 from calibrant.kernels import Exponential, Gaussian, Kernel
 
@@ -132,3 +133,13 @@ def test_no_residuals_no_evidence():
 def test_settings_are_checked():
     with pytest.raises(InputError, match="eigenvalues must be a whole number of at least 1; got 0"):
         SpectralTest(eigenvalues=0)
+
+
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_negative_eigenvalues_are_told_by_their_share(size):
+    """Of the largest, whatever the unit of the kernel."""
+    rounding, told = (size * np.array([least, 0.5, 1.0]) for least in (-1e-15, -0.01))
+    assert _without_negative(rounding)[1] == ()
+    values, (note,) = _without_negative(told)
+    assert values.tolist() == [0.0, 0.5 * size, size]
+    assert "not positive semi-definite" in note

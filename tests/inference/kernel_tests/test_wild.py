@@ -79,3 +79,20 @@ def test_no_residuals_no_evidence():
 def test_settings_are_checked():
     with pytest.raises(InputError, match="n_resamples must be a whole number of at least 1; got 0"):
         WildBootstrapTest(n_resamples=0)
+
+
+def test_the_null_distribution_is_that_of_signs(rng):
+    """Each of its values is that of one of 32 sets of signs."""
+    predictions, y = Categorical(rng.uniform(0.2, 0.8, 6)), rng.integers(0, 2, 6)
+    h = KernelMatrix.of(UNIT, y, predictions, None).dense
+    bare = h - np.diag(np.diag(h))
+    values = np.unique([np.array(s) @ bare @ np.array(s) / 30 for s in product([-1, 1], repeat=6)])
+    null = WildBootstrapTest(UNIT, 99)(y, predictions).null_distribution
+    assert np.abs(null[:, None] - values).min(axis=1) == pytest.approx(0, abs=1e-12)
+
+
+def test_single_rows_as_clusters_are_told(rng):
+    p, y = rng.uniform(0.2, 0.8, 60), rng.integers(0, 2, 60)
+    plain, told = (WildBootstrapTest(n_resamples=99)(y, p, clusters=c) for c in (None, np.arange(60)))
+    assert told.pvalue == plain.pvalue
+    assert told.notes == (*plain.notes, "every row is a cluster of its own: rows are taken as independent")
