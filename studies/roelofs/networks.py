@@ -7,7 +7,8 @@ format that calibrant reads (arrays ``predictions`` and ``ground_truth``, or as 
 In every split, rows drawn at random fit temperature scaling, isotonic regression and histogram binning (the latter two one class
 against the rest, fifteen bins of equal mass), and the others measure the confidence: 5,000 and 10,000 rows of the small networks,
 as of CIFAR-10 in the paper, and halves of other files. The logits of the paper's ten networks are not public: numbers are those
-of other networks, and what can be compared is the pattern.
+of other networks, and what can be compared is the pattern. All of the paper's have an error of 4 points or more before
+recalibration; that of most of the small ones is less.
 """
 
 import argparse
@@ -177,7 +178,7 @@ def claims(found: Found) -> Table:
         rows.append((f"{name}: the bins find more than the sweep", PAPER_GAPS[name], f"{low:.1f} to {high:.1f} % more"))
     if largest:
         low, high = np.sort(gaps(largest, 0)[:, 1])[[0, -1]]
-        what = f"{AS_THEY_ARE}, of networks with an error of {LEAST:g} points or more, as all of the paper's"
+        what = f"{AS_THEY_ARE}, networks of {LEAST:g} points or more: the bins find more"
         rows.append((what, PAPER_GAPS[AS_THEY_ARE], f"{low:.1f} to {high:.1f} % more"))
     return Table(dict(zip(("what", "the paper", "here"), zip(*rows, strict=True), strict=True)))
 
