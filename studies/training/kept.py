@@ -23,8 +23,8 @@ PARTS = "validation", "test"
 def name_of(run: dict[str, Any]) -> str:
     """Of the file: what the networks differ in.
 
-    >>> name_of({"network": "vgg11-16", "epochs": 20, "augments": False, "loss": "xe"})
-    'vgg11-16_20-epochs_bare'
+    >>> name_of({"network": "vgg11-8", "epochs": 12, "augments": False, "loss": "xe"})
+    'vgg11-8_12-epochs_bare'
     >>> name_of({"network": "resnet10-8", "epochs": 10, "augments": True, "loss": "ls"})
     'resnet10-8_10-epochs_ls'
     """

@@ -147,7 +147,6 @@ ARCHITECTURES: dict[str, Callable[[], Network]] = {
     "resnet10-8": partial(residual, 8, 1),
     "wrn10-2": partial(wide, 2, 1),
     "densenet10": partial(dense, 8, 2),
-    "vgg11-16": partial(plain, 16, normalises=True),
     "vgg11-16-plain": partial(plain, 16, normalises=False),
     "perceptron-512": partial(perceptron, 512),
 }
