@@ -1,27 +1,42 @@
-"""The numbers of docs/guide/networks.md, on the predictions they are of; skipped where those are absent."""
+"""Commands of docs/guide/networks.md print what the page says; its examples in Python are run with those of all pages."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from calibrant import ECE, Categorical, EqualMass, LogLoss, TopLabel
-from calibrant.recalibration import Default
+ROOT = Path(__file__).parents[1]
+BLOCKS = re.findall(
+    r"^```(sh|text)\n(.*?)^```", (ROOT / "docs" / "guide" / "networks.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+)
 
-PAGE = Path(__file__).parents[1] / "docs" / "guide" / "networks.md"
+
+def plain(shown):
+    """Words without boxes and line breaks."""
+    return " ".join(re.sub("[│╭╮╰╯─]", " ", shown).split())
 
 
-def test_the_page_has_the_numbers_of_the_network(network):
-    name, y, p = network
-    if not name.startswith("wideresnet"):
-        pytest.skip("the page is of the other network")
-    order, text = np.random.default_rng(0).permutation(len(y)), PAGE.read_text("utf-8")
-    validation, test = order[:5000], order[5000:]
-    predictions = Categorical(p)
-    before = ECE(EqualMass(15), lens=TopLabel())(y[test], predictions[test])
-    assert f"{100 * float(before):.2f} %" in text
-    interval = before.confidence_interval()
-    assert f"{100 * interval.low:.3g} % to {100 * interval.high:.3g} %" in text
-    after = Default().fit(y[validation], predictions[validation], folds=0).map.apply(predictions[test])
-    for some in (predictions[test], after):
-        assert f"{float(LogLoss()(y[test], some)):.4f} of " in text
+def test_what_is_shown_follows_a_command():
+    kinds = [kind for kind, _ in BLOCKS]
+    assert kinds.count("text") >= 3
+    assert kinds[0] == "sh"
+
+
+@pytest.mark.study
+def test_commands_print_what_the_page_says(tmp_path):
+    (tmp_path / "studies").symlink_to(ROOT / "studies")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    shown = ""
+    for kind, text in BLOCKS:
+        if kind == "sh":
+            command = ["bash", "-e", "-c", text]
+            done = subprocess.run(
+                command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            shown += plain(done.stdout) + " "
+        else:
+            assert plain(text) in shown

@@ -145,10 +145,14 @@ ARCHITECTURES: dict[str, Callable[[], Network]] = {
     "tiny": partial(residual, 4, 1),
     "vgg11-8": partial(plain, 8, normalises=True),
     "resnet10-8": partial(residual, 8, 1),
+    "wrn10-2": partial(wide, 2, 1),
+    "densenet10": partial(dense, 8, 2),
+    "vgg11-16-plain": partial(plain, 16, normalises=False),
+    "perceptron-512": partial(perceptron, 512),
 }
-"""By name; ResNet-18 here has half the usual width, and the last two are for a processor."""
+"""By name; ResNet-18 here has half the usual width, and those from "tiny" on are for a processor."""
 
-CLIPPED = ("vgg11-plain", "perceptron")
+CLIPPED = ("vgg11-plain", "vgg11-16-plain", "perceptron", "perceptron-512")
 """Without normalisation: smaller steps, and gradients are shortened."""
 
 

@@ -93,7 +93,19 @@ def small_runs() -> Iterator[Run]:
     yield from (run for run in _with_seeds("resnet10-8", SMALL, SMALL_EPOCHS) if run not in SMALL_OTHERS)
 
 
-PLANS: dict[str, Callable[[], Iterator[Run]]] = {"paper": runs, "small": small_runs}
+KEPT = (
+    Run("perceptron-512", "xe", 0, 0, 10),
+    Run("resnet10-8", "xe", 0, 0, 3),
+    Run("vgg11-8", "xe", 0, 0, 12),
+    Run("vgg11-16-plain", "xe", 0, 0, 10),
+    Run("vgg11-8", "xe", 0, 0, 12, augments=False),
+    Run("resnet10-8", "ls", 0.1, 0, 10),
+    Run("densenet10", "xe", 0, 0, 2),
+    Run("wrn10-2", "xe", 0, 0, 2),
+)
+"""Networks whose logits are part of the project: short schedules and long ones, with crops and without."""
+
+PLANS: dict[str, Callable[[], Iterator[Run]]] = {"paper": runs, "small": small_runs, "networks": lambda: iter(KEPT)}
 """By name."""
 
 

@@ -57,8 +57,9 @@ class Record:
             self.pack, self.n_packs = {}, self.n_packs + 1
         self.pack |= {f"{run.name}.{part}": values for part, values in logits.items()}
         path = self.folder / f"{self.name}-{self.n_packs}.npz"
-        np.savez(path.with_name("writing.npz"), **self.labels, **self.pack)  # type: ignore[arg-type]
-        path.with_name("writing.npz").replace(path)
+        with path.with_suffix(".part").open("wb") as file:
+            np.savez(file, **self.labels, **self.pack)  # type: ignore[arg-type]
+        path.with_suffix(".part").replace(path)
         self.write()
 
     def write(self) -> None:
@@ -189,7 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
     work = Work(queue, parts, record, started + given.seconds, given.epochs_scale)
     slots = [Slot(train, given.batch) for _ in range(given.together)]
     if not given.no_timing:
-        measure_epochs(work, slots[0], TIMED[given.plan])
+        measure_epochs(work, slots[0], TIMED.get(given.plan, {}))
     advance_together([work.follow(slot) for slot in slots])
     record.write()
     print(f"{len(record.lines)} runs done, {len(work.queue)} left after {time.monotonic() - started:.0f} s", flush=True)

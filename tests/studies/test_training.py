@@ -12,7 +12,7 @@ from calibrant import KDE, SKCE  # noqa: E402
 from calibrant.estimators import MMCE  # noqa: E402
 from calibrant.kernels import Exponential  # noqa: E402
 from calibrant.losses import CalibrationLoss, FocalLoss, LabelSmoothing  # noqa: E402
-from studies.training import images, measure, networks, plan, terms, train, trainer  # noqa: E402
+from studies.training import images, kept, measure, networks, plan, terms, train, trainer  # noqa: E402
 
 OURS = {
     "ls": LabelSmoothing(0.3),
@@ -104,7 +104,7 @@ def test_a_plan_that_breaks_off_goes_on(file, split, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "second.json").read_text())["runs"] == {}
 
 
-@pytest.mark.parametrize(("name", "number"), [("paper", 147), ("small", 90)])
+@pytest.mark.parametrize(("name", "number"), [("paper", 147), ("small", 90), ("networks", 8)])
 def test_runs_have_names_of_their_own(name, number):
     names = [run.name for run in plan.PLANS[name]()]
     assert len(set(names)) == len(names) == number
@@ -124,3 +124,20 @@ def test_runs_are_measured_before_and_after_scaling_and_only_once(tmp_path):
     assert after["accuracy"] == before["accuracy"]
     assert np.isnan(after["resampled"])
     assert measure.read_packs(tmp_path, {"a_xe_0_3"}) == []
+
+
+def test_networks_are_kept_with_labels_of_both_parts(tmp_path, rng):
+    run = plan.Run("tiny", "ls", 0.1, 0, 4, augments=False)
+    z = {part: rng.normal(size=(n, 10)).astype(np.float16) for part, n in (("validation", 20), ("test", 40))}
+    y = {f"labels_{part}": rng.integers(10, size=len(values)) for part, values in z.items()}
+    record = train.Record(tmp_path, "runs", y)
+    record.add(run, {}, z)
+    kept.main([str(tmp_path), "--out", str(tmp_path / "kept")])
+    (path,) = (tmp_path / "kept").glob("*")
+    assert path.name == "tiny_4-epochs_bare_ls.npz"
+    found = np.load(path)
+    assert sorted(found.files) == ["labels_test", "labels_validation", "logits_test", "logits_validation"]
+    assert found["logits_test"].dtype == np.float16
+    for part, values in z.items():
+        np.testing.assert_array_equal(found[f"logits_{part}"], values)
+        np.testing.assert_array_equal(found[f"labels_{part}"], y[f"labels_{part}"])
