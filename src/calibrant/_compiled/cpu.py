@@ -23,12 +23,14 @@ Compiled code that calls other compiled code is in this file, and in :mod:`calib
 only where a function is written.
 """
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic
 
 BLOCK, STRIP, LANES, GROUPS = 128, 16, 32, 32
@@ -46,6 +48,9 @@ def compiled(function: F) -> F:
     There are no ``fastmath`` flags, so that no compiler may change a digit.
     """
 
+    if config.DISABLE_JIT:  # NumPy would warn of what the compiled code passes over
+        return np.errstate(all="ignore")(function)
+
     def compile_with(cache: bool) -> F:
         # numba's default check for division by zero would keep loops from becoming vector instructions.
         return cast(F, njit(function, nogil=True, error_model="numpy", cache=cache))
@@ -56,12 +61,41 @@ def compiled(function: F) -> F:
         return compile_with(cache=False)
 
 
+SPLIT = 2.0**27 + 1
+"""Times a number, it leaves the upper half of its digits."""
+
+
+def plain_fma(x: float, y: float, z: float) -> float:
+    """``x y + z`` with one rounding, where nothing is compiled: the product with what its rounding left (Dekker, 1971)."""
+    x, y, z = float(x), float(y), float(z)
+    product = x * y
+    if not 1e-250 < abs(product) < 1e250 or max(abs(x), abs(y), abs(z)) > 1e250:
+        return _exact_fma(x, y, z)
+    a, b = SPLIT * x, SPLIT * y
+    a, b = a - (a - x), b - (b - y)
+    rest = (x - a) * (y - b) - (((product - a * b) - (x - a) * b) - a * (y - b))
+    return math.fsum((product, rest, z))
+
+
+def _exact_fma(x: float, y: float, z: float) -> float:
+    """The same for zeros and extremes."""
+    if not (math.isfinite(x) and math.isfinite(y)):
+        return x * y + z
+    if not math.isfinite(z):
+        return z
+    exact = Fraction(x) * Fraction(y) + Fraction(z)
+    try:
+        return float(exact) if exact else x * y + z
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
 def _fma(typing: Any, x: Any, y: Any, z: Any) -> Any:  # noqa: ARG001
     signature = types.float64(types.float64, types.float64, types.float64)
     return signature, lambda _, builder, __, terms: builder.fma(*terms)
 
 
-fma = cast(Callable[[float, float, float], float], intrinsic(_fma))
+fma = cast(Callable[[float, float, float], float], plain_fma if config.DISABLE_JIT else intrinsic(_fma))
 """``x y + z`` with one rounding, on every processor."""
 
 
