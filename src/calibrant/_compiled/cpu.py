@@ -41,6 +41,9 @@ Law = tuple[
 ]  # factor of the distance, Gaussian or exponential; g and dimensions of normals, or 0
 F = TypeVar("F", bound=Callable[..., object])
 
+IS_PLAIN = bool(vars(config)["DISABLE_JIT"])
+"""Whether loops run as they are written, by the wish of ``NUMBA_DISABLE_JIT``."""
+
 
 def compiled(function: F) -> F:
     """Compile at the first call, without the interpreter lock, kept on disk where a folder is writable.
@@ -48,7 +51,7 @@ def compiled(function: F) -> F:
     There are no ``fastmath`` flags, so that no compiler may change a digit.
     """
 
-    if config.DISABLE_JIT:  # NumPy would warn of what the compiled code passes over
+    if IS_PLAIN:  # NumPy would warn of what the compiled code passes over
         return np.errstate(all="ignore")(function)
 
     def compile_with(cache: bool) -> F:
@@ -95,7 +98,7 @@ def _fma(typing: Any, x: Any, y: Any, z: Any) -> Any:  # noqa: ARG001
     return signature, lambda _, builder, __, terms: builder.fma(*terms)
 
 
-fma = cast(Callable[[float, float, float], float], plain_fma if config.DISABLE_JIT else intrinsic(_fma))
+fma = cast(Callable[[float, float, float], float], plain_fma if IS_PLAIN else intrinsic(_fma))
 """``x y + z`` with one rounding, on every processor."""
 
 
