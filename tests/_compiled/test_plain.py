@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from numba import njit
 
@@ -38,6 +37,8 @@ found = {
     "pair sums": pair_sums(x, v, np.ones(3)),
     "cosines and sines": [cosines_and_sines(a, v[:, 0], v[:, 1])],
     "transports": transports(cost, supply, demand),
+    "transports that leave something": transports(cost, supply, 0.9 * demand),
+    "transports at any cost": transports(cost + np.inf, supply, demand)[:1],
 }
 for name, arrays in found.items():
     parts = b"".join(np.ascontiguousarray(part, dtype=float).tobytes() for part in arrays)
@@ -48,11 +49,13 @@ for name, arrays in found.items():
 def test_loops_have_the_same_digits_without_a_compiler():
     command = [sys.executable, "-W", "error", "-c", SMALL_LOOPS]
     runs = [
-        subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": off}, capture_output=True, text=True, timeout=600)
+        subprocess.run(
+            command, env=os.environ | {"NUMBA_DISABLE_JIT": off}, capture_output=True, text=True, timeout=600
+        )
         for off in "01"
     ]
     compiled, plain = (run.stdout.splitlines() or [run.stderr] for run in runs)
-    assert len(compiled) == 11
+    assert len(compiled) == 13
     assert plain == compiled
 
 

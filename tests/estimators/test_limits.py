@@ -9,6 +9,7 @@ from calibrant.estimators.binned.binning import lp_norm, tally
 from calibrant.estimators.limits import (
     ArcGap,
     CurveGap,
+    RootOfSquares,
     above,
     kuiper_quantile,
     noise_of,
@@ -266,3 +267,8 @@ def test_the_limit_of_any_interval_is_the_largest_of_single_shares():
     fine = np.arange(100_000)
     exact = betaincinv(fine + 1, 100_000 - fine, 0.95) - fine / 100_000
     assert ArcGap(100_000)(0.05)[1] == pytest.approx(exact.max(), rel=1e-5)
+
+
+def test_gaps_without_spread_are_what_they_are():
+    none = np.zeros(2)
+    assert RootOfSquares(np.array([0.3, 0.4]), none, none, none, 0.5).low(0.25, 0.025) == 0.5

@@ -111,3 +111,10 @@ def test_settings(classes):
         SumSKCE((SKCE(),))([0, 1], [0.3, 0.4], sample_weight=[1.0, 0.0])
     with pytest.raises(InputError, match="PairSKCE needs predictions with coordinates; Mixture have none"):
         PairSKCE(joint)([0.0, 1.0], Mixture([Normal([0.0, 1.0], 1.0)] * 2))
+
+
+def test_estimates_without_an_engine_are_what_a_call_gives(rng):
+    p = rng.random(40)
+    y, predictions = (rng.random(40) < p) * 1, Categorical(p)
+    estimator = SumSKCE([SKCE(Exponential(0.4)), SKCE(Gaussian(0.4))])
+    assert estimator.estimate(y, predictions, None).value == estimator(y, predictions).value

@@ -95,3 +95,13 @@ def test_the_level_of_the_exact_test_holds():
 def test_bad_bandwidths(bandwidth):
     with pytest.raises(InputError, match="bandwidth must be a positive number, or None to find it"):
         SmoothECE(bandwidth)
+
+
+def test_a_search_that_is_cut_short_is_near(rng, monkeypatch):
+    p = rng.random(300)
+    y = (rng.random(300) < p) * 1
+    exact = SmoothECE()(y, p).value
+    monkeypatch.setattr("calibrant.estimators.smooth.smooth_ece.STEPS", 3)
+    assert SmoothECE()(y, p).value == pytest.approx(exact, abs=0.01)
+    monkeypatch.setattr("calibrant.estimators.smooth.smooth_ece.STEPS", 0)
+    assert SmoothECE()(y, p).value != pytest.approx(exact, abs=1e-6)

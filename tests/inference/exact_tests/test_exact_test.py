@@ -263,3 +263,16 @@ def test_the_least_squares_example():
     case = json.loads((Path(__file__).parents[2] / "golden" / "ols.json").read_text())
     test = ExactTest(SKCE(Exponential(1.0), Gaussian(1.0)), 1999)
     assert 0.01 < test(case["y"], Normal(case["loc"], case["scale"])).pvalue < 0.03  # 0.019 and 3 standard errors
+
+
+@pytest.mark.parametrize(
+    ("statistic", "options", "words"),
+    [
+        (lambda y, p: None, {}, "estimator must give a number; .* gave a NoneType"),
+        (lambda y, p: np.nan, {}, "the statistic is not a number for"),
+        (lambda y, p: np.nan, {"stop_after": 3}, "the statistic is not a number for some sets of targets"),
+    ],
+)
+def test_statistics_that_are_no_numbers_are_refused(statistic, options, words):
+    with pytest.raises(InputError, match=words):
+        ExactTest(statistic, 99, **options)([0, 1, 1], [0.2, 0.8, 0.5])
