@@ -401,7 +401,8 @@ def magnitude(main: KeyNumber) -> str:
 
 def would_show(main: KeyNumber) -> str:
     """What a calibrated model would show."""
-    assert main.pvalue is not None
+    if main.pvalue is None:
+        return "what a calibrated model would show was not computed"
     if main.null_band is None:
         return f"p = {number(main.pvalue)} by random signs of clusters"
     return f"a calibrated model with these very predictions would show {main.band()} (p = {number(main.pvalue)})"
