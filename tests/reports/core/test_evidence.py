@@ -10,7 +10,15 @@ from scipy.stats import binom
 from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, EqualMass, ExactTest
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.reports import KeyNumber, judge
-from calibrant.reports.core.evidence import EACH, Evidence, LabelEvidence, gather, include_null, largest_left, would_show
+from calibrant.reports.core.evidence import (
+    EACH,
+    Evidence,
+    LabelEvidence,
+    gather,
+    include_null,
+    largest_left,
+    would_show,
+)
 from calibrant.reports.core.problem import slicings_of
 from calibrant.results import Interval, TestResult
 
