@@ -1,6 +1,7 @@
 import math
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from calibrant._array import (
     as_double,
     as_tensor,
+    common,
     gammaln,
     is_array,
     is_floating,
@@ -122,3 +124,13 @@ def test_tensors_hold_the_numbers_of_the_host():
     found = as_tensor(np.array([1.5, 2.0]), "cpu")
     assert found.tolist() == [1.5, 2.0]
     assert str(found.device) == "cpu"
+
+
+def test_quantised_tensors_are_what_they_stand_for():
+    torch = pytest.importorskip("torch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch is to give quantised tensors up
+        short = torch.quantize_per_tensor(torch.tensor([0.2, 0.8]), 0.1, 0, torch.quint8)
+        found = common(short)
+    assert found.tolist() == pytest.approx([0.2, 0.8])
+    assert found.dtype == torch.float32

@@ -161,3 +161,14 @@ def of_models(y, p, **options):
 def test_what_is_for_independent_rows_says_so(measure, words):
     with pytest.raises(InputError, match=words):
         measure(Y, P, clusters=np.arange(60) // 3)
+
+
+def test_labels_of_different_lengths_are_refused():
+    with pytest.raises(InputError, match="clusters must be one label per row; got rows of different lengths"):
+        as_clusters([[1], [1, 2]], 2)
+
+
+def test_what_pandas_has_for_missing_labels_is_refused():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(InputError, match="clusters has 1 missing label, first in row 1"):
+        as_clusters(["a", pandas.NA], 2)

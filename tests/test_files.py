@@ -204,3 +204,14 @@ def test_json_that_is_too_long(place, monkeypatch):
     place.write_text(json.dumps("x" * 20))
     with pytest.raises(InputError, match="more than 10 bytes"):
         read_json(place)
+
+
+def test_a_file_that_may_not_be_written_stays(tmp_path, monkeypatch):
+    """As root every file may be: what the system says is said for it."""
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(PermissionError, match="a.txt"), replacing(path) as out:
+        out.write(b"new")
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1

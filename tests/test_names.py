@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import calibrant
+from calibrant import _names
 from calibrant._names import PACKAGES, PUBLIC, Words, door, homes, stub
 
 SOURCE = Path(calibrant.__file__).parent
@@ -79,3 +80,12 @@ def test_a_door_of_nobody():
 def test_no_file_of_a_package_is_called_like_a_name_of_it(package):
     """Importing the file would put it in the place of the name."""
     assert not {name for name in homes(package) if f"calibrant.{package}.{name}" in homes(package).values()}
+
+
+def test_stubs_are_written_beside_their_packages(tmp_path, monkeypatch):
+    monkeypatch.setattr(_names, "__file__", str(tmp_path / "_names.py"))
+    for package in PUBLIC:
+        (tmp_path / package).mkdir(exist_ok=True, parents=True)
+    _names.write_stubs()
+    for package in PUBLIC:
+        assert (tmp_path / package / "__init__.pyi").read_text("utf-8") == stub(package)

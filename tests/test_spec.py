@@ -78,3 +78,7 @@ def test_names_inside_a_call_come_first():
     assert parse("One()", names, inside=inside) == 1
     with pytest.raises(InputError, match="there is no 'Two'"):
         parse("Two()", names, inside=inside)
+
+
+def test_infinity_has_two_signs():
+    assert parse("take(inf, -inf)", {"take": lambda *values: values}) == (math.inf, -math.inf)

@@ -1,6 +1,7 @@
 """What the boundary refuses, each with its words. Every message names the argument, the value and the remedy."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -17,7 +18,16 @@ from calibrant import (
     TopLabel,
     Variational,
 )
-from calibrant._validate import InputError, as_levels, check_count, check_norm, did_you_mean
+from calibrant._validate import (
+    InputError,
+    as_array,
+    as_levels,
+    as_real,
+    check_count,
+    check_norm,
+    did_you_mean,
+    named_columns,
+)
 
 BAD = {
     "NaN": ([0, 1], [0.5, np.nan], r"y_pred has NaN or infinite values in 1 place, first in row 1 \(nan\)"),
@@ -250,3 +260,36 @@ def test_what_is_no_norm(norm):
 @pytest.mark.parametrize("norm", [1, 2.5, np.inf, np.float32(2)])
 def test_what_is_one(norm):
     check_norm(norm)
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        ([object(), "a"], r"x mixes types \(object, str\): give numbers, or text labels, alone"),
+        ([[1], [1, 2]], "x has rows of different lengths"),
+    ],
+)
+def test_what_makes_no_array_is_told_why(x, words):
+    with pytest.raises(InputError, match=words):
+        as_array(x, "x")
+
+
+def test_decimals_in_rows_are_numbers():
+    found = as_array([[Decimal("0.2"), Decimal("0.8")], [Decimal("0.5"), Decimal("0.5")]], "x")
+    assert found.dtype == np.float64
+    assert found.tolist() == [[0.2, 0.8], [0.5, 0.5]]
+
+
+def test_complex_tensors_are_no_numbers():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(InputError, match="x must hold real numbers; got dtype torch.complex64"):
+        as_real(torch.ones(2, dtype=torch.complex64), "x")
+
+
+def test_what_can_be_an_array_is_one_column():
+    class Column:
+        def __array__(self, dtype=None, copy=None):
+            return np.array(["a", "b"])
+
+    column = Column()
+    assert named_columns(column, 2, "by") == {"group": column}

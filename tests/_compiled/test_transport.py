@@ -15,3 +15,12 @@ def test_plans_are_optimal_by_their_prices(rng):
     assert (cost - of_rows[..., None] - of_columns[:, :, None, :]).min() > -1e-13
     dual = (of_rows * supply[:, None]).sum(axis=2) + (of_columns * demand[None]).sum(axis=2)
     assert (plan * cost).sum(axis=(2, 3)) == pytest.approx(dual, abs=1e-14)
+
+
+def test_what_is_wanted_by_nobody_stays():
+    """As where weights sum to one but for rounding, or where a cost is beyond all numbers."""
+    cost, one = np.array([[[[1.0, 2.0]]]]), np.ones((1, 1))
+    plan, _, _ = transports(cost, one, np.array([[0.5, 0.5 - 1e-12]]))
+    assert plan.ravel().tolist() == [0.5, 0.5 - 1e-12]
+    plan, _, _ = transports(np.full((1, 1, 1, 1), np.inf), one, one)
+    assert plan.ravel().tolist() == [0.0]

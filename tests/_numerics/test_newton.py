@@ -89,3 +89,11 @@ def test_what_derivatives_carry_comes_back():
 
     found = newton(lambda x: (x**2).sum(), lambda x: Carrying(2 * x, 2 * np.eye(1)), np.ones(1))
     assert found.here.note == "kept"
+
+
+def test_where_no_step_leads_down_it_stays():
+    def uphill(x):
+        return Derivatives(-2 * x, 2 * np.ones((*x.shape, 1)))
+
+    found = newton(lambda x: (x**2).sum(axis=-1), uphill, np.array([[1.0], [3.0]]), max_steps=2)
+    assert found.x.tolist() == [[1.0], [3.0]]

@@ -77,3 +77,14 @@ def test_infinite_spread_is_not_compared(rng):
         std = property(lambda self: np.full(len(self), np.inf))
 
     check(Cauchy, rng)
+
+
+def test_a_family_with_a_mean_alone_is_judged_by_it(rng):
+    class Bare(Normal):
+        std = NotImplemented
+
+    batch = Bare(np.zeros(3), 1.0)
+    draws = rng.normal(size=(20_000, 3))
+    check_moments(batch, draws)
+    with pytest.raises(AssertionError, match="mean"):
+        check_moments(batch, draws + 1)

@@ -122,3 +122,15 @@ def test_one_file_is_reported_on_as_before(run, there, tmp_path):
     assert len(data.y_true) == 200
     code, out, _ = run("report", "a.csv", *COLUMNS, "--out", "one.json", "--format", "json")
     assert (code, json.loads(out)["kind"]) == (0, "report")
+
+
+def test_several_files_take_one_column(run, there):
+    code, _, err = run("report", "a.csv", "b.parquet", *COLUMNS, "--y-pred", "row")
+    assert code == 2
+    assert "several files and several --y-pred: give one file with --y-pred for each model" in err
+
+
+def test_a_page_by_folds_takes_one_model(run, there):
+    code, _, err = run("report", "a.csv", "b.parquet", *COLUMNS, "--fold", "site")
+    assert code == 2
+    assert "--fold takes one model: ask for a page on each by itself" in err

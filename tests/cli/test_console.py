@@ -116,3 +116,10 @@ def test_aside_goes_to_the_error_stream(capsys):
         console.say("[b]as it is[/b]")
     console.complain("wrong")
     assert capsys.readouterr() == ("[b]as it is[/b]\n", "beside\nwrong\n")
+
+
+def test_what_a_stream_has_no_letter_for_is_spelt_as_json_does(monkeypatch):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="latin-1", newline="")
+    monkeypatch.setattr(sys, "stdout", stream)
+    console.emit("é → 😀")
+    assert stream.buffer.getvalue().decode("latin-1") == "é \\u2192 \\ud83d\\ude00\n"

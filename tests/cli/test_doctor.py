@@ -37,3 +37,19 @@ def test_code_1_where_something_is_wrong(run, monkeypatch, found):
     assert "please report" in out
     code, out, _ = run("doctor", "--format", "json")
     assert (code, json.loads(out)["is_well"]) == (1, False)
+
+
+def test_loops_that_are_not_compiled_are_told(monkeypatch):
+    monkeypatch.setattr("numba.config.DISABLE_JIT", 1)
+    assert doctor._numba().detail == "switched off by NUMBA_DISABLE_JIT: pair sums take ten thousand times as long"
+
+
+def test_numpy_that_does_not_say_what_multiplies_matrices(monkeypatch):
+    monkeypatch.setattr("numpy.show_config", lambda mode: {})
+    assert doctor._blas().detail == "NumPy does not say which"
+
+
+def test_the_processor_of_an_apple_machine_is_named(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert "Apple GPU" in doctor._torch().detail

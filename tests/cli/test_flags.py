@@ -45,3 +45,11 @@ def test_a_folder_that_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(flags.os, "access", lambda path, mode: False)
     with pytest.raises(InputError, match="nothing can be written to the folder"):
         flags.check_writable(tmp_path / "x.html", "--out")
+
+
+def test_a_pipe_is_no_part_of_a_data_set(run, monkeypatch, tmp_path):
+    (tmp_path / "a.csv").write_text("y,p\n1,0.5\n0,0.5\n")
+    code, _, err = run("report", str(tmp_path / "a.csv"), "-", "--shards", "--y-true", "y", "--y-pred", "p")
+    assert code == 2
+    assert "--shards takes files, and" in err
+    assert "is a pipe: cat the parts into one" in err

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calibrant import io
+from calibrant._validate import InputError
 from calibrant.lab import Tempered
 from calibrant.recalibration import Temperature, VectorScaling
 from calibrant.results import Table
@@ -56,3 +57,18 @@ def test_a_refusal_has_the_numbers_and_the_remedy(change, error, size, data):
         f"not saved: Temperature() makes held-out log loss worse, {size}. Leave the predictions as they are, try another "
         "--method or more rows, or save it with --force"
     )
+
+
+def test_methods_without_a_score_in_common_cannot_be_ranked(data):
+    fits = [Temperature().fit(data.y_true, data.y_pred, folds=folds) for folds in (0, 2)]
+    with pytest.raises(InputError, match="these methods have no score in common to choose by"):
+        learning._ranked(fits)
+
+
+def test_fits_without_scores_are_shown_without(data, capsys):
+    fit = Temperature().fit(data.y_true, data.y_pred, folds=0)
+    learning._Learned([fit], None, "a remark").show()
+    shown = capsys.readouterr().out
+    assert "a remark" in shown
+    assert "Temperature()" in shown
+    assert "before" not in shown

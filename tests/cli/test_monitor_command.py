@@ -489,3 +489,10 @@ class TestPages:
         code, _, err = run("monitor", quiet, *COLUMNS, "--report", place)
         assert code == 2
         assert words in " ".join(err.split())
+
+
+def test_a_print_needs_a_browser(run, quiet, tmp_path, monkeypatch):
+    monkeypatch.setattr("calibrant.reports.render.pdf.find_browser", lambda: None)
+    code, out, err = run("monitor", quiet, *COLUMNS, "--report", str(tmp_path / "page.pdf"))
+    assert (code, out) == (2, "")
+    assert "Chromium" in err

@@ -177,3 +177,10 @@ class TestCommands:
             assert poured[-1].stat().st_size > 500
         code, _, err = run("recalibrate", str(forms / "x.csv"), "--save", "-")
         assert (code, "--save takes a file" in err) == (2, True)
+
+
+def test_a_dash_without_a_pipe_is_refused(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    code, _, err = run("monitor", "-", "--y-true", "y", "--y-pred", "p")
+    assert code == 2
+    assert "- reads from a pipe, and there is none: tail -f log.jsonl | calibrant monitor -" in err

@@ -19,7 +19,7 @@ from calibrant._validate import InputError
 from calibrant.checks import check_engine
 from calibrant.engines import DaskEngine, connect, precision
 from calibrant.engines import cluster as home
-from calibrant.engines.cluster import MAX_BYTES_PER_TASK, Shared
+from calibrant.engines.cluster import MAX_BYTES_PER_TASK, SENDINGS, Shared, _size
 from calibrant.engines.devices import PANEL
 from calibrant.kernels import Exponential
 
@@ -382,3 +382,31 @@ def test_settings_that_are_refused_leave_no_client_behind(address, monkeypatch):
     with pytest.raises(InputError, match="retries must be a whole number of at least 0; got -1"):
         connect(address, retries=-1)
     assert [one.status for one in made] == ["closed"]
+
+
+class Losing:
+    """A client whose workers go away while they are sent something."""
+
+    def __init__(self, times):
+        self.times, self.asked, self.status = times, 0, "running"
+
+    def scatter(self, values, hash):
+        self.asked += 1
+        if self.asked <= self.times:
+            raise OSError("the worker is gone")
+        return values
+
+    def nthreads(self):
+        raise OSError("the scheduler is gone")
+
+
+@pytest.mark.parametrize("times", [0, 1, SENDINGS - 1])
+def test_a_value_is_sent_until_a_worker_has_it(times):
+    client = Losing(times)
+    assert Shared(client, "value").reference == "value"
+    assert client.asked == times + 1
+
+
+def test_a_function_without_a_name_has_a_size():
+    assert _size(lambda: None) > 100
+    assert _size("text") == 0

@@ -89,3 +89,8 @@ class TestAwkwardData:
 def test_edges_must_grow_from_0_to_1(edges):
     with pytest.raises(InputError, match=r"edges must grow from 0 to 1, as \(0, 0.2, 0.5, 1\) does"):
         Edges(edges)
+
+
+def test_bins_that_deal_out_rows_take_no_weights():
+    with pytest.raises(InputError, match="ties='split' deals out whole rows: leave out sample_weight"):
+        ECE(EqualMass(2, ties="split"))([0, 1, 1], [0.2, 0.8, 0.5], sample_weight=[1, 2, 3])

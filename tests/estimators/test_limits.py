@@ -301,3 +301,8 @@ def test_the_limit_of_a_sum_of_sizes_of_noise():
     third = (skewness * variance**1.5).sum()
     quantile = skewed_quantile(third / variance.sum() ** 1.5, 0.95)
     assert below == pytest.approx(mean.sum() + variance.sum() ** 0.5 * quantile, rel=1e-9)
+
+
+def test_gaps_without_spread_are_what_they_are():
+    none = np.zeros(2)
+    assert RootOfSquares(np.array([0.3, 0.4]), none, none, none, 0.5).low(0.25, 0.025) == 0.5

@@ -17,7 +17,7 @@ from calibrant import (
     Variational,
 )
 from calibrant._validate import InputError
-from calibrant.estimators import ICI, UCME, CalibrationSlope
+from calibrant.estimators import ICI, UCME, BaseEstimator, CalibrationSlope
 from calibrant.inference import WithInterval
 from calibrant.results import Estimate
 
@@ -138,3 +138,16 @@ def test_what_an_estimator_withholds_resampling_does_not_give_back(rng):
     found = Bootstrap(CRPS(), 99)(y, Normal(np.zeros(20), 1.0))
     assert not found.has_interval
     assert "50 or more have an interval" in found.withheld
+
+
+def test_an_estimator_without_limits_is_resampled(rng):
+    class Share(BaseEstimator):
+        resampling = None
+
+        def estimate(self, targets, predictions, weights):
+            return Estimate("share", float(np.mean(targets)), len(targets), self)
+
+    y, p = rng.integers(0, 2, 50), rng.random(50)
+    found = WithInterval(Share(), 99)(y, p, rng=0)
+    assert found.interval == Bootstrap(Share(), 99)(y, p, rng=0).interval
+    assert found.interval.low < y.mean() < found.interval.high

@@ -204,3 +204,25 @@ def test_fields_that_a_record_has_twice_are_told():
         list(Batches(BytesIO(lines), strict=True))
     with pytest.raises(InputError, match="has 2 columns called 'p': give each column a name of its own"):
         list(Batches(BytesIO(b"y,p,p\n1,0.2,0.9\n")))
+
+
+def test_a_number_is_no_source():
+    with pytest.raises(InputError, match="source must be a path or an open file; got a int"):
+        Batches(5)
+
+
+def test_strict_takes_nothing_where_the_first_row_is_refused(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("y,p\n" + "1,0.5\n" * 4 + "1,7\n" + "0,0.5\n" * 3)
+    batches = iter(Batches(path, rows=4, strict=True))
+    assert next(batches).y_true.tolist() == [1, 1, 1, 1]
+    with pytest.raises(InputError, match="refused"):
+        next(batches)
+
+
+def test_a_part_of_a_table_that_cannot_be_used_says_where(tmp_path):
+    polars.DataFrame({"y": [1, 0, 1, 0], "p": [0.5, 0.5, 7.0, 0.5]}).write_parquet(tmp_path / "x.parquet")
+    batches = Batches(tmp_path / "x.parquet", rows=2).between(0, 4)
+    assert next(batches).y_true.tolist() == [1, 0]
+    with pytest.raises(InputError, match=r"x.parquet, rows from 2: .*7"):
+        next(batches)

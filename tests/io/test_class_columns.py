@@ -132,3 +132,15 @@ def test_parts_of_names():
     assert labels_among(["p(A)", "p(B)"], np.array(["A", "B", "A"])) == ("A", "B")
     assert labels_among(["x", "y"], np.array(["A", "B"])) is None
     assert stars(["P_a", "p_b"], ["p_*"]) == ("a", "b")
+
+
+def test_numbers_far_above_one_may_be_forecasts(tmp_path):
+    (tmp_path / "x.csv").write_text("y,p\n" + "1,150\n0,300\n" * 9)
+    with pytest.raises(InputError, match=r"holds 150 in row 1, no probability: .* say predict='Normal\(mean, sd\)'"):
+        read(tmp_path / "x.csv", y_true="y", y_pred="p")
+
+
+def test_a_row_of_zeros_cannot_be_made_to_sum_to_one(tmp_path):
+    (tmp_path / "x.csv").write_text("y,p_a,p_b\n" + "a,1,1\nb,0,0\n" * 9)
+    with pytest.raises(InputError, match="normalise=True: row 2 sums to 0, and cannot be divided by it"):
+        read(tmp_path / "x.csv", y_true="y", y_pred="p_*", normalise=True)

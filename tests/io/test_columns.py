@@ -1,3 +1,4 @@
+import sys
 import warnings
 from pathlib import Path
 from zipfile import ZipFile
@@ -7,7 +8,7 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.io import read
-from calibrant.io.columns import ENDINGS, check_ending
+from calibrant.io.columns import ENDINGS, FramePart, check_ending
 from calibrant.io.opening import open_columns
 
 polars = pytest.importorskip("polars")
@@ -126,3 +127,44 @@ def test_an_equals_sign_too_few_is_answered(tmp_path):
     with pytest.raises(InputError, match=r"has no column 'answer=key' \(did you mean 'answer==key'\?\)$"):
         read(path, y_true="answer=key", y_pred="confidence")
     assert read(path, y_true="answer==key", y_pred="confidence").y_true.tolist() == [1, 0]
+
+
+def test_a_name_that_no_file_can_have():
+    with pytest.raises(InputError, match="there can be no file 'aaa"):
+        read("a" * 5000 + ".csv")
+
+
+def test_an_archive_that_memory_has_no_place_for(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise MemoryError
+
+    np.savez(tmp_path / "x.npz", y=np.array([0, 1]), p=np.array([0.2, 0.8]))
+    monkeypatch.setattr(np.lib.format, "read_array", full)
+    with pytest.raises(InputError, match="x.npz does not fit into memory: read a part of it"):
+        read(tmp_path / "x.npz")
+
+
+@pytest.mark.filterwarnings("ignore:Stored array in format 3.0")
+def test_an_archive_in_the_newest_format(tmp_path):
+    """Names of fields that are no Latin letters need its third version, whose header is not looked at."""
+    np.savez(tmp_path / "x.npz", y=np.array([0, 1]), p=np.array([0.2, 0.8]), more=np.zeros(2, dtype=[("п", "f8")]))
+    assert read(tmp_path / "x.npz", y_true="y", y_pred="p").y_pred.probability(1).tolist() == [0.2, 0.8]
+
+
+def test_files_that_polars_reads_say_so_without_it(tmp_path, monkeypatch):
+    (tmp_path / "x.csv").write_text(TEXT)
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(InputError, match=r".csv files need polars: pip install 'calibrant\[cli\]'"):
+        open_columns(tmp_path / "x.csv")
+
+
+def test_complex_numbers_are_no_values(tmp_path):
+    np.savez(tmp_path / "x.npz", y=np.array([0, 1]), p=np.array([0.2j, 0.8]))
+    with pytest.raises(InputError, match="x.npz: 'p' holds complex128: give numbers or text"):
+        read(tmp_path / "x.npz", y_true="y", y_pred="p")
+
+
+def test_rows_at_hand_are_written(tmp_path):
+    part = FramePart(tmp_path / "x.csv", polars.DataFrame({"y": [1, 0], "p": [0.2, 0.8]}))
+    part.write({"p": np.array([0.5, 0.25])}, tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == "y,p\n1,0.5\n0,0.25\n"

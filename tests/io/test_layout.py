@@ -136,3 +136,9 @@ def test_half_a_letter_waits_for_the_other():
 
     source = Utf8(Slow("größe".encode("utf-16")), PLAIN, "x")
     assert b"".join(iter(source.read, b"")).decode() == "größe"
+
+
+def test_text_is_read_by_half_letters():
+    source = Utf8(io.BytesIO("größe".encode("utf-16-le")), FileLayout(encoding="utf-16-le"), "x")
+    parts = iter(lambda: source.read(1), b"")
+    assert b"".join(parts).decode() == "größe"

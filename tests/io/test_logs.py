@@ -9,6 +9,7 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.io import read
+from calibrant.io.logs import _likelihoods
 
 pytest.importorskip("polars")
 
@@ -162,3 +163,19 @@ def test_written_answers_of_the_harness(tmp_path):
 def test_a_target_that_is_no_choice(tmp_path):
     with pytest.raises(InputError, match="the target 'w' of sample 0 is no number, letter or text of its choices"):
         read(lines(tmp_path / "x.jsonl", harness(0, [-1, -2], "w")))
+
+
+def test_letters_of_some_samples_alone_are_left_out(tmp_path):
+    asked = [token(("A", 0.8), ("B", 0.2))]
+    found = log(
+        sample(1, text="A", content=asked, metadata={"confidence": 0.7}),
+        sample(2, value="I", metadata={"confidence": 0.4}),
+    )
+    data = read(written(tmp_path / "x.json", found))
+    assert data.y_pred.probability(1).tolist() == [0.7, 0.4]
+
+
+def test_answers_that_are_no_likelihoods_are_none(tmp_path):
+    found = _likelihoods({"resps": [["yes"], ["no"]]})
+    assert found == []
+    assert _likelihoods({"resps": [[-0.5, True], [[-1.5, False]]]}) == [-0.5, -1.5]

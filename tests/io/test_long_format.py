@@ -4,6 +4,8 @@ import pytest
 from calibrant import Ensemble
 from calibrant._validate import InputError
 from calibrant.io import read
+from calibrant.io.long_format import LongFormat
+from calibrant.io.opening import open_columns
 
 pytest.importorskip("polars")
 
@@ -74,3 +76,16 @@ def test_a_forecast_with_fewer_members_than_most_is_named(file):
     more = LINES + "3,a,0,1.0,1.0\n3,a,1,1.1,1.0\n"
     with pytest.raises(InputError, match="has not 3 members as the others, first '3, a' with 2"):
         reading(file(more))
+
+
+def test_forecasts_of_other_levels_are_refused(file):
+    text = "day,value,level,observed\n1,0,0.1,1\n1,1,0.9,1\n2,0,0.2,1\n2,1,0.9,1\n"
+    with pytest.raises(InputError, match="Quantiles: every forecast needs a line for each of the same levels"):
+        read(file(text), y_true="observed", predict="Quantiles(value, level)", forecast_id="day")
+
+
+def test_lines_of_forecasts_are_not_written(file, tmp_path):
+    table = LongFormat(open_columns(file(LINES)), "day,station")
+    assert (table.width("temp"), table.width("observed")) == (3, 1)
+    with pytest.raises(InputError, match="forecasts with a line per member cannot be written to out.csv"):
+        table.write({}, tmp_path / "out.csv")

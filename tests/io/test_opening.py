@@ -79,3 +79,14 @@ def test_folders_and_formats(parts):
 def test_kinds(tmp_path, name, content, kind):
     (tmp_path / name).write_bytes(content)
     assert kind_of(tmp_path / name, FileLayout()) == kind
+
+
+def test_no_files_are_none():
+    with pytest.raises(InputError, match="path is an empty list: name a file"):
+        parts_of([])
+
+
+def test_parts_are_written_as_one(parts):
+    table = open_columns(parts / "part-*", FileLayout())
+    table.write({"p": np.arange(6) / 10}, parts / "all.csv")
+    assert read(parts / "all.csv").y_pred.probability(1).tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]

@@ -46,3 +46,9 @@ def test_an_interval_is_two_quantiles(crossing):
     data = read(crossing, y_true="y", predict="Interval(q_0.5, q_0.9, 0.8)")
     np.testing.assert_array_equal(data.y_pred.values, [[1, 2], [1, 3], [3, 4]])
     np.testing.assert_allclose(data.y_pred.levels, [0.1, 0.9])
+
+
+def test_columns_with_and_without_a_number_say_no_levels(tmp_path):
+    (tmp_path / "q.csv").write_text("y,q_0.1,qu\n1,0.5,1\n0,0.4,1\n")
+    with pytest.raises(InputError, match="the columns q_0.1, qu do not say their levels as in q_0.05"):
+        read(tmp_path / "q.csv", y_true="y", predict="Quantiles(q*)")

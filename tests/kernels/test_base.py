@@ -18,6 +18,7 @@ from calibrant.kernels import (
     Identity,
     LabelMatrix,
     Matern,
+    PerCoordinate,
     Product,
     Scaled,
     Sum,
@@ -223,3 +224,22 @@ def test_every_array_library(xp, rng):
             assert np.asarray(expectation(kernel, other, other.point(xp.asarray(loc * 2)))) == pytest.approx(
                 ours, rel=1e-12
             )
+
+
+def test_kernels_of_kernels_ask_those_inside():
+    plain, city = Gaussian(1.0), Exponential(1.0, metric=Cityblock())
+    assert (plain + plain).is_euclidean
+    assert not (plain + city).is_euclidean
+    assert (2 * city).has_product
+    assert not (2 * plain).has_product
+    assert (2 * Energy()).has_free_origin is Energy().has_free_origin is True
+    assert Identity().reach == np.inf
+
+
+def test_kernels_without_running_sums_say_so(rng):
+    x, v = np.sort(rng.random(5)), rng.random((5, 1))
+    smooth = Exponential(1.0, power=1.5)
+    assert not smooth.has_product
+    assert smooth.pair_sums(x, v) is NotImplemented
+    assert smooth.product(x, v, diagonal=True) is NotImplemented
+    assert Matern(lengthscale=1.0, metric=PerCoordinate((1.0,))).product(x, v, diagonal=True) is NotImplemented

@@ -142,3 +142,9 @@ def test_closed_forms_are_for_their_own_distances(rng):
 def test_length_scales_that_are_none(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_points_of_two_libraries_are_refused(rng):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(InputError, match="x is a ndarray and y is a Tensor: give both in one library"):
+        Gaussian(1.0)(rng.random((3, 1)), torch.ones(2, 1))

@@ -278,3 +278,8 @@ class TestRefuses:
         loss = CalibrationLoss(MMCE())(z.requires_grad_(), y)
         with pytest.raises(InputError, match="the gradient of the loss has NaN or infinite values"):
             (loss * float("nan")).backward()
+
+
+@pytest.mark.parametrize("estimator", [KCE(Matern(1.5)), SKCE(Matern(1.5)), KCE(Exponential(1.0, metric=Cityblock()))])
+def test_other_kernels_are_left_to_the_estimator(estimator):
+    assert fused_error(estimator) is None

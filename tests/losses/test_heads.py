@@ -164,3 +164,8 @@ class TestMixture:
     def test_refuses(self, outputs, message):
         with pytest.raises(InputError, match=message):
             mixture_head(outputs, torch.zeros(2))
+
+
+def test_complex_targets_are_refused():
+    with pytest.raises(InputError, match="targets must be class numbers, or real numbers; got .*: use targets.real"):
+        class_head(torch.zeros(8, 3), torch.ones(8, dtype=torch.complex64))

@@ -4,7 +4,9 @@ from scipy.stats import kstest
 
 from calibrant import Ensemble, Normal, Poisson
 from calibrant.estimators import PIT
-from calibrant.monitoring.pit_bets import pit_by_row
+from calibrant.monitoring.bets import Defect
+from calibrant.monitoring.pit_bets import PITBets, pit_by_row
+from calibrant.results import Finding
 
 
 def test_without_chance_they_are_those_of_pit():
@@ -26,3 +28,14 @@ def test_a_row_has_its_own_number(predictions):
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert not np.array_equal(pit_by_row(y, predictions, 100, [0, 2]), whole)
     assert not np.array_equal(pit_by_row(y, predictions, 101, [0, 1]), whole)
+
+
+@pytest.mark.parametrize(
+    ("part", "cell"),
+    [(0, "below the 10 % quantile"), (1, "between the 10 % and the 90 % quantile"), (2, "above the 90 % quantile")],
+)
+@pytest.mark.parametrize(("way", "often"), [(Finding.TOO_LOW, "often"), (Finding.TOO_HIGH, "rarely")])
+def test_cells_between_quantiles_in_words(part, cell, way, often):
+    assert (
+        PITBets(given=(0.1, 0.9)).words(Defect(Finding.LOCAL, way, None, part)) == f"outcomes fall {cell} too {often}"
+    )

@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from calibrant import InputError
+from calibrant import InputError, Monitor
 from calibrant.monitoring.saved_state import SavedState
 
 
@@ -32,3 +34,13 @@ def test_what_is_read():
     assert saved.rows("rows", 3).shape == (0, 3)
     assert saved.number("inf") == float("inf")
     assert saved.wholes("wholes", 1, 2).tolist() == [1, 2]
+
+
+def test_a_history_without_its_evidence_is_refused(rng):
+    p = rng.random(200)
+    saved = json.loads(json.dumps(Monitor().update((rng.random(200) < p) * 1, p).to_dict()))
+    for part in ("windows", "evidence"):
+        broken = json.loads(json.dumps(saved))
+        broken["history"][part] = None
+        with pytest.raises(InputError, match="windows"):
+            Monitor.from_dict(broken)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibrant import ECE, Bernoulli, Ensemble, EqualMass, ExactTest, Normal
+from calibrant import ECE, Bernoulli, Ensemble, EqualMass, ExactTest, MultivariateNormal, Normal
 from calibrant._validate import InputError
 from calibrant.monitoring import Windows
 
@@ -76,3 +76,12 @@ def test_refusals():
     with pytest.raises(InputError, match="like the rows before"):
         started.update(np.ones((2, 2), dtype=int), Bernoulli([[0.1, 0.2], [0.3, 0.4]]))
     assert Windows(10).finish() == []
+
+
+def test_vectors_are_judged_by_the_ranks_of_their_averages(rng):
+    loc, scale = np.zeros((200, 2)), np.ones((200, 2))
+    y = rng.normal(size=(200, 2))
+    right = Windows(100).update(y, MultivariateNormal(loc, scale))[1]
+    wrong = Windows(100).update(3 * y, MultivariateNormal(loc, scale))[1]
+    assert [one.pvalue > 0.01 for one in right] == [True, True]
+    assert [one.pvalue < 0.01 for one in wrong] == [True, True]

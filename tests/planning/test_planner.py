@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -117,3 +118,12 @@ def test_systems_that_do_not_say(monkeypatch, tmp_path):
     assert planner._memory() > 1e8
     monkeypatch.delattr(planner.os, "sysconf")
     assert planner._memory() == planner.UNKNOWN_MEMORY_BYTES
+
+
+def test_memory_where_the_system_says_nothing(tmp_path, monkeypatch):
+    table = tmp_path / "meminfo"
+    table.write_text("MemTotal: 8 kB\n")
+    monkeypatch.setattr(planner, "Path", lambda _: table)
+    assert planner._memory() == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+    table.write_text("MemTotal: 8 kB\nMemAvailable: 5 kB\n")
+    assert planner._memory() == 5120

@@ -208,3 +208,15 @@ def test_bad_input(data):
         Blending().fit(y, p, folds=500)
     with pytest.raises(InputError, match="look swapped"):
         Blending().fit(p[:, 0], y)
+
+
+def test_what_breaks_while_a_map_is_made_is_told(tmp_path, monkeypatch):
+    path = tmp_path / "map.json"
+    Temperature().fit([0, 1, 1, 0] * 10, [0.3, 0.6, 0.2, 0.9] * 10).save(path)
+
+    def broken(data):
+        raise OverflowError("too large")
+
+    monkeypatch.setattr(Map, "from_dict", broken)
+    with pytest.raises(InputError, match="map.json is no recalibration map: too large"):
+        load_map(path)

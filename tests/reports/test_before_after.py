@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from calibrant import ECE, Categorical, Ensemble, EqualMass, ExactTest, Normal, PITError, Poisson, TopLabel
+from calibrant import ECE, Categorical, Ensemble, EqualMass, ExactTest, Normal, PITError, Poisson, Quantiles, TopLabel
 from calibrant._validate import InputError
 from calibrant.lab import Tempered
 from calibrant.recalibration import Dressing, QuantileRecalibration, Temperature, VarianceScaling
@@ -181,3 +181,11 @@ def test_calibrated_forecasts_of_few_values_are_rejected_as_often_as_the_level_s
         found += [side.error.pvalue <= 0.05 for side in (page.before, page.after)]
     assert (found >= binom.ppf(0.001, 200, 0.05)).all()
     assert (found <= binom.ppf(0.999, 200, 0.05)).all()
+
+
+def test_quantiles_are_judged_at_the_levels_given(rng):
+    q, y, levels = np.sort(rng.normal(size=(300, 3)), axis=1), rng.normal(size=300), [0.1, 0.5, 0.9]
+    page = before_and_after(y, Quantiles(q, levels), Quantiles(q + 0.5, levels), n_resamples=99)
+    assert page.before.error.label == "Error at the levels given"
+    gaps = (y[:, None] <= q).mean(axis=0) - levels
+    assert page.before.error.value == pytest.approx(max(0, gaps.max()) + max(0, -gaps.min()))

@@ -21,6 +21,7 @@ from calibrant import (
 from calibrant._validate import InputError
 from calibrant.estimators import PITError
 from calibrant.reports import judge
+from calibrant.reports.evaluation import _installed
 from calibrant.reports.render.html import to_html
 from calibrant.reports.render.markdown import to_markdown
 from calibrant.reports.render.notebook import to_notebook
@@ -286,3 +287,8 @@ def test_rows_that_belong_together_have_no_certificate(rng):
     y = (rng.random(200) < p) * 1
     with pytest.raises(InputError, match="certify=0.1 needs an upper limit of the error.*leave clusters out"):
         evaluate(y, p, certify=0.1, clusters=np.arange(200) // 2, n_resamples=99)
+
+
+def test_what_is_not_installed_is_said():
+    assert _installed("no-such-distribution") == "not installed"
+    assert _installed("numpy") == np.__version__

@@ -10,11 +10,15 @@ from calibrant import (
     Ensemble,
     EqualMass,
     LogLoss,
+    MultivariateNormal,
     Normal,
     PairedDifference,
     PITError,
     TopLabel,
+    compare,
 )
+from calibrant._clusters import as_clusters
+from calibrant.estimators import EnergyScore
 from calibrant.inference.paired_difference import SMALLEST_PVALUE, likely_difference
 from calibrant.reports.model_differences import (
     all_equal,
@@ -164,3 +168,17 @@ def test_the_error_looks_at_the_smallest_problem(rng, problem_of):
     lensed = DebiasedECE(EqualMass(15), lens=TopLabel())
     assert event.predictions.n_classes == 2
     assert estimator(event.targets, event.predictions).value == lensed(y, p).value
+
+
+def test_few_clusters_tell_models_not_apart(rng):
+    losses = np.stack([np.zeros(22), np.ones(22) + 0.01 * rng.random(22)])
+    assert all_equal(losses, None, as_clusters(np.arange(22) // 2, 22)) == 1.0
+    assert all_equal(losses, None, as_clusters(np.arange(22) % 12, 22)) < 1e-6
+
+
+def test_vectors_are_compared_by_the_energy_score(rng):
+    y, scale = rng.normal(size=(60, 2)), np.ones((60, 2))
+    models = {"a": MultivariateNormal(0 * y, scale), "b": MultivariateNormal(0 * y + 1, scale)}
+    found = compare(y, models, n_resamples=99).differences
+    assert found["measure"].tolist()[:2] == ["Log loss", "Energy score"]
+    assert found["value_b"][1] == pytest.approx(float(EnergyScore()(y, models["b"])))

@@ -15,6 +15,8 @@ from calibrant import (
     Normal,
     Poisson,
 )
+from calibrant._validate import InputError
+from calibrant.distributions import Uniform
 from calibrant.lab import Tempered
 from calibrant.recalibration import Platt, SplineScaling, Temperature
 from calibrant.recalibration.base import FLOORED
@@ -163,3 +165,22 @@ def test_certainties_that_are_always_wrong_can_be_learned_from(problem_of):
     trials = tried(problem_of(y, Categorical(1.0 - y)))
     assert trials.refused == ()
     assert trials.is_certain(trials.best)
+
+
+def test_what_cannot_be_fitted_is_told(rng, monkeypatch, problem_of):
+    class Refusing(Temperature):
+        def find_near(self, *_):
+            raise InputError("not these rows")
+
+    monkeypatch.setattr("calibrant.reports.trials.candidates_for", lambda _: (Temperature(), Refusing()))
+    p = rng.random(300)
+    found = tried(problem_of((rng.random(300) < p**2) * 1, Categorical(p)))
+    assert len(found.trials) == 2
+    assert len(found.refused) == 1
+    assert found.refused[0].endswith("cannot be fitted: not these rows")
+
+
+def test_forecasts_that_called_outcomes_impossible_are_judged_by_another_score(rng, problem_of):
+    forecast = Uniform(np.zeros(300), 1.0)
+    found = tried(problem_of(2 * rng.random(300), forecast))
+    assert found.score == "CRPS"

@@ -154,3 +154,10 @@ def test_what_kind_of_finding_it_is():
     assert [finding for finding in Finding if not finding.is_alarm] == ["none", "too few rows"]
     assert [finding for finding in Finding if finding.is_of_confidence] == ["over-confident", "under-confident"]
     assert [finding for finding in Finding if finding.is_of_height] == ["too high", "too low"]
+
+
+def test_a_statistic_that_is_not_its_estimate_is_told_beside_it():
+    shown = repr(TestResult(2.5, 0.1, 3, None, Estimate("E", 0.25, 3, None), np.zeros(99)))
+    assert "statistic" in shown
+    assert "2.5" in shown
+    assert "E = 0.25" in shown

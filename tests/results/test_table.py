@@ -78,3 +78,8 @@ def test_latex_shows_names_as_they_are(table):
 
 def test_markdown_leaves_empty_what_is_not_known(table):
     assert table.to_markdown().splitlines()[2:] == [r"| a_1 & co | 0.5 | 1,200 |", "| b% | | -3 |"]
+
+
+def test_a_column_has_a_value_per_row():
+    with pytest.raises(ValueError, match="columns must hold a value per row; 'b' is a single value"):
+        Table(a=[1], b=2)

@@ -26,7 +26,7 @@ from calibrant._validate import InputError
 from calibrant.estimators import UCME, CalibrationRatio, Edges, GivenLocations, MeanWidth, RandomFeatureSKCE, ZMean
 from calibrant.kernels import Exponential, Gaussian
 from calibrant.streams import State, from_dict
-from calibrant.streams.base import family_of
+from calibrant.streams.base import check_events, family_of
 
 PLACES = GivenLocations([0, 1, 2], [[0.2, 0.3, 0.5], [0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
 
@@ -195,3 +195,9 @@ def test_what_cannot_be_merged():
 def test_families():
     assert family_of(Bernoulli([[0.1, 0.2]], ("a", "b"))) == "Bernoulli('a', 'b')"
     assert family_of(Normal([0.0], [1.0])) == "Normal"
+
+
+def test_sums_of_other_events_are_not_merged():
+    with pytest.raises(InputError, match=r"states of different events cannot be merged: \['a'\] and \['b'\]"):
+        check_events({"a": 1}, {"b": 1})
+    check_events({"a": 1}, {"a": 2})

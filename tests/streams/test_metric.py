@@ -228,3 +228,9 @@ def test_two_processes_compute_what_one_does(tmp_path):
     estimators = ECE(), Brier(), RandomFeatureSKCE(Exponential(0.2)), SKCE(Exponential(0.2), block=10)
     assert first == pytest.approx([e(y, p).value for e in estimators], rel=1e-12)
     assert first[0] == ECE()(y, p).value
+
+
+def test_a_metric_says_what_it_holds():
+    metric = StreamMetric(ECE())
+    metric.update(torch.tensor([0.2, 0.8]), torch.tensor([0, 1]))
+    assert repr(metric).startswith("<StreamMetric: 2 rows of ")

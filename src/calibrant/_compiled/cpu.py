@@ -32,6 +32,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+from calibrant._compiled.plain import IS_PLAIN, plain_fma
+
 BLOCK, STRIP, LANES, GROUPS = 128, 16, 32, 32
 ROUNDING = 1.5 * 2.0**52  # adding it leaves the rounded number in the last bits
 
@@ -46,6 +48,8 @@ def compiled(function: F, **options: bool) -> F:
 
     There are no ``fastmath`` flags, so that no compiler may change a digit.
     """
+    if IS_PLAIN:  # NumPy would warn of what the compiled code passes over
+        return np.errstate(all="ignore")(function)
 
     def compile_with(cache: bool) -> F:
         # numba's default check for division by zero would keep loops from becoming vector instructions.
@@ -84,7 +88,7 @@ def _fma(typing: Any, x: Any, y: Any, z: Any) -> Any:  # noqa: ARG001
     return signature, lambda _, builder, __, terms: builder.fma(*terms)
 
 
-fma = cast(Callable[[float, float, float], float], intrinsic(_fma))
+fma = cast(Callable[[float, float, float], float], plain_fma if IS_PLAIN else intrinsic(_fma))
 """``x y + z`` with one rounding, on every processor."""
 
 
@@ -196,7 +200,7 @@ def _add_moments(
 
 @borrowing
 def _normal_products(
-    rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray, room: np.ndarray
+    rows: np.ndarray, columns: np.ndarray, law: Law, log: np.ndarray, h: np.ndarray, space: np.ndarray
 ) -> None:
     """Kernel times inner product of normals in a strip, from the logarithm of the kernel: 4 exponentials per pair.
 
@@ -206,11 +210,11 @@ def _normal_products(
     _, _, g, d = law
     width = -(-d // 4) * 4 * BLOCK
     mu, y, rest = columns[:width], columns[width : 2 * width], columns[2 * width :]
-    both, power = room[4, :BLOCK], room[4, BLOCK : 2 * BLOCK]
-    _square_distances(rows[width:], y, room[0])
-    _square_distances(rows, y, room[1])
-    _square_distances(rows[width:], mu, room[2])
-    _square_distances(rows, mu, room[3])
+    both, power = space[4, :BLOCK], space[4, BLOCK : 2 * BLOCK]
+    _square_distances(rows[width:], y, space[0])
+    _square_distances(rows, y, space[1])
+    _square_distances(rows[width:], mu, space[2])
+    _square_distances(rows, mu, space[3])
     for i in range(STRIP):
         v, ga, root = rows[2 * width + i], g * rows[2 * width + BLOCK + i], rows[2 * width + 2 * BLOCK + i]
         for j in range(BLOCK):
@@ -220,7 +224,8 @@ def _normal_products(
             for j in range(BLOCK):
                 power[j] *= both[j]
         here = slice(i * BLOCK, (i + 1) * BLOCK)
-        k, out, yy, my, ym, mm = log[here], h[here], room[0, here], room[1, here], room[2, here], room[3, here]
+        k, out = log[here], h[here]
+        yy, my, ym, mm = space[0, here], space[1, here], space[2, here], space[3, here]
         for j in range(BLOCK):
             inner = fma(-root, exp_negative(fma(-ga, my[j], k[j])), exp_negative(fma(-g, yy[j], k[j])))
             out[j] = fma(-rest[j + 2 * BLOCK], exp_negative(fma(-g * rest[j + BLOCK], ym[j], k[j])), inner)
@@ -230,22 +235,16 @@ def _normal_products(
 
 @borrowing
 def _strip(
-    x: np.ndarray,
-    r: np.ndarray,
-    x2: np.ndarray,
-    r2: np.ndarray,
-    law: Law,
-    k: np.ndarray,
-    h: np.ndarray,
-    room: np.ndarray,
-) -> None:
+    x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, k: np.ndarray, h: np.ndarray,
+    space: np.ndarray,
+) -> None:  # fmt: skip
     """Two factors ``k, h`` of the matrix between a strip of rows and a block of columns."""
     scale, gaussian, _, d = law
     _square_distances(x, x2, k)
     if d > 0:
         for j in range(STRIP * BLOCK):
             k[j] = scale * (k[j] if gaussian else np.sqrt(k[j]))
-        _normal_products(r, r2, law, k, h, room)
+        _normal_products(r, r2, law, k, h, space)
         k[:] = 1.0
     else:
         for j in range(STRIP * BLOCK):
@@ -256,19 +255,19 @@ def _strip(
 @borrowing
 def add_pairs(
     x: np.ndarray, r: np.ndarray, x2: np.ndarray, r2: np.ndarray, law: Law, n: int, m: int, is_triangle: bool,
-    along: np.ndarray, down: np.ndarray, room: np.ndarray,
+    along: np.ndarray, down: np.ndarray, space: np.ndarray,
 ) -> float:  # fmt: skip
     """The sum of squares over all pairs of n rows and m columns, or those above the diagonal of a triangle.
 
-    Row and column sums are added to where they belong, which is one place for a triangle. The work needs :func:`_room`.
+    Row and column sums are added to where they belong, which is one place for a triangle. The work needs :func:`_space`.
     """
-    k, h, squares, lanes = room[0], room[1], room[2, :LANES], room[2, LANES : 2 * LANES]
+    k, h, squares, lanes = space[0], space[1], space[2, :LANES], space[2, LANES : 2 * LANES]
     square = 0.0
     for p in range(len(x)):
         squares[:] = 0.0
         for t in range(p if is_triangle else 0, len(x2)):
             for first in range(0, min(BLOCK, n - p * BLOCK), STRIP):
-                _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h, room[3:])
+                _strip(x[p, first:], r[p, first:], x2[t], r2[t], law, k, h, space[3:])
                 for i in range(STRIP):
                     if p * BLOCK + first + i >= n:
                         h[i * BLOCK : (i + 1) * BLOCK] = 0.0
@@ -281,7 +280,7 @@ def add_pairs(
     return square
 
 
-def _room(law: Law) -> np.ndarray:
+def _space(law: Law) -> np.ndarray:
     """Where strips are computed; those of normals need more."""
     return aligned(8 if law[-1] else 3, STRIP * BLOCK)
 
@@ -355,7 +354,7 @@ def _features_of_normals(mu: np.ndarray, s: np.ndarray, y: np.ndarray, law: Law)
 def _moments(x: np.ndarray, r: np.ndarray, law: Law) -> tuple[np.ndarray, float]:
     a, b = _packed(x), _packed(r)
     sums = aligned(len(a), BLOCK)
-    squares = add_pairs(a, b, a, b, law, len(x), len(x), True, sums, sums, _room(law))
+    squares = add_pairs(a, b, a, b, law, len(x), len(x), True, sums, sums, _space(law))
     return sums.ravel()[: len(x)], 2 * float(squares)
 
 
@@ -363,7 +362,7 @@ def _cross(left: tuple[np.ndarray, np.ndarray], right: tuple[np.ndarray, np.ndar
     (x, r), (x2, r2) = left, right
     a, b, a2, b2 = (_packed(part) for part in (x, r, x2, r2))
     along, down = aligned(len(a), BLOCK), aligned(len(a2), BLOCK)
-    squares = add_pairs(a, b, a2, b2, law, len(x), len(x2), False, along, down, _room(law))
+    squares = add_pairs(a, b, a2, b2, law, len(x), len(x2), False, along, down, _space(law))
     return along.ravel()[: len(x)], down.ravel()[: len(x2)], float(squares)
 
 
@@ -486,9 +485,9 @@ def _add_pairs(x: np.ndarray, v: np.ndarray, coefficients: np.ndarray, total: np
 
 
 @borrowing
-def _pairs_of_one(x: np.ndarray, v: np.ndarray, coefficient: float, room: np.ndarray) -> float:
+def _pairs_of_one(x: np.ndarray, v: np.ndarray, coefficient: float, space: np.ndarray) -> float:
     """The same of one column and one coefficient, in registers."""
-    step, decay, state, total = room[0], room[1], 0.0, 0.0
+    step, decay, state, total = space[0], space[1], 0.0, 0.0
     for start in range(0, len(x) - 1, CHUNK):
         for i in range(_steps(x, start, step, decay)):
             state = (state + v[start + i]) * decay[i]

@@ -55,7 +55,7 @@ def class_sums(
     left_out = place[own]
     groups = min(GROUPS, len(a))
     in_threads(
-        lambda group: _rows_of_group(a, b, offsets, left_out, group, top, sums, _room()),
+        lambda group: _rows_of_group(a, b, offsets, left_out, group, top, sums, _space()),
         groups,
         threads_for(len(queries) * len(keys), threads),
     )
@@ -90,7 +90,7 @@ def value_sums(
     )
     groups = min(GROUPS, len(a))
     in_threads(
-        lambda group: _values_of_group(a, b, columns, own, group, top, sums, squares, _room()),
+        lambda group: _values_of_group(a, b, columns, own, group, top, sums, squares, _space()),
         groups,
         threads_for(len(queries) * len(keys), threads),
     )
@@ -124,14 +124,14 @@ def picked_sums(
     sums = np.zeros(len(queries))
     groups = min(GROUPS, len(a))
     in_threads(
-        lambda group: _picked_of_group(a, b, columns, labels, before, group, sums, _room()),
+        lambda group: _picked_of_group(a, b, columns, labels, before, group, sums, _space()),
         groups,
         threads_for(len(queries) * len(keys), threads),
     )
     return sums
 
 
-def _room() -> np.ndarray:
+def _space() -> np.ndarray:
     """Where a group keeps a strip of products, and halves of a block."""
     return aligned(STRIP * BLOCK + BLOCK // 2)
 
@@ -225,10 +225,10 @@ def _weighed(
 @borrowing
 def _rows_of_group(
     a: np.ndarray, b: np.ndarray, offsets: np.ndarray, own: np.ndarray, group: int, top: np.ndarray, sums: np.ndarray,
-    room: np.ndarray,
+    space: np.ndarray,
 ) -> None:  # fmt: skip
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys."""
-    products, scratch = room[: STRIP * BLOCK], room[STRIP * BLOCK :]
+    products, scratch = space[: STRIP * BLOCK], space[STRIP * BLOCK :]
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(top)), STRIP):
             c = 0
@@ -246,10 +246,10 @@ def _rows_of_group(
 @borrowing
 def _picked_of_group(
     a: np.ndarray, b: np.ndarray, values: np.ndarray, labels: np.ndarray, before: int, group: int, sums: np.ndarray,
-    room: np.ndarray,
+    space: np.ndarray,
 ) -> None:  # fmt: skip
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys; block p has the keys of block ``before + p``."""
-    products, scratch = room[: STRIP * BLOCK], room[STRIP * BLOCK :]
+    products, scratch = space[: STRIP * BLOCK], space[STRIP * BLOCK :]
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(sums)), STRIP):
             for t in range(len(b)):
@@ -266,10 +266,10 @@ def _picked_of_group(
 @borrowing
 def _values_of_group(
     a: np.ndarray, b: np.ndarray, columns: np.ndarray, own: np.ndarray, group: int,
-    top: np.ndarray, sums: np.ndarray, squares: np.ndarray, room: np.ndarray,
+    top: np.ndarray, sums: np.ndarray, squares: np.ndarray, space: np.ndarray,
 ) -> None:  # fmt: skip
     """The blocks of queries ``group, group + GROUPS, ...`` against all keys."""
-    products, scratch = room[: STRIP * BLOCK], room[STRIP * BLOCK :]
+    products, scratch = space[: STRIP * BLOCK], space[STRIP * BLOCK :]
     spread = len(columns) - 1
     for p in range(group, len(a), GROUPS):
         for first in range(p * BLOCK, min((p + 1) * BLOCK, len(top)), STRIP):

@@ -230,14 +230,14 @@ def version_of(distribution: str) -> str | None:
 
 def _numba() -> Aid:
     try:
-        config = vars(import_module("numba").config)
+        config = import_module("numba").config
+        if config.DISABLE_JIT:
+            return Aid("numba", False, "switched off by NUMBA_DISABLE_JIT: pair sums take ten thousand times as long")
         cache = import_module("calibrant._compiled.cpu").add_pairs.stats.cache_path
     except Exception as error:  # whatever a broken installation raises is what is to be told
         return Aid("numba", False, f"cannot be used: {error}")
-    if config["DISABLE_JIT"]:
-        return Aid("numba", False, "switched off by NUMBA_DISABLE_JIT: pair sums take hundreds of times as long")
     place = f"kept in {cache}" if cache and os.access(cache, os.W_OK) else _uncached(cache)
-    return Aid("numba", True, f"threads: {config['NUMBA_NUM_THREADS']}; compiled code is {place}")
+    return Aid("numba", True, f"threads: {config.NUMBA_NUM_THREADS}; compiled code is {place}")
 
 
 def _uncached(cache: str | None) -> str:

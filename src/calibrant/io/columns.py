@@ -123,8 +123,6 @@ class Columns(ABC):
         values = self.load(names, role)
         if not len(values):
             raise InputError(f"{self.path.name} has no rows")
-        if values.dtype.kind not in KINDS:
-            raise InputError(f"{self.path.name}: {', '.join(names[:5])} hold {values.dtype}: give numbers or text")
         return values
 
     def single(self, name: str, option: str) -> np.ndarray:

@@ -229,8 +229,6 @@ def _results(
     progress: Progress | None,
 ) -> Iterator[np.ndarray]:
     """The results of all tasks in their order, wherever they run."""
-    if not tasks:
-        return
     results = mapping(engine)(work, *zip(*tasks, strict=True))
     for i, ((world, n, *_), result) in enumerate(zip(tasks, results, strict=True)):
         if progress is not None:

@@ -172,14 +172,6 @@ class PITSums(NamedTuple):
     squares: np.ndarray
     counts: np.ndarray
 
-    def over(self, axis: int) -> Self:
-        """Sums along an axis."""
-        return type(self)(*(part.sum(axis=axis) for part in self))
-
-    def at(self, rows: slice | np.ndarray) -> Self:
-        """Some spans."""
-        return type(self)(*(part[rows] for part in self))
-
 
 class StreamTally(ABC):
     """What is summed of rows of one kind, as a flat vector of ``size`` numbers; subclasses are frozen dataclasses.

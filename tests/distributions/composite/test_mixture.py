@@ -405,3 +405,17 @@ def test_kinds_of_targets_in_words(rng):
     assert kind_of_targets(Ensemble(np.zeros((2, 3, 2)))) == "real vectors of 2 coordinates"
     assert kind_of_targets(Bernoulli([0.1, 0.2])) == "classes"
     assert kind_of_targets(Mixture.example(rng, 2)) == "real numbers"
+
+
+def test_what_a_component_has_not_the_mixture_has_not():
+    class Bare(Normal):
+        mean = NotImplemented
+
+        def cf(self, w):
+            return NotImplemented
+
+    whole, bare = Normal([0.0], [1.0]), Bare([0.0], [1.0])
+    mixture = Mixture([whole, bare], [0.5, 0.5])
+    assert mixture.std is NotImplemented
+    assert mixture.cf(np.ones(1)) is NotImplemented
+    assert Mixture([whole, whole], [0.5, 0.5]).std is not NotImplemented

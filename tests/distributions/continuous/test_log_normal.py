@@ -100,3 +100,7 @@ def test_reports_on_extreme_parameters(rng, loc, scale):
 def test_medians_beyond_all_numbers_have_no_length_scale(rng):
     with pytest.raises(InputError, match="lengthscale must be a positive number"):
         SKCE()(np.abs(rng.normal(size=20)), LogNormal(np.full(20, 700.0), np.full(20, 30.0)))
+
+
+def test_a_moved_one_is_none():
+    assert LogNormal([0.0], [1.0]).shifted(1.0) is NotImplemented

@@ -176,3 +176,19 @@ def test_tensors_stay_tensors():
         found = one.as_targets(y)
         assert isinstance(found, torch.Tensor)
         assert found.tolist() == [0, 1]
+
+
+def test_labels_of_several_types_are_refused():
+    with pytest.raises(InputError, match="y_true mixes types: give one kind of label, such as text"):
+        Categorical([[0.5, 0.5]] * 2, ["a", "b"]).as_targets(np.array(["a", 1], dtype=object))
+
+
+def test_rows_of_text_are_refused():
+    with pytest.raises(InputError, match=r"y_true must be one label per row; got shape \(2, 2\): give one column"):
+        Categorical([[0.5, 0.5]] * 2).as_targets(np.array([["a", "b"], ["b", "a"]]))
+
+
+def test_complex_labels_are_refused():
+    torch = pytest.importorskip("torch")
+    with pytest.raises(InputError, match="y_true must be labels; got dtype torch.complex64: convert it to integers"):
+        Categorical(torch.full((2, 2), 0.5)).as_targets(torch.ones(2, dtype=torch.complex64))

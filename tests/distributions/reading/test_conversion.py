@@ -25,3 +25,10 @@ def test_booleans_and_columns_of_labels():
 def test_a_lone_number_is_no_data():
     with pytest.raises(InputError, match="y_true is a single value"):
         as_problem(np.array(1), [0.5])
+
+
+def test_columns_of_truth_that_predictions_have_not_are_refused():
+    pandas = pytest.importorskip("pandas")
+    truth = pandas.DataFrame({"a": [0, 1], "c": [1, 0]})
+    with pytest.raises(InputError, match=r"y_true has the columns \['a', 'c'\] and y_pred has \['a', 'b'\]"):
+        as_problem(truth, pandas.DataFrame({"a": [0.5, 0.5], "b": [0.5, 0.5]}))

@@ -126,3 +126,21 @@ def test_words_and_travel(batch):
 
 def test_points_are_members(batch):
     assert batch.point(np.zeros(4)).members.shape == (4, 1)
+
+
+def test_arrays_inside_of_what_an_object_holds_say_its_library():
+    torch = pytest.importorskip("torch")
+
+    class Wrapped:
+        batch_shape = (3,)
+
+        def __init__(self):
+            self.inner = torch.distributions.Normal(torch.tensor([0.0, 1.0, 2.0]), torch.ones(3))
+
+        def cdf(self, y):
+            return self.inner.cdf(y)
+
+        def icdf(self, u):
+            return self.inner.icdf(u)
+
+    assert Foreign(Wrapped()).quantile(np.array([0.5])).ravel().tolist() == [0.0, 1.0, 2.0]

@@ -7,6 +7,7 @@ from scipy.stats import binom
 from calibrant import Ensemble, ExactTest, MultivariateNormal, Normal, PITError, Poisson, Quantiles
 from calibrant._validate import InputError
 from calibrant.checks import check_estimator
+from calibrant.estimators import CentralCoverage
 from calibrant.estimators.forecast_errors.pit_error import distance_at, distance_from_uniform
 
 DISTANCES = ("kolmogorov", "cramer-von-mises", "kuiper")
@@ -137,3 +138,10 @@ def test_quantiles_stand_for_the_levels_that_are_nearest(rng):
     nearest = np.abs(u[:, None] - levels).argmin(axis=1)
     expected = [np.sqrt(np.mean((row - levels)[nearest] ** 2)) for row in shares]
     assert distance_at(shares, levels, "cramer-von-mises") == pytest.approx(expected, rel=1e-4)
+
+
+def test_central_intervals_of_quantiles_are_those_between_them():
+    fan = Quantiles(np.tile([0.0, 1.0, 2.0], (4, 1)), [0.1, 0.5, 0.9])
+    assert CentralCoverage(0.8)([1.0, 1.5, 3.0, 0.5], fan).value == 0.75
+    with pytest.raises(InputError, match="CentralCoverage asks for the levels 25 %, 75 %, and these quantiles have"):
+        CentralCoverage(0.5)([1.0, 1.5, 3.0, 0.5], fan)

@@ -240,3 +240,33 @@ def test_statistics_travel_after_their_first_use(kind, rng):
     before, fresh = statistic(targets), len(pickle.dumps(SKCE().given(predictions, None)))
     assert len(pickle.dumps(statistic)) == fresh
     assert np.array_equal(pickle.loads(pickle.dumps(statistic))(targets), before)
+
+
+class TestOnALine:
+    """More points than matrices are kept of, in one dimension."""
+
+    @pytest.fixture
+    def rows(self, rng, monkeypatch):
+        monkeypatch.setattr(kernel_resamples, "SORTED", 20)
+        p = rng.random(50)
+        return Categorical(p), (rng.random((4, 50)) < p).astype(np.uint8)
+
+    @pytest.mark.parametrize("estimator", [SKCE(Exponential(0.4), unbiased=False), SKCE(Exponential(0.4))])
+    def test_both_forms_are_those_of_each_resample(self, estimator, rows):
+        predictions, targets = rows
+        found = estimator.given(predictions, None)(targets)
+        assert found == pytest.approx([estimator(y, predictions).value for y in targets], rel=1e-10)
+
+    def test_other_kernels_on_labels_are_sorted_too(self, rows):
+        predictions, targets = rows
+        estimator = SKCE(Exponential(0.4), LabelMatrix([[1.0, 0.2], [0.2, 2.0]]))
+        found = estimator.given(predictions, None)(targets)
+        assert found == pytest.approx([estimator(y, predictions).value for y in targets], rel=1e-10)
+
+
+def test_what_is_sent_away_is_made_again(rng):
+    predictions = Normal(rng.normal(size=30), np.ones(30))
+    targets = rng.normal(size=(3, 30))
+    given = SKCE(Exponential(0.4), Exponential(1.0)).given(predictions, None)
+    here = given(targets)
+    assert pickle.loads(pickle.dumps(given))(targets) == pytest.approx(here, rel=1e-14)

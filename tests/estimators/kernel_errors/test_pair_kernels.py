@@ -127,3 +127,10 @@ def test_a_pair_needs_two_rows(estimator):
     assert np.isfinite(estimator([0, 1], [0.2, 0.7]).value)
     with pytest.raises(InputError, match="needs at least two rows"):
         estimator([0], [0.2])
+
+
+def test_estimates_without_an_engine_are_what_a_call_gives(rng):
+    p = rng.random(40)
+    y, predictions = (rng.random(40) < p) * 1, Categorical(p)
+    estimator = SumSKCE([SKCE(Exponential(0.4)), SKCE(Gaussian(0.4))])
+    assert estimator.estimate(y, predictions, None).value == estimator(y, predictions).value

@@ -108,3 +108,13 @@ def test_the_noise_that_limits_allow_for(ends, rng):
     squares = np.trapezoid(kernel**2, t[:, 0], axis=0)
     noise = max(share**2 * squares @ (p - y) ** 2, share**2 * squares @ (p * (1 - p)))
     assert SmoothECE(h).slack(p, y, w, 0.1).expected == pytest.approx((2 / np.pi * noise) ** 0.5, rel=1e-4)
+
+
+def test_a_search_that_is_cut_short_is_near(rng, monkeypatch):
+    p = rng.random(300)
+    y = (rng.random(300) < p) * 1
+    exact = SmoothECE()(y, p).value
+    monkeypatch.setattr("calibrant.estimators.smooth.smooth_ece.STEPS", 3)
+    assert SmoothECE()(y, p).value == pytest.approx(exact, abs=0.01)
+    monkeypatch.setattr("calibrant.estimators.smooth.smooth_ece.STEPS", 0)
+    assert SmoothECE()(y, p).value != pytest.approx(exact, abs=1e-6)

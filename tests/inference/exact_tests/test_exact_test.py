@@ -283,3 +283,16 @@ def test_beyond_the_budget_another_estimator_is_ranked_and_said(rng):
         note.startswith("19 resamples of all pairs exceed the budget of 1e+06: RandomFeatureSKCE")
         for note in result.notes
     )
+
+
+@pytest.mark.parametrize(
+    ("statistic", "options", "words"),
+    [
+        (lambda y, p: None, {}, "estimator must give a number; .* gave a NoneType"),
+        (lambda y, p: np.nan, {}, "the statistic is not a number for"),
+        (lambda y, p: np.nan, {"stop_after": 3}, "the statistic is not a number for some sets of targets"),
+    ],
+)
+def test_statistics_that_are_no_numbers_are_refused(statistic, options, words):
+    with pytest.raises(InputError, match=words):
+        ExactTest(statistic, 99, **options)([0, 1, 1], [0.2, 0.8, 0.5])

@@ -90,3 +90,10 @@ def test_an_axis_of_log_odds_has_labels_between_its_ends():
         shown = [x for x in panel.xaxis.get_majorticklocs() if low <= x <= high]
         assert panel.get_xscale() == "logit"
         assert len(shown) >= 4
+
+
+@pytest.mark.parametrize("order", [[0, 1], [0, 1, 1], [[0, 1, 2]]])
+def test_orders_that_leave_out_a_class_are_refused(order, rng):
+    p = rng.dirichlet(np.ones(3), 60)
+    with pytest.raises(InputError, match="order must have each number from 0 to 2 once"):
+        ClasswiseDisplay.from_predictions(rng.integers(0, 3, 60), p, order=order)

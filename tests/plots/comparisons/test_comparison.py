@@ -3,7 +3,7 @@ import pytest
 
 from calibrant import ECE, ExactTest, Sweep
 from calibrant._validate import InputError
-from calibrant.plots import ComparisonDisplay, comparison
+from calibrant.plots import ComparisonDisplay, CurvesDisplay, comparison
 
 
 @pytest.fixture
@@ -47,3 +47,9 @@ def test_models_have_names(models):
         comparison(ECE(), models[0], [models[1]["good"]])
     with pytest.raises(InputError, match=r"must be of the same models; got \['a'\] and \[\]"):
         ComparisonDisplay.from_results({"a": None}, {})
+
+
+@pytest.mark.parametrize("models", [{}, [0.2, 0.8]])
+def test_models_without_names_are_refused(models):
+    with pytest.raises(InputError, match="models must be predictions by name"):
+        CurvesDisplay.from_predictions([0, 1], models)

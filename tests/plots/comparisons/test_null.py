@@ -54,3 +54,9 @@ def test_tests_without_resamples_are_refused(rng):
         null(Spiegelhalter()((rng.random(50) < p).astype(int), p))
     with pytest.raises(InputError, match="result must be that of a test"):
         null(0.3)
+
+
+def test_statistics_that_are_not_finite_are_refused():
+    estimate = Estimate("E", np.inf, 3, None)
+    with pytest.raises(InputError, match=r"the statistic is not finite \(inf\): take another estimator"):
+        NullDisplay.from_result(TestResult(np.inf, 1.0, 3, None, estimate, np.zeros(99)))

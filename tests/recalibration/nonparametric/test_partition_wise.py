@@ -3,6 +3,7 @@ import pytest
 
 from calibrant._validate import InputError
 from calibrant.recalibration import PartitionWise
+from calibrant.recalibration.nonparametric.partition_wise import PartitionMap
 
 
 def test_values_are_frequencies_of_the_rows_around_each_centre(rng):
@@ -44,3 +45,11 @@ def test_fewer_rows_than_cells():
 def test_settings(settings, message):
     with pytest.raises(InputError, match=message):
         PartitionWise(**settings)
+
+
+def test_maps_of_other_shapes_are_refused():
+    half = np.full((3, 2), 0.5)
+    with pytest.raises(InputError, match=r"values must be probabilities, \(cells, 2\)"):
+        PartitionMap(2, half, 3 * half)
+    with pytest.raises(InputError, match="3 centres need as many rows of values; got 2"):
+        PartitionMap(2, half, half[:2])

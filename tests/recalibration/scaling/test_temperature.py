@@ -17,7 +17,7 @@ from calibrant import (
     StudentT,
 )
 from calibrant._validate import InputError
-from calibrant.distributions import Beta
+from calibrant.distributions import Beta, Uniform
 from calibrant.lab import Tempered
 from calibrant.recalibration import Temperature, VectorScaling
 from calibrant.recalibration.maps import Map
@@ -276,3 +276,17 @@ def test_no_gradient_passes_through_a_fit(recalibrator, rng):
     p, y = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60)
     found = recalibrator.fit(torch.tensor(y), torch.tensor(p, requires_grad=True)).map
     assert found.to_dict() == recalibrator.fit(torch.tensor(y), torch.tensor(p)).map.to_dict()
+
+
+def test_rows_that_were_called_impossible_are_told():
+    y, flat = np.linspace(0.05, 0.95, 40), Uniform(np.zeros(40), 1.0)
+    found = Temperature().fit(np.append(y[:39], 5.0), flat, folds=0)
+    assert "1 row had probability 0 for what happened, at any temperature" in found.notes
+    with pytest.raises(InputError, match="every row had probability 0 for what happened: no temperature changes that"):
+        Temperature().fit(y + 7, flat, folds=0)
+
+
+def test_a_search_that_does_not_end_says_so():
+    slopes = iter([-1.0, 1.0] * 1000)
+    found = likeliest_power(lambda b: Here(0.0, next(slopes), 0.0), 1.0)
+    assert not found.is_converged

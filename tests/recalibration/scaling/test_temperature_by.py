@@ -52,3 +52,11 @@ def test_settings():
         TemperatureBy("KCE")
     with pytest.raises(InputError, match="Mixture predictions have no temperature"):
         TemperatureBy(KCE()).fit([0.0, 1.0], Mixture([Normal([0.0, 1.0], 1.0)] * 2), folds=0)
+
+
+def test_errors_without_a_value_at_any_temperature_are_refused(rng):
+    def refusing(y, p):
+        raise InputError("no")
+
+    with pytest.raises(InputError, match="has no value at any temperature"):
+        TemperatureBy(refusing).fit(rng.integers(0, 2, 50), rng.random(50), folds=0)

@@ -10,7 +10,15 @@ from scipy.stats import binom
 from calibrant import ECE, Bernoulli, Brier, Categorical, ClassWise, EqualMass, ExactTest
 from calibrant.inference.exact_tests.aggregated import Pool
 from calibrant.reports import KeyNumber, judge
-from calibrant.reports.core.evidence import EACH, Evidence, LabelEvidence, gather, include_null, largest_left
+from calibrant.reports.core.evidence import (
+    EACH,
+    Evidence,
+    LabelEvidence,
+    gather,
+    include_null,
+    largest_left,
+    would_show,
+)
 from calibrant.reports.core.problem import slicings_of
 from calibrant.results import Interval, TestResult
 
@@ -209,3 +217,12 @@ def test_the_interval_of_the_report_covers_the_error_of_its_bins(slope, shift):
         covered += np.abs(np.bincount(cell, weights=p - truth)).sum() / 1000 in joined
     print(f"slope {slope}, shift {shift}: {covered / 400:.3f}")
     assert covered >= binom.ppf(0.0005, 400, 0.95)
+
+
+def test_what_a_calibrated_model_would_show_in_words():
+    """Where resamples took too long, where signs of clusters took their place, and else."""
+    number = KeyNumber("Error", "meaning", 0.1, "fraction", None, None, None, "ECE()", "ECE", "error")
+    assert would_show(number) == "what a calibrated model would show was not computed"
+    assert would_show(replace(number, pvalue=0.5)) == "p = 0.5 by random signs of clusters"
+    band = Interval(0.01, 0.05, 0.95, "calibrated resamples")
+    assert would_show(replace(number, pvalue=0.5, null_band=band)).endswith("would show 1 % to 5 % (p = 0.5)")

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from calibrant import evaluate
+from calibrant.reports import Reason
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -30,3 +31,7 @@ def test_it_saves_a_page_or_its_data(report, tmp_path):
 def test_a_percent_is_a_percent(report):
     assert report.numbers[0].text(0.0123) == "1.23 %"
     assert report.numbers[1].text(0.0123) == "0.0123"
+
+
+def test_reasons_are_their_words():
+    assert repr(Reason.SLICE) == "'slice'"

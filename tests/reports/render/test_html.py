@@ -1,11 +1,12 @@
 import json
+import sys
 import unicodedata
 
 import numpy as np
 import pytest
 
-from calibrant import evaluate
-from calibrant.reports.render.html import DRAWINGS, Column, json_for_script, shortened, visible
+from calibrant import InputError, evaluate
+from calibrant.reports.render.html import DRAWINGS, Column, json_for_script, rendered, shortened, visible
 
 
 def test_every_control_character_becomes_visible():
@@ -57,3 +58,9 @@ def test_texts_of_numbers_are_not_broken_and_words_are():
         (("to 3", "logistic"), ""),
     ):
         assert Column("value", is_number=False, texts=texts, keys=texts).style == style
+
+
+def test_pages_say_what_they_need(monkeypatch):
+    monkeypatch.setitem(sys.modules, "markupsafe", None)
+    with pytest.raises(InputError, match=r"the page needs markupsafe: pip install 'calibrant\[cli\]'"):
+        rendered("page.html.jinja", None)

@@ -44,8 +44,7 @@ class ClassProblem(ReportProblem):
     @cached_property
     def alike(self) -> float:
         """Of the event, of the favoured class, or of all labels."""
-        if self.clusters is None:
-            return 0.0
+        assert self.clusters is not None
         return ClusterSkewness.of(to_numpy(self.targets), self.predictions, self.weights, self.clusters).correlation
 
     def means(self) -> tuple[float, float]:

@@ -98,9 +98,8 @@ class ReportProblem(ABC):
 
     @cached_property
     def surprises(self) -> float:
-        """How many independent events of a rare kind those of the clusters are worth; without clusters it does not matter."""
-        if self.clusters is None:
-            return np.inf
+        """How many independent events of a rare kind those of the clusters are worth."""
+        assert self.clusters is not None
         return surprises_in(self.targets, self.predictions, self.weights, self.clusters)
 
     @property

@@ -200,8 +200,7 @@ class PITProblem(ReportProblem):
     @cached_property
     def alike(self) -> float:
         """Of the PIT values."""
-        if self.clusters is None:
-            return 0.0
+        assert self.clusters is not None
         u, fan = to_numpy(self.targets), fan_of(self.predictions)
         residuals = (u if fan is None else np.mean(fan.levels_around(u), axis=0)) - 0.5
         w = np.ones(len(u)) if self.weights is None else self.weights
