@@ -22,7 +22,8 @@ from peers import REASONS, Measured, binary, comparisons, forecasts, on_edges
 from peers import classes as peer_classes
 
 from calibrant import CRPS, ECE, KDE, SKCE, ClassWise, ExactTest, LogLoss, Normal, Sweep, evaluate
-from calibrant._compiled.cpu import BLOCK, STRIP, _products, aligned, borrowing
+from calibrant._compiled.compiling import aligned, borrowing
+from calibrant._compiled.cpu import BLOCK, STRIP, _products
 from calibrant.distributions import Ensemble, Quantiles
 from calibrant.distributions.reading.conversion import as_problem
 from calibrant.kernels import Exponential

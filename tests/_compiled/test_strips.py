@@ -4,7 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from calibrant._compiled.cpu import aligned, compiled, exp_negative
+from calibrant._compiled.compiling import aligned, compiled
+from calibrant._compiled.cpu import exp_negative
 
 
 @compiled
@@ -52,7 +53,7 @@ def test_compiling_does_without_a_folder_for_the_cache(monkeypatch):
             raise RuntimeError("cannot cache function: no locator available")
         return function
 
-    monkeypatch.setattr("calibrant._compiled.cpu.njit", refuse)
+    monkeypatch.setattr("calibrant._compiled.compiling.njit", refuse)
     assert compiled(math.floor) is math.floor
     assert calls == [True, False]
 

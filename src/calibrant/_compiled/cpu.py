@@ -18,21 +18,17 @@ work of one thread, and what they give is added in order.
 Arrays are assumed finite, length scales positive; float32 input is computed in float64. O(n^2 (d + q)) time,
 O(n (d + q)) memory.
 
-Compiled code that calls other compiled code is in this file, and in :mod:`calibrant._compiled.softmax_sums` and
-:mod:`calibrant._compiled.cpu`, which must be touched when this one changes: numba's cache on disk looks for changes
-only where a function is written.
+Compiled code that calls other compiled code is in this file, and in :mod:`calibrant._compiled.softmax_sums`, which must
+be touched when this one changes: numba's cache on disk looks for changes only where a function is written.
 """
 
-import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TypeAlias
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
 
-from calibrant._compiled.plain import IS_PLAIN, plain_fma
+from calibrant._compiled.compiling import aligned, borrowing, compiled, fma
 
 BLOCK, STRIP, LANES, GROUPS = 128, 16, 32, 32
 ROUNDING = 1.5 * 2.0**52  # adding it leaves the rounded number in the last bits
@@ -40,56 +36,6 @@ ROUNDING = 1.5 * 2.0**52  # adding it leaves the rounded number in the last bits
 Law = tuple[
     float, bool, float, int
 ]  # factor of the distance, Gaussian or exponential; g and dimensions of normals, or 0
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def compiled(function: F, **options: bool) -> F:
-    """Compile at the first call, without the interpreter lock, kept on disk where a folder is writable.
-
-    There are no ``fastmath`` flags, so that no compiler may change a digit.
-    """
-    if IS_PLAIN:  # NumPy would warn of what the compiled code passes over
-        return np.errstate(all="ignore")(function)
-
-    def compile_with(cache: bool) -> F:
-        # numba's default check for division by zero would keep loops from becoming vector instructions.
-        make: Any = njit  # whose types leave out _nrt
-        return cast(F, make(function, nogil=True, error_model="numpy", cache=cache, **options))
-
-    try:
-        return compile_with(cache=True)
-    except RuntimeError:  # numba finds no place for its cache, as in a read-only container
-        return compile_with(cache=False)
-
-
-def borrowing(function: F) -> F:
-    """The same for code that takes no memory of its own.
-
-    Else numba counts, in one place for all threads, who holds an array: at each call that is given a part of one, which took
-    more than half of the time of sums over pairs.
-    """
-    return compiled(function, _nrt=False)
-
-
-def aligned(*shape: int) -> np.ndarray:
-    """Zeros that begin where a line of the cache does: vectors of 64 bytes that cross lines take twice as long.
-
-    >>> aligned(2, 3).ctypes.data % 64
-    0
-    """
-    size = math.prod(shape)
-    zeros = np.zeros(size + 7)
-    first = -zeros.ctypes.data // 8 % 8
-    return zeros[first : first + size].reshape(shape)
-
-
-def _fma(typing: Any, x: Any, y: Any, z: Any) -> Any:  # noqa: ARG001
-    signature = types.float64(types.float64, types.float64, types.float64)
-    return signature, lambda _, builder, __, terms: builder.fma(*terms)
-
-
-fma = cast(Callable[[float, float, float], float], plain_fma if IS_PLAIN else intrinsic(_fma))
-"""``x y + z`` with one rounding, on every processor."""
 
 
 @borrowing

@@ -6,7 +6,7 @@ what is left of them: an eighth of a turn at most, to 1e-7, at any angle.
 
 import numpy as np
 
-from calibrant._compiled.cpu import compiled
+from calibrant._compiled.compiling import compiled
 
 LANES = 16
 """Angles are filled up to a multiple of so many, so that all of them become vector instructions."""

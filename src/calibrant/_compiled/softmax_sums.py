@@ -10,20 +10,8 @@ be touched, too: numba's cache on disk looks for changes only where a function i
 import numpy as np
 
 from calibrant._compiled.choice import threads_for
-from calibrant._compiled.cpu import (
-    BLOCK,
-    GROUPS,
-    LANES,
-    STRIP,
-    _packed,
-    _products,
-    aligned,
-    borrowing,
-    exp_negative,
-    fma,
-    folded,
-    in_threads,
-)
+from calibrant._compiled.compiling import aligned, borrowing, fma
+from calibrant._compiled.cpu import BLOCK, GROUPS, LANES, STRIP, _packed, _products, exp_negative, folded, in_threads
 
 NEVER = -1e30
 """Products at or below a tenth of this stand for a weight of zero."""

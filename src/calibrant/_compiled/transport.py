@@ -7,7 +7,7 @@ is negative, and weight moves where it is zero.
 
 import numpy as np
 
-from calibrant._compiled.cpu import compiled
+from calibrant._compiled.compiling import compiled
 
 ROUNDING = 1e-14
 """Weights below this are none; all weights sum to one."""

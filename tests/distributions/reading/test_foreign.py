@@ -113,9 +113,9 @@ class TestTorch:
 
     def test_vectors_are_refused_with_a_remedy(self, torch):
         with pytest.raises(
-            InputError, match=r"a Dirichlet of vectors, which is no family here: .* Ensemble.from_draws"
+            InputError, match=r"a LogisticNormal of vectors, which is no family here: .* Ensemble.from_draws"
         ):
-            adapted(torch.distributions.Dirichlet(torch.ones(3, 2)))
+            adapted(torch.distributions.LogisticNormal(torch.zeros(3, 2), torch.ones(3, 2)))
 
 
 def test_words_and_travel(batch):

@@ -64,7 +64,8 @@ def test_what_is_left_without_a_row_is_what_a_fit_without_it_leaves(rng):
     assert w @ each == pytest.approx(min(errors), rel=1e-6)
     best = PENALTIES[int(np.argmin(errors))]
     assert features @ slopes == pytest.approx(features @ fitted(np.arange(40) >= 0, best), abs=1e-6)
-    assert moved == pytest.approx([features[i] @ fitted(np.arange(40) != i, best) for i in range(40)], abs=1e-6)
+    left = np.array([features[i] @ fitted(np.arange(40) != i, best) for i in range(40)])
+    assert moved == pytest.approx(left, abs=1e-6)
 
 
 def test_the_nearest_point_of_the_simplex(rng):

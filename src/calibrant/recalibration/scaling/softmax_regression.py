@@ -369,7 +369,7 @@ class FullForm:
 
         They are those of some rows, and in a small part of all, so that no direction is missed.
         """
-        step = max(len(self.x) // SAMPLE, 1)
+        step = max(self.x.shape[0] // SAMPLE, 1)
         x, w = (to_numpy(part).astype(np.float32) for part in (self.x[::step, :], self.w[::step]))
         p = softmax(x, axis=1)
         variance = w[:, None] * p * (1 - p)
@@ -401,7 +401,7 @@ class FullForm:
         neither data nor ridge bend are left out: no gradient points there.
         """
         level, k = spread[0], spread.shape[1]
-        if ridge.min() > 0 and k <= MAX_BLOCKS and len(self.x) * k >= max(MIN_NUMBERS, 2 * k**3):
+        if ridge.min() > 0 and k <= MAX_BLOCKS and self.x.shape[0] * k >= max(MIN_NUMBERS, 2 * k**3):
             return Blocks(self._shapes, level, ridge)
         squares, axes = self._axes
         common = ridge[0, 1]

@@ -8,8 +8,7 @@ import sys
 import pytest
 from numba import njit
 
-from calibrant._compiled.cpu import fma
-from calibrant._compiled.plain import plain_fma
+from calibrant._compiled.compiling import fma, plain_fma
 
 SMALL_LOOPS = """
 import hashlib
