@@ -121,7 +121,9 @@ def test_a_sum_is_a_value(classes):
 
 
 @pytest.mark.parametrize(
-    "estimator", [PairSKCE(joint), SumSKCE([SKCE()]), RandomFeatureSKCE(Exponential(0.5))], ids=repr
+    "estimator",
+    [PairSKCE(joint), SumSKCE([SKCE()]), RandomFeatureSKCE(Exponential(0.5))],
+    ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_pair_needs_two_rows(estimator):
     assert np.isfinite(estimator([0, 1], [0.2, 0.7]).value)
