@@ -2,9 +2,11 @@ import time
 
 import numpy as np
 import pytest
+from scipy.stats import beta, norm, poisson, t
 
 from calibrant import Ensemble, MultivariateNormal, Normal, coverage
 from calibrant._validate import InputError
+from calibrant.distributions import Poisson
 from calibrant.estimators import by_spread
 from calibrant.inference import interval_of_share
 
@@ -101,3 +103,24 @@ def test_large_ensembles_in_about_a_second(rng):
     start = time.perf_counter()
     coverage(y, batch)
     assert time.perf_counter() - start < 10  # a shared machine
+
+
+def test_of_counts_in_clusters_by_all_pairs(rng):
+    """Intervals of counts hold more than their level, each row its own share, which its variance follows."""
+    size, groups, level = 4, 30, 0.8
+    mean = np.exp(rng.normal(0, 1.5, size * groups))
+    y = rng.poisson(mean * np.repeat(rng.gamma(3, 1 / 3, groups), size))
+    low, high = poisson(mean).interval(level)
+    p = poisson(mean).cdf(high) - poisson(mean).cdf(low - 1)
+    e, observed, n = (y >= low) & (y <= high), np.mean((y >= low) & (y <= high)), size * groups
+    e = e - p
+    v, label = p * (1 - p), np.repeat(np.arange(groups), size)
+    pairs = [(i, j) for i in range(n) for j in range(n) if i != j and label[i] == label[j]]
+    spread = (e @ e) / v.sum()
+    alike = sum(e[i] * e[j] for i, j in pairs) / (spread * sum(np.sqrt(v[i] * v[j]) for i, j in pairs))
+    assert 0.02 < alike < 1
+    worth = n / (1 + alike * (size - 1)) * (norm.ppf(0.025) / t(groups - 1).ppf(0.025)) ** 2
+    inside = observed * worth
+    expected = beta(inside, worth - inside + 1).ppf(0.025), beta(inside + 1, worth - inside).ppf(0.975)
+    table = coverage(y, Poisson(mean), levels=[level], clusters=label)
+    assert (table["low"][0], table["high"][0]) == pytest.approx(expected, rel=1e-9)
