@@ -40,7 +40,8 @@ def problem(n, k, seed=0, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(n, k, generator=generator, dtype=dtype)
     both = logits if k > 1 else torch.cat([torch.zeros(n, 1, dtype=dtype), logits], 1)
-    labels = torch.multinomial(torch.softmax(both, 1), 1, generator=generator)[:, 0]
+    below = torch.softmax(both, 1).cumsum(1)[:, :-1]  # torch.multinomial draws others in other releases
+    labels = (torch.rand(len(both), 1, generator=generator) > below).sum(1)
     return (2 * logits).requires_grad_(), labels
 
 
