@@ -68,7 +68,7 @@ def _docstring(module: str, function: str) -> str:
     text = files("calibrant.cli").joinpath(f"{module}.py").read_text("utf-8")
     # Under -OO Python 3.14 drops docstrings from trees, too, unless it is told not to.
     tree = compile(text, module, "exec", ast.PyCF_ONLY_AST, optimize=0)
-    (found,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
+    (found,) = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function)
     return ast.get_docstring(found, clean=False) or ""
 
 
