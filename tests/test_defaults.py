@@ -1,6 +1,7 @@
 """Defaults are promised: a call that leaves an argument out does the same in every release of a major version."""
 
 import inspect
+from enum import Enum
 from importlib import import_module
 from pathlib import Path
 
@@ -17,7 +18,7 @@ def stated(package):
     door = import_module(f"calibrant.{package}")
     for name in sorted(homes(package)):
         value = getattr(door, name)
-        is_called = inspect.isroutine(value) or (inspect.isclass(value) and not issubclass(value, Warning))
+        is_called = inspect.isroutine(value) or (inspect.isclass(value) and not issubclass(value, Warning | Enum))
         if not is_called or getattr(value, "_is_protocol", False):
             continue
         given = [p for p in inspect.signature(value).parameters.values() if p.default is not p.empty]
