@@ -236,6 +236,7 @@ def public_calls():
 
 
 def test_every_public_call_on_targets_and_predictions_takes_names():
+    pytest.importorskip("torch")  # whose losses have public names
     seen = 0
     for name, method in public_calls():
         parameters = inspect.signature(method).parameters

@@ -293,3 +293,8 @@ def test_what_can_be_an_array_is_one_column():
 
     column = Column()
     assert named_columns(column, 2, "by") == {"group": column}
+
+
+def test_a_frame_without_columns_has_no_numbers():
+    pandas = pytest.importorskip("pandas")
+    assert as_array(pandas.DataFrame(index=range(3)), "x").shape == (3, 0)

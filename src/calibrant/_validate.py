@@ -72,7 +72,8 @@ def as_array(x: ArrayLike, name: str) -> Array:
     if isinstance(x, list | tuple | range):
         return _from_sequence(x, name)
     found = _from_frame(x, name)
-    return as_array(np.asarray(x) if found is x else found.to_numpy(), name)
+    has_numbers = getattr(found, "columns", True)  # old releases of narwhals make no array of a frame without columns
+    return as_array(np.asarray(x) if found is x else found.to_numpy() if has_numbers else np.empty((len(found), 0)), name)
 
 
 def as_column(x: ArrayLike, name: str) -> np.ndarray:
@@ -294,14 +295,13 @@ def _not_numbers(values: np.ndarray, name: str) -> str:
 
     def is_number(x: Any) -> bool:
         try:
-            return math.isfinite(float(x))
+            return not isinstance(x, np.ndarray) and math.isfinite(float(x))
         except (TypeError, ValueError):
             return False
 
-    flat = values.reshape(-1).tolist()
-    odd = next((x for x in flat if not is_number(x)), None)
+    odd = next((x for x in values.reshape(-1).tolist() if not is_number(x)), None)
     if odd is None:
-        return f"values like {flat[0]!r}: give np.asarray({name}, dtype=float)"
+        return f"values like {values.reshape(-1).tolist()[0]!r}: give np.asarray({name}, dtype=float)"
     if isinstance(odd, str) and odd.strip().endswith("%"):
         return f"values like {odd!r}: give numbers, 85% as 0.85"
     said = (
