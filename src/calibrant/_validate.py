@@ -72,8 +72,8 @@ def as_array(x: ArrayLike, name: str) -> Array:
     if isinstance(x, list | tuple | range):
         return _from_sequence(x, name)
     found = _from_frame(x, name)
-    has_numbers = getattr(found, "columns", True)  # old releases of narwhals make no array of a frame without columns
-    return as_array(np.asarray(x) if found is x else found.to_numpy() if has_numbers else np.empty((len(found), 0)), name)
+    is_bare = not getattr(found, "columns", True)  # of which old releases of narwhals make no array
+    return np.empty((len(found), 0)) if is_bare else as_array(np.asarray(x) if found is x else found.to_numpy(), name)
 
 
 def as_column(x: ArrayLike, name: str) -> np.ndarray:
